@@ -1,0 +1,150 @@
+"""Lower bounds: distances flow from the known nodes of a pattern towards its root (min-sum messages)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kg_retrievers.algorithms.compiled import compiled
+from kg_retrievers.algorithms.pattern_match.plan import CYCLE, INFINITE, Array, Plan
+from kg_retrievers.graph import Adjacency
+
+#: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
+MESSAGE_SHARE = 0.5
+
+
+@compiled
+def first_place(values: Array, low: int, high: int, wanted: int) -> int:
+    """Return the first place in `values[low:high]`, ascending, that is not below `wanted`."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def own_cost(plan: Plan, node: int, entity: int) -> int:
+    """Return what an entity costs at a node; INFINITE if it is no candidate."""
+    if plan.nodes[node].known:
+        high = plan.nodes[node].end
+        place = first_place(plan.candidates, plan.nodes[node].begin, high, entity)
+        if place < high and plan.candidates[place] == entity:
+            return int(plan.candidate_costs[place])
+        return INFINITE
+    row = plan.nodes[node].level_row
+    if row >= 0:
+        level = plan.levels[row, entity]
+        return int(plan.level_costs[row, level]) if level >= 0 else INFINITE
+    return 0
+
+
+@compiled
+def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -> int:
+    """Bound from below what the subtree of each node costs.
+
+    Args:
+        adjacency: The graph.
+        plan: The pattern.
+        nodes: (v) filled in: `lower_row`, the row of a node in `lower`, -1 where own cost + `below` must do; `below`,
+            the least cost of what hangs below a node; `least`, the least cost of its subtree.
+        lower: int32, (nodes that inform and have a parent, entities), INFINITE; filled in: the least cost of a node's
+            subtree for each entity, its own cost included.
+
+    Returns:
+        The number of adjacency entries looked at.
+    """
+    size, rows = len(adjacency.indptr) - 1, len(lower)
+    row = 0
+    for v in range(len(nodes)):
+        nodes[v].lower_row = -1
+        if plan.nodes[v].informs and plan.nodes[v].parent >= 0:
+            nodes[v].lower_row = row
+            row += 1
+    message = np.full(size if rows else 0, INFINITE, np.int32)
+    touched = np.empty(size if rows else 0, np.int32)
+    reached = np.empty((rows, size), np.int32)  # the entities of each row that are not INFINITE
+    reach = np.zeros(rows, np.int64)  # how many of them
+    scans = 0
+    for s in range(len(plan.steps) - 1, -1, -1):
+        if plan.steps[s].kind == CYCLE:
+            continue
+        v, row = plan.steps[s].far, nodes[plan.steps[s].far].lower_row
+        low, high = plan.nodes[v].begin, plan.nodes[v].end
+        begun = row >= 0 and plan.nodes[v].known
+        if begun:
+            for i in range(low, high):
+                lower[row, plan.candidates[i]] = plan.candidate_costs[i]
+                reached[row, i - low] = plan.candidates[i]
+            reach[row] = high - low
+        for c in range(len(nodes)):
+            if plan.nodes[c].parent != v:
+                continue
+            costs = plan.relation_costs[plan.steps[plan.nodes[c].step].term]
+            cheapest = nodes[c].least + plan.steps[plan.nodes[c].step].cheapest
+            nodes[v].below += cheapest
+            from_row = nodes[c].lower_row
+            if row < 0 or from_row < 0:
+                if begun:
+                    for i in range(reach[row]):
+                        lower[row, reached[row, i]] += cheapest
+                continue
+            weight = 0
+            for i in range(reach[from_row]):
+                x = reached[from_row, i]
+                weight += adjacency.indptr[x + 1] - adjacency.indptr[x]
+            if weight > MESSAGE_SHARE * len(adjacency.neighbors):
+                if begun:
+                    for i in range(reach[row]):
+                        lower[row, reached[row, i]] += cheapest
+                continue
+            scans += weight
+            side = plan.steps[plan.nodes[c].step].side
+            count = 0
+            for j in range(reach[from_row]):
+                x = reached[from_row, j]
+                i, end = adjacency.indptr[x], adjacency.indptr[x + 1]
+                while i < end:
+                    label = adjacency.labels[i]
+                    cost = costs[label >> 1]
+                    if cost == INFINITE or (label & 1) == side:  # seen from the child, the direction is the other one
+                        i = first_place(adjacency.labels, i, end, label + 1)
+                        continue
+                    a = adjacency.neighbors[i]
+                    if message[a] == INFINITE:
+                        touched[count] = a
+                        count += 1
+                    message[a] = min(message[a], cost + lower[from_row, x])
+                    i += 1
+            if begun:
+                kept = 0
+                for i in range(reach[row]):
+                    a = reached[row, i]
+                    if message[a] < INFINITE:
+                        lower[row, a] += message[a]
+                        reached[row, kept] = a
+                        kept += 1
+                    else:
+                        lower[row, a] = INFINITE
+                reach[row] = kept
+            else:
+                begun = True
+                for i in range(count):
+                    a = touched[i]
+                    price = own_cost(plan, v, a)
+                    if price < INFINITE:
+                        lower[row, a] = price + message[a] + nodes[v].below - cheapest
+                        reached[row, reach[row]] = a
+                        reach[row] += 1
+            for i in range(count):
+                message[touched[i]] = INFINITE
+        if row >= 0 and not begun:
+            nodes[v].lower_row = row = -1
+        if row >= 0:
+            nodes[v].least = INFINITE
+            for i in range(reach[row]):
+                nodes[v].least = min(nodes[v].least, lower[row, reached[row, i]])
+        else:
+            nodes[v].least = nodes[v].below + plan.nodes[v].cheapest
+    return scans

@@ -1,0 +1,280 @@
+"""A pattern in numbers, and its layout as a tree of steps in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_retrievers.graph import Adjacency
+
+Array = npt.NDArray[Any]
+
+#: Distances are held as whole multiples of 2^-20, so that sums and comparisons are exact and ties are ties.
+SCALE = 1 << 20
+
+#: More than any sum of distances.
+INFINITE = 1 << 30
+
+#: Kinds of steps: place a root, place a node at the end of an edge, join two placed nodes.
+START, TREE, CYCLE = 0, 1, 2
+
+#: What of a node tells matches apart.
+NOTHING, ENTITY, LEVEL = 0, 1, 2
+
+
+class Candidates(NamedTuple):
+    """What a text may stand for.
+
+    Attributes:
+        ids: int32, shape (m): numbers of entities, relations or types, each at most once.
+        distances: float32, shape (m): the distance of each, 0 or more.
+    """
+
+    ids: Array
+    distances: Array
+
+
+class MatchNode(NamedTuple):
+    """A node of the pattern.
+
+    Attributes:
+        entities: The candidates of a known node; None for an unknown one.
+        types: For a node with a type: the distances of the candidate types and the int32 numbers of the entities of
+            each; None for any type. An entity costs the distance of its nearest type; one of none is no candidate.
+    """
+
+    entities: Candidates | None = None
+    types: tuple[Array, Sequence[Array]] | None = None
+
+
+@dataclass(frozen=True)
+class MatchQuery:
+    """A pattern in numbers.
+
+    Args:
+        nodes: Its nodes.
+        relations: The candidates of its relation terms; None for an unknown relation. Edges that name the same unknown
+            relation take the same relation; edges that name the same known one choose independently.
+        edges: `(head, relation, tail)`: positions in `nodes`, `relations` and `nodes`.
+        different: Pairs of nodes that must not be the same entity.
+    """
+
+    nodes: Sequence[MatchNode]
+    relations: Sequence[Candidates | None]
+    edges: Sequence[tuple[int, int, int]]
+    different: Sequence[tuple[int, int]] = ()
+
+
+#: A step of the plan.
+STEP = np.dtype(
+    [
+        ("kind", np.int64),  # START, TREE or CYCLE
+        ("near", np.int64),  # the node that is placed already; -1 at START; at a CYCLE the one that may be a set
+        ("far", np.int64),  # the node that is placed now; at a CYCLE a node that is bound to one entity
+        ("term", np.int64),  # relation term; -1 at START
+        ("side", np.int64),  # the direction bit wanted in the row of `near`; -1 for either
+        ("edge", np.int64),  # edge of the pattern; -1 at START
+        ("free", np.int64),  # 1 if the relation is unknown and need not be the same anywhere else
+        ("first_use", np.int64),  # the step that binds the unknown relation shared with this one; -1 for other terms
+        ("in_key", np.int64),  # 1 if the relation tells matches apart
+        ("cheapest", np.int64),  # the least cost of a relation
+    ]
+)
+
+#: A node of the plan.
+NODE = np.dtype(
+    [
+        ("parent", np.int64),  # the node above; -1 for a root
+        ("step", np.int64),  # the step that places it
+        ("as_set", np.int64),  # 1 if carried as a set, 0 if bound to one entity at a time
+        ("informs", np.int64),  # 1 if a known node is at or below it
+        ("known", np.int64),
+        ("begin", np.int64),  # its candidates are `candidates[begin:end]`
+        ("end", np.int64),
+        ("level_row", np.int64),  # its row in `levels`; -1 if known or without type
+        ("key", np.int64),  # what of it tells matches apart: NOTHING, its ENTITY, or the LEVEL of its type
+        ("cheapest", np.int64),  # the least cost of an entity
+    ]
+)
+
+
+class Plan(NamedTuple):
+    """A query laid out as steps, in arrays."""
+
+    steps: Array  # (s) of STEP
+    nodes: Array  # (v) of NODE
+    outside: Array  # (s, s) bool: the second step is still to come and not in the subtree that the first one places
+    differs: Array  # (v, v) bool: must not take the same entity
+    candidates: Array  # int32, (n): candidates of the known nodes, ascending by id in each node
+    candidate_costs: Array  # int32, (n)
+    levels: Array  # int32, (rows, entities): the level of the nearest candidate type; -1 for entities of none
+    level_costs: Array  # int32, (rows, levels): the distinct distances of the candidate types, ascending
+    relation_costs: Array  # int32, (t, relations); INFINITE where not a candidate
+
+
+def plan_query(adjacency: Adjacency, relations: int, query: MatchQuery, distinct: str, direction: str, ties: str) -> Plan:
+    """Lay out a query; arguments as in `match_pattern`."""
+    nodes, edges = range(len(query.nodes)), query.edges
+    known = [node.entities is not None for node in query.nodes]
+    typed = [node.types is not None for node in query.nodes]
+    candidates, level_row, levels, level_costs = _node_costs(query.nodes, len(adjacency.indptr) - 1)
+
+    # The root is searched lazily, the other known nodes send messages: the one with most edges becomes the root.
+    weight = [int((adjacency.indptr[ids + 1] - adjacency.indptr[ids]).sum()) for ids, _ in candidates]
+    roots = sorted(nodes, key=lambda v: (not known[v], not typed[v], -weight[v], v))
+    layout = _steps(edges, roots, known)
+    step = {far: s for s, (kind, _, far, _) in enumerate(layout) if kind != CYCLE}
+    parent = {far: near for kind, near, far, _ in layout if kind != CYCLE}
+    informs = list(known)
+    for kind, near, far, _ in reversed(layout):
+        if kind == TREE:
+            informs[near] |= informs[far]
+
+    stated = {frozenset(pair) for pair in query.different}
+    differs = {
+        (a, b)
+        for a in nodes
+        for b in nodes
+        if a != b
+        and (distinct == "nodes" or (distinct == "known" and (known[a] or known[b])) or frozenset((a, b)) in stated)
+    }
+    cycles = {pair for kind, near, far, _ in layout if kind == CYCLE for pair in ((near, far), (far, near))}
+    as_set = [ties == "merge" and not known[v] for v in nodes]
+    for a in sorted(nodes, key=step.__getitem__):  # of two sets that must be told apart, the upper one is bound
+        if as_set[a] and any(as_set[b] and step[a] < step[b] and (a, b) in differs | cycles for b in nodes):
+            as_set[a] = False
+
+    relation_costs = np.full((len(query.relations), relations), INFINITE, np.int32)
+    for row, of_term in zip(relation_costs, query.relations, strict=True):
+        if of_term is None:
+            row[:] = 0
+        else:
+            row[of_term.ids] = _costs(of_term.distances)
+    terms = [relation for _, relation, _ in edges]
+    unknown = [relation is None for relation in query.relations]
+    free = [unknown[t] and terms.count(t) == 1 and ties == "merge" for t in range(len(unknown))]
+    bound_by: dict[int, int] = {}
+    steps = []
+    for s, (kind, near, far, e) in enumerate(layout):
+        if kind == CYCLE and as_set[far] and not as_set[near]:
+            near, far = far, near
+        if kind == START:
+            steps.append((kind, near, far, -1, -1, -1, 0, -1, 0, 0))
+            continue
+        head, term, _ = edges[e]
+        side = -1 if direction == "ignore" else int(head != near)
+        first = bound_by.setdefault(term, s) if unknown[term] and not free[term] else -1
+        in_key = not unknown[term] or ties == "break"
+        cheapest = relation_costs[term].min(initial=INFINITE)
+        steps.append((kind, near, far, term, side, e, free[term], first, in_key, cheapest))
+
+    outside = np.zeros((len(steps), len(steps)), np.bool_)
+    for s, (kind, _, far, *_) in enumerate(steps):
+        for later, (later_kind, later_near, *_) in enumerate(steps[s + 1 :], s + 1):
+            pending = step.get(later_near, 0) <= s and (later_near != far or kind == CYCLE)
+            outside[s, later] = later_kind != TREE or pending
+
+    table, end = [], 0
+    for v in nodes:
+        begin, end = end, end + len(candidates[v][0])
+        cheapest = 0
+        if known[v]:
+            cheapest = candidates[v][1].min(initial=INFINITE)
+        elif typed[v]:
+            cheapest = level_costs[level_row[v]].min(initial=INFINITE)
+        key = ENTITY if known[v] or ties == "break" else LEVEL if typed[v] else NOTHING
+        table.append((parent[v], step[v], as_set[v], informs[v], known[v], begin, end, level_row[v], key, cheapest))
+    distinct_nodes = np.zeros((len(nodes), len(nodes)), np.bool_)
+    for a, b in differs:
+        distinct_nodes[a, b] = True
+    return Plan(
+        np.array(steps, STEP),
+        np.array(table, NODE),
+        outside,
+        distinct_nodes,
+        np.concatenate([ids for ids, _ in candidates], dtype=np.int32),
+        np.concatenate([costs for _, costs in candidates], dtype=np.int32),
+        levels,
+        level_costs,
+        relation_costs,
+    )
+
+
+def _steps(
+    edges: Sequence[tuple[int, int, int]], roots: Sequence[int], known: Sequence[bool]
+) -> list[tuple[int, int, int, int]]:
+    """Order the edges depth first as (kind, near, far, edge); branches that lead to a known node come first."""
+    steps: list[tuple[int, int, int, int]] = []
+    placed: set[int] = set()
+    done: set[int] = set()
+
+    def leads_to_known(v: int, crossed: set[int]) -> bool:
+        beyond = [(e, edges[e][2] if edges[e][0] == v else edges[e][0]) for e in around[v] if e not in crossed]
+        return known[v] or any(leads_to_known(w, crossed | {e}) for e, w in beyond if w not in placed)
+
+    def place(v: int) -> None:
+        placed.add(v)
+        onward = []
+        for e in around[v]:
+            w = edges[e][2] if edges[e][0] == v else edges[e][0]
+            if e not in done and w in placed:
+                done.add(e)
+                steps.append((CYCLE, v, w, e))
+            elif e not in done:
+                onward.append((not leads_to_known(w, {e}), e, w))
+        for _, e, w in sorted(onward):
+            if e not in done:  # else a deeper branch came round to it
+                done.add(e)
+                steps.append((TREE, v, w, e))
+                place(w)
+
+    around: list[list[int]] = [[] for _ in known]
+    for e, (head, _, tail) in enumerate(edges):
+        around[head].append(e)
+        if tail != head:
+            around[tail].append(e)
+    for root in roots:
+        if root not in placed:
+            steps.append((START, -1, root, -1))
+            place(root)
+    return steps
+
+
+def _costs(distances: Array) -> Array:
+    return np.rint(np.asarray(distances, np.float64) * SCALE).astype(np.int32)
+
+
+def _node_costs(
+    nodes: Sequence[MatchNode], size: int
+) -> tuple[list[tuple[Array, Array]], list[int], Array, Array]:
+    """Return ids and costs of the candidates of each node, and row, levels and costs of those unknown with a type."""
+    nothing = np.zeros(0, np.int32)
+    candidates, level_row, levels, level_costs = [], [], [], []
+    for entities, types in nodes:
+        level_row.append(-1)
+        if types is not None:
+            distinct_costs, level_of_type = np.unique(_costs(types[0]), return_inverse=True)
+            level = np.full(size, -1, np.int32)
+            for position in np.argsort(-level_of_type, kind="stable"):
+                level[types[1][position]] = level_of_type[position]
+        if entities is None:
+            candidates.append((nothing, nothing))
+            if types is not None:
+                level_row[-1] = len(levels)
+                levels.append(level)
+                level_costs.append(distinct_costs)
+            continue
+        order = np.argsort(entities.ids)
+        ids, costs = entities.ids[order], _costs(entities.distances[order])
+        if types is not None:
+            ids, costs = ids[level[ids] >= 0], costs[level[ids] >= 0]
+            costs = costs + distinct_costs[level[ids]]
+        candidates.append((ids, costs))
+    padded = np.full((len(levels), max(map(len, level_costs), default=0)), INFINITE, np.int32)
+    for row, costs in zip(padded, level_costs, strict=True):
+        row[: len(costs)] = costs
+    return candidates, level_row, np.array(levels, np.int32).reshape(len(levels), size), padded

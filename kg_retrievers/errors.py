@@ -1,0 +1,74 @@
+"""Every error a user can meet. Each message says who, what it got, what it wanted and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class KGRetrieversError(Exception):
+    """Base of all errors raised by this package."""
+
+
+class InvalidArgumentError(KGRetrieversError, ValueError):
+    """An argument is misspelt, out of range, or contradicts another."""
+
+
+class MissingExtraError(KGRetrieversError, ImportError):
+    """An optional package is needed and not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        """Name the `feature` that was asked for and the `extra` that brings it."""
+        super().__init__(f'{feature} needs an optional package. Run: pip install "kg-retrievers[{extra}]"')
+        self.extra = extra
+
+
+class FileFormatError(KGRetrieversError):
+    """A file or folder cannot be read as what it should hold. `path` and `line` (from 1) say where."""
+
+    def __init__(self, message: str, path: str | Path, line: int | None = None) -> None:
+        """Put the place in front of the `message`, as compilers do: `path:line: message`."""
+        super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
+        self.path = Path(path)
+        self.line = line
+
+
+class GraphLoadError(FileFormatError):
+    """A knowledge graph cannot be read from a file or folder."""
+
+
+class QuestionsLoadError(FileFormatError):
+    """Questions or labelled examples cannot be read from a file."""
+
+
+class IndexLoadError(FileFormatError):
+    """A saved index is missing, incomplete or damaged."""
+
+
+class StaleIndexError(KGRetrieversError):
+    """A saved index was built from another graph, embedding model or parameters than those given now."""
+
+
+class PatternError(KGRetrieversError, ValueError):
+    """A pattern cannot be built or matched, for example because nothing in it is known."""
+
+
+class PatternParseError(PatternError):
+    """A language model's reply holds no readable pattern. `reply` is the reply as it came."""
+
+    def __init__(self, reason: str, reply: str) -> None:
+        """Keep `reason` and the whole `reply`; show the beginning of the reply in the message."""
+        shown = reply if len(reply) <= 300 else reply[:300] + " ..."
+        super().__init__(f"{reason} The reply was: {shown!r}")
+        self.reason = reason
+        self.reply = reply
+
+
+class EntityLinkingError(KGRetrieversError):
+    """No entity of the graph was found in a question. `suggestions` are the nearest names."""
+
+    def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
+        """Append "did you mean" when there is something to suggest."""
+        hint = " Did you mean: " + ", ".join(map(repr, suggestions)) + "?" if suggestions else ""
+        super().__init__(message + hint)
+        self.suggestions = list(suggestions)

@@ -1,0 +1,23 @@
+"""What a knowledge graph is, and what passes between the rooms. No LangChain, no LLM, no torch."""
+
+from kg_retrievers.graph.knowledge_graph import Adjacency, KnowledgeGraph, RelationSchema, Schema
+from kg_retrievers.graph.types import Evidence, Known, Path, Pattern, PatternTriple, Term, Triple, Unknown
+from kg_retrievers.graph.verbalize import Verbalization, readable, verbalize
+
+__all__ = [
+    "Adjacency",
+    "Evidence",
+    "Known",
+    "KnowledgeGraph",
+    "Path",
+    "Pattern",
+    "PatternTriple",
+    "RelationSchema",
+    "Schema",
+    "Term",
+    "Triple",
+    "Unknown",
+    "Verbalization",
+    "readable",
+    "verbalize",
+]

@@ -1,0 +1,185 @@
+"""Columns on disk: named arrays and unique strings, written atomically, opened memory-mapped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO, overload
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_retrievers.errors import FileFormatError
+
+#: Raised by one with every change of the layout; a folder of another version is refused.
+FORMAT_VERSION = 1
+
+Array = npt.NDArray[Any]
+
+
+class StringTable(Sequence[str]):
+    """Unique strings, numbered from 0, held as offsets and UTF-8 bytes with a sorted hash index.
+
+    Args:
+        offsets: int64, shape (n + 1): where each string starts in `data`.
+        data: uint8: the strings, one after the other.
+        hashes: uint64, shape (n): hashes of the strings, ascending.
+        order: int32, shape (n): the string that each hash belongs to.
+    """
+
+    def __init__(self, offsets: Array, data: Array, hashes: Array, order: Array) -> None:
+        """Take the four columns as they are."""
+        self._offsets, self._data, self._hashes, self._order = offsets, data, hashes, order
+
+    @classmethod
+    def from_strings(cls, strings: Iterable[str]) -> StringTable:
+        """Number the strings in the order given; they must be unique."""
+        encoded = [string.encode() for string in strings]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(string) for string in encoded], out=offsets[1:])
+        hashes = np.fromiter(map(_hash, encoded), np.uint64, len(encoded))
+        order = np.argsort(hashes, kind="stable").astype(np.int32)
+        return cls(offsets, np.frombuffer(b"".join(encoded), np.uint8), hashes[order], order)
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, Array], name: str) -> StringTable:
+        """Read back what `columns` returned."""
+        return cls(*(columns[f"{name}.{part}"] for part in ("offsets", "data", "hashes", "order")))
+
+    def columns(self, name: str) -> dict[str, Array]:
+        """Return the four arrays under names that start with `name`."""
+        parts = {"offsets": self._offsets, "data": self._data, "hashes": self._hashes, "order": self._order}
+        return {f"{name}.{part}": array for part, array in parts.items()}
+
+    def __len__(self) -> int:
+        """The number of strings."""
+        return len(self._hashes)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        """Return one string by its number, or several by a slice."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(f"StringTable holds {len(self)} strings, but got index {index}.")
+        return self._data[self._offsets[index] : self._offsets[index + 1]].tobytes().decode()
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the strings in order."""
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: object) -> bool:
+        """Whether the string is in the table."""
+        return isinstance(value, str) and self.find(value) >= 0
+
+    def find(self, string: str) -> int:
+        """Return the number of a string, or -1."""
+        encoded = string.encode(errors="surrogatepass")
+        digest = np.uint64(_hash(encoded))
+        place = int(np.searchsorted(self._hashes, digest))
+        while place < len(self._hashes) and self._hashes[place] == digest:
+            number = int(self._order[place])
+            if self._data[self._offsets[number] : self._offsets[number + 1]].tobytes() == encoded:
+                return number
+            place += 1
+        return -1
+
+
+def _hash(encoded: bytes) -> int:
+    return int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little")
+
+
+def fingerprint(columns: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
+    """Return 32 hexadecimal digits that change with any byte of the columns or any value of `meta`."""
+    digest = blake2b(json.dumps(meta, sort_keys=True).encode(), digest_size=16)
+    for name in sorted(columns):
+        array = np.ascontiguousarray(columns[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.data.cast("B") if array.size else b"")
+    return digest.hexdigest()
+
+
+def save_columns(folder: str | Path, kind: str, columns: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
+    """Write columns to a folder so that a reader finds the old ones or the new ones, never a mixture.
+
+    The arrays go to a sub-folder of their own; the manifest `<kind>.json`, replaced last and in one step, names it.
+    """
+    folder = Path(folder)
+    name = f"{kind}-{uuid4().hex}"
+    (folder / name).mkdir(parents=True)
+    manifest: dict[str, Any] = {"format": FORMAT_VERSION, "data": name, "columns": {}, "meta": dict(meta)}
+    try:
+        for column, array in columns.items():
+            with _synced(folder / name / f"{column}.npy") as file:
+                np.save(file, array, allow_pickle=False)
+            manifest["columns"][column] = [array.dtype.str, list(array.shape)]
+        with _synced(folder / name / "manifest.json") as file:
+            file.write(json.dumps(manifest, indent=1, sort_keys=True).encode())
+        os.replace(folder / name / "manifest.json", folder / f"{kind}.json")
+    except BaseException:
+        shutil.rmtree(folder / name, ignore_errors=True)
+        raise
+    for old in folder.glob(f"{kind}-*"):
+        if old.name != name:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _synced(path: Path) -> Iterator[BinaryIO]:
+    with open(path, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def open_columns(
+    folder: str | Path, kind: str, error: type[FileFormatError]
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return columns (memory-mapped, read-only) and meta as `save_columns` wrote them.
+
+    Args:
+        folder: The folder.
+        kind: What `save_columns` was told.
+        error: The class to raise.
+
+    Raises:
+        FileFormatError: Of the class `error`, if there is no such folder, its last save was interrupted before
+            anything was complete, a file is damaged, or it was written by another version of this package.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise error(f"no such folder; nothing was saved here as {kind!r}.", folder)
+    manifest_path = folder / f"{kind}.json"
+    if not manifest_path.exists():
+        begun = any(folder.glob(f"{kind}-*"))
+        reason = "the save was interrupted before it was complete" if begun else f"the folder holds no saved {kind}"
+        raise error(f"{reason}. Save it again.", folder)
+    try:
+        manifest = json.loads(manifest_path.read_text("utf-8"))
+        version, data, shapes, meta = (manifest[key] for key in ("format", "data", "columns", "meta"))
+    except (ValueError, KeyError, TypeError) as cause:
+        raise error("the manifest is damaged. Save it again.", manifest_path) from cause
+    if version != FORMAT_VERSION:
+        raise error(f"written in format {version}, this package reads {FORMAT_VERSION}. Save it again.", manifest_path)
+    columns = {}
+    for column, (dtype, shape) in shapes.items():
+        file = folder / data / f"{column}.npy"
+        try:
+            array = np.load(file, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError) as cause:
+            raise error(f"the column cannot be read ({cause}). Save it again.", file) from cause
+        if array.dtype.str != dtype or list(array.shape) != shape:
+            raise error(f"wanted {dtype} of shape {shape}, got {array.dtype.str} of {array.shape}.", file)
+        columns[column] = array
+    return columns, meta

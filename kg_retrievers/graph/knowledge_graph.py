@@ -1,0 +1,419 @@
+"""KnowledgeGraph: immutable columns of triples with both directions, names and types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns
+from kg_retrievers.graph.readers import GraphFormat, read_entity_rows, read_graph_rows
+from kg_retrievers.graph.types import Triple
+
+
+class Adjacency(NamedTuple):
+    """Every triple twice, once in the row of its head and once in the row of its tail.
+
+    Attributes:
+        indptr: int64, shape (entities + 1): row e is `indptr[e]:indptr[e + 1]`.
+        neighbors: int32, shape (2 * triples): the entity at the other end.
+        labels: int32, shape (2 * triples): `2 * relation` where e is the head, `2 * relation + 1` where it is the
+            tail; ascending in each row.
+        triples: int32, shape (2 * triples): the number of the triple.
+    """
+
+    indptr: Array
+    neighbors: Array
+    labels: Array
+    triples: Array
+
+
+@dataclass(frozen=True)
+class RelationSchema:
+    """What one relation joins: its number of triples and the types seen at its heads and tails, sorted."""
+
+    relation: str
+    triples: int
+    head_types: tuple[str, ...]
+    tail_types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The shape of a graph: relations by falling number of triples, and the number of entities of each type."""
+
+    entities: int
+    triples: int
+    relations: tuple[RelationSchema, ...]
+    types: Mapping[str, int]
+
+
+class KnowledgeGraph:
+    """A directed multigraph of facts. Entities are told apart by key; labels, aliases and types describe them.
+
+    Immutable, safe to share between threads. Build one with `from_triples`, `from_file`, `from_networkx` or `open`.
+
+    Attributes:
+        entities: The entity keys; the position of a key is its number in all arrays.
+        relations: The relations.
+        types: The types.
+        names: All distinct labels and aliases.
+        adjacency: The triples by entity, both directions.
+        duplicates: How many repeated triples were dropped on the way in.
+        skipped: How many unreadable lines were skipped on the way in (`on_error="skip"`).
+    """
+
+    def __init__(self, columns: Mapping[str, Array], duplicates: int = 0, skipped: int = 0) -> None:
+        """Take columns as `_build` or `open` made them; use a named constructor instead."""
+        self._columns = dict(columns)
+        self.duplicates = duplicates
+        self.skipped = skipped
+        self.entities = StringTable.from_columns(columns, "entities")
+        self.relations = StringTable.from_columns(columns, "relations")
+        self.types = StringTable.from_columns(columns, "types")
+        self.names = StringTable.from_columns(columns, "names")
+        self.adjacency = Adjacency(*(columns[f"adjacency.{name}"] for name in Adjacency._fields))
+
+    # --- in ---------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_triples(
+        cls,
+        triples: Iterable[Sequence[str]],
+        *,
+        labels: Mapping[str, str] | None = None,
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        types: Mapping[str, Sequence[str]] | None = None,
+    ) -> KnowledgeGraph:
+        """Build a graph from `(head, relation, tail)` texts.
+
+        Args:
+            triples: The facts. Repeated ones are dropped and counted in `duplicates`.
+            labels: What an entity key is called; the key itself where nothing is given.
+            aliases: Further names of an entity key.
+            types: Types of an entity key.
+
+        Raises:
+            InvalidArgumentError: If a triple has not three non-empty texts.
+        """
+        return cls._build(triples, labels or {}, aliases or {}, types or {})
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        entities: str | Path | None = None,
+        format: GraphFormat | None = None,
+        columns: Sequence[str] | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        encoding: str = "utf-8",
+    ) -> KnowledgeGraph:
+        """Read a graph from TSV, CSV, `head|relation|tail` or JSONL.
+
+        Args:
+            path: The file of triples. JSONL may also hold rows `{"entity", "label", "aliases", "types"}`.
+            entities: A second file with names and types of entities: such JSONL rows, or `entity<TAB>label`. Where
+                both files give a label, the first file's counts and the other becomes an alias.
+            format: "tsv", "csv", "pipe" or "jsonl"; found by suffix and first line where not given.
+            columns: The header's names for head, relation and tail, where they are unusual.
+            on_error: "raise" stops at a malformed line, "skip" counts it in `skipped`.
+            encoding: Of both files.
+
+        Raises:
+            GraphLoadError: With file name and line number, if something cannot be read.
+        """
+        rows = read_graph_rows(path, format=format, columns=columns, on_error=on_error, encoding=encoding)
+        skipped = rows.skipped
+        if entities is not None:
+            more = read_entity_rows(entities, on_error=on_error, encoding=encoding)
+            skipped += more.skipped
+            for key, label in more.labels.items():
+                if rows.labels.setdefault(key, label) != label:
+                    rows.aliases.setdefault(key, []).append(label)
+            for described, further in ((rows.aliases, more.aliases), (rows.types, more.types)):
+                for key, texts in further.items():
+                    described[key] = [*described.get(key, ()), *texts]
+        return cls._build(rows.triples, rows.labels, rows.aliases, rows.types, skipped)
+
+    @classmethod
+    def from_networkx(cls, graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any], *, relation: str = "relation") -> KnowledgeGraph:
+        """Read a directed NetworkX graph.
+
+        The relation of an edge is its attribute `relation`, else its key in a multigraph. Nodes are taken by `str`;
+        their attributes "label", "aliases" and "types" are used.
+
+        Raises:
+            InvalidArgumentError: If the graph is undirected, an edge has no relation, or two nodes have equal texts.
+        """
+        if not graph.is_directed():
+            raise InvalidArgumentError(
+                "KnowledgeGraph.from_networkx: got an undirected graph; a triple has a direction. "
+                "Build a DiGraph or MultiDiGraph."
+            )
+        keys = {node: str(node) for node in graph}
+        if len(set(keys.values())) < len(keys):
+            twice = next(key for key in keys.values() if list(keys.values()).count(key) > 1)
+            raise InvalidArgumentError(f"KnowledgeGraph.from_networkx: two nodes are both written {twice!r}.")
+        triples = []
+        edges = graph.edges(keys=True, data=True) if graph.is_multigraph() else graph.edges(data=True)
+        for head, tail, *key, data in edges:
+            name = data.get(relation, key[0] if key else None)
+            if not isinstance(name, str):
+                raise InvalidArgumentError(
+                    f"KnowledgeGraph.from_networkx: the edge {head!r} -> {tail!r} has no text in its attribute "
+                    f"{relation!r}, but {name!r}. Name the attribute that holds it: relation=..."
+                )
+            triples.append((keys[head], name, keys[tail]))
+        described: dict[str, dict[str, Any]] = {name: {} for name in ("label", "aliases", "types")}
+        for node, data in graph.nodes(data=True):
+            for name, values in described.items():
+                if name in data:
+                    values[keys[node]] = data[name]
+        isolated = {keys[node]: keys[node] for node in nx.isolates(graph)}
+        return cls._build(triples, isolated | described["label"], described["aliases"], described["types"])
+
+    @classmethod
+    def open(cls, path: str | Path) -> KnowledgeGraph:
+        """Open a folder that `save` wrote; the columns stay on disk and are mapped into memory.
+
+        Raises:
+            GraphLoadError: If the folder holds no complete graph.
+        """
+        columns, meta = open_columns(path, "graph", GraphLoadError)
+        try:
+            return cls(columns, meta["duplicates"], meta["skipped"])
+        except KeyError as cause:
+            raise GraphLoadError(f"the column {cause} is missing. Save the graph again.", path) from cause
+
+    @classmethod
+    def _build(
+        cls,
+        triples: Iterable[Sequence[str]],
+        labels: Mapping[str, str],
+        aliases: Mapping[str, Sequence[str]],
+        types: Mapping[str, Sequence[str]],
+        skipped: int = 0,
+    ) -> KnowledgeGraph:
+        unique: dict[Sequence[str], None] = {}
+        count = 0
+        for count, triple in enumerate(triples, 1):
+            if len(triple) != 3 or not all(isinstance(text, str) and text for text in triple):
+                raise InvalidArgumentError(
+                    f"KnowledgeGraph: triple {count} must be three non-empty texts (head, relation, tail), "
+                    f"but got {triple!r}."
+                )
+            unique[tuple(triple)] = None
+        entities = _Numbers()
+        relations = _Numbers()
+        edges = np.array(
+            [(entities[head], relations[relation], entities[tail]) for head, relation, tail in unique], np.int32
+        ).reshape(-1, 3)
+        for key in (*labels, *aliases, *types):
+            entities[key]
+        names, kinds = _Numbers(), _Numbers()
+        keys = list(entities)
+        label_ids = np.array([names[_text("label", key, labels.get(key, key))] for key in keys], np.int32)
+        alias_ids = [[names[_text("alias", key, alias)] for alias in _texts("aliases", key, aliases)] for key in keys]
+        type_ids = [[kinds[_text("type", key, kind)] for kind in _texts("types", key, types)] for key in keys]
+        columns: dict[str, Array] = {"triples": edges}
+        for name, table in (("entities", entities), ("relations", relations), ("names", names), ("types", kinds)):
+            columns |= StringTable.from_strings(table).columns(name)
+        columns["labels"] = label_ids
+        columns |= _ragged("aliases", alias_ids)
+        columns |= _ragged("entity_types", type_ids)
+        columns |= _inverted("name_entities", len(names), [[label, *rest] for label, rest in zip(label_ids, alias_ids)])
+        columns |= _inverted("type_entities", len(kinds), type_ids)
+        adjacency = _adjacency(edges, len(keys))
+        columns |= {f"adjacency.{name}": array for name, array in adjacency._asdict().items()}
+        return cls(columns, count - len(unique), skipped)
+
+    # --- out --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the graph to a folder, replacing what was saved there only when all is written."""
+        save_columns(path, "graph", self._columns, {"duplicates": self.duplicates, "skipped": self.skipped})
+
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
+        """Return a MultiDiGraph with the relation as key and attribute, and "label", "aliases", "types" on nodes."""
+        graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+        for key in self.entities:
+            graph.add_node(key, label=self.label(key), aliases=self.aliases(key), types=self.types_of(key))
+        for head, relation, tail in self.triples():
+            graph.add_edge(head, tail, key=relation, relation=relation)
+        return graph
+
+    def with_changes(
+        self, *, added: Iterable[Sequence[str]] = (), removed: Iterable[Sequence[str]] = ()
+    ) -> KnowledgeGraph:
+        """Return a new graph with some triples added and some removed; entities, names and types are kept.
+
+        Raises:
+            InvalidArgumentError: If a triple to remove is not in the graph.
+        """
+        gone = {Triple(*triple) for triple in removed}
+        for triple in sorted(gone):
+            if triple not in self:
+                raise InvalidArgumentError(f"KnowledgeGraph.with_changes: {triple} is not in the graph.")
+        kept = (triple for triple in self.triples() if triple not in gone)
+        return self._build(
+            (*kept, *added),
+            {key: self.label(key) for key in self.entities},
+            {key: self.aliases(key) for key in self.entities},
+            {key: self.types_of(key) for key in self.entities},
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with any fact, name or type."""
+        return fingerprint(self._columns, {})
+
+    # --- questions of fact ------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """The number of triples."""
+        return len(self._columns["triples"])
+
+    def __contains__(self, triple: object) -> bool:
+        """Whether a triple `(head, relation, tail)` is a fact of the graph."""
+        if not isinstance(triple, tuple) or len(triple) != 3:
+            return False
+        return next(self.triples(*triple), None) is not None
+
+    def __repr__(self) -> str:
+        """Sizes only."""
+        return f"KnowledgeGraph({len(self.entities)} entities, {len(self.relations)} relations, {len(self)} triples)"
+
+    def triples(
+        self, head: str | None = None, relation: str | None = None, tail: str | None = None
+    ) -> Iterator[Triple]:
+        """Yield the triples with the given head, relation and tail, in stored order; all of them by default."""
+        edges = self._columns["triples"]
+        parts = ((head, self.entities), (relation, self.relations), (tail, self.entities))
+        wanted = [None if text is None else table.find(text) for text, table in parts]
+        if -1 in wanted:
+            return
+        ends = [end for end in (wanted[0], wanted[2]) if end is not None]
+        if ends:
+            indptr = self.adjacency.indptr
+            row = min(ends, key=lambda end: int(indptr[end + 1] - indptr[end]))
+            numbers = np.unique(self.adjacency.triples[indptr[row] : indptr[row + 1]])
+        else:
+            numbers = np.arange(len(edges))
+        for column, number in enumerate(wanted):
+            if number is not None:
+                numbers = numbers[edges[numbers, column] == number]
+        for number in numbers:
+            yield self.triple(int(number))
+
+    def triple(self, number: int) -> Triple:
+        """Return a triple by its number, counted from 0 in stored order."""
+        head, relation, tail = self._columns["triples"][number].tolist()
+        return Triple(self.entities[head], self.relations[relation], self.entities[tail])
+
+    def label(self, key: str) -> str:
+        """Return what an entity is called; its key where no label was given, or where it is not in the graph."""
+        number = self.entities.find(key)
+        return key if number < 0 else self.names[int(self._columns["labels"][number])]
+
+    def aliases(self, key: str) -> list[str]:
+        """Return the further names of an entity."""
+        return [self.names[name] for name in self._row("aliases", self._number(key))]
+
+    def types_of(self, key: str) -> list[str]:
+        """Return the types of an entity."""
+        return [self.types[kind] for kind in self._row("entity_types", self._number(key))]
+
+    def entities_named(self, name: str) -> list[str]:
+        """Return the keys of all entities with this label or alias, in stored order."""
+        number = self.names.find(name)
+        return [] if number < 0 else [self.entities[entity] for entity in self._row("name_entities", number)]
+
+    def name_entities(self, name: int) -> list[int]:
+        """Return the numbers of the entities with a name, given by its number in `names`; ascending."""
+        return self._row("name_entities", name)
+
+    def type_entities(self, kind: int) -> list[int]:
+        """Return the numbers of the entities of a type, given by its number in `types`; ascending."""
+        return self._row("type_entities", kind)
+
+    def schema(self) -> Schema:
+        """Count relations and types, and say which types each relation joins."""
+        edges = self._columns["triples"]
+        counts = np.bincount(edges[:, 1], minlength=len(self.relations))
+        order = np.argsort(-counts, kind="stable")
+        relations = []
+        for relation in order.tolist():
+            of_relation = edges[edges[:, 1] == relation]
+            head_types, tail_types = (
+                tuple(sorted({self.types[kind] for end in np.unique(ends) for kind in self._row("entity_types", end)}))
+                for ends in (of_relation[:, 0], of_relation[:, 2])
+            )
+            relations.append(RelationSchema(self.relations[relation], int(counts[relation]), head_types, tail_types))
+        sizes = np.diff(self._columns["type_entities.indptr"]).tolist()
+        types = dict(sorted(zip(self.types, sizes, strict=True), key=lambda item: (-item[1], item[0])))
+        return Schema(len(self.entities), len(self), tuple(relations), types)
+
+    def _number(self, key: str) -> int:
+        number = self.entities.find(key)
+        if number < 0:
+            raise InvalidArgumentError(f"KnowledgeGraph: no entity with the key {key!r}. See `graph.entities`.")
+        return number
+
+    def _row(self, name: str, row: int) -> list[int]:
+        indptr = self._columns[f"{name}.indptr"]
+        values: list[int] = self._columns[f"{name}.values"][indptr[row] : indptr[row + 1]].tolist()
+        return values
+
+
+class _Numbers(dict[str, int]):
+    """Gives each new text the next number."""
+
+    def __missing__(self, key: str) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+def _text(what: str, key: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidArgumentError(f"KnowledgeGraph: a {what} of {key!r} must be a non-empty text, but got {value!r}.")
+    return value
+
+
+def _texts(what: str, key: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    texts = values.get(key, ())
+    if isinstance(texts, str):
+        raise InvalidArgumentError(f"KnowledgeGraph: {what} of {key!r} must be a list of texts, but got {texts!r}.")
+    return tuple(dict.fromkeys(texts))
+
+
+def _ragged(name: str, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=indptr[1:])
+    return {f"{name}.indptr": indptr, f"{name}.values": np.array([value for row in rows for value in row], np.int32)}
+
+
+def _inverted(name: str, size: int, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
+    inverse: list[list[int]] = [[] for _ in range(size)]
+    for number, row in enumerate(rows):
+        for value in dict.fromkeys(row):
+            inverse[value].append(number)
+    return _ragged(name, inverse)
+
+
+def _adjacency(edges: Array, entities: int) -> Adjacency:
+    heads, relations, tails = edges.T
+    numbers = np.arange(len(edges), dtype=np.int32)
+    rows = np.concatenate([heads, tails])
+    neighbors = np.concatenate([tails, heads])
+    labels = np.concatenate([2 * relations, 2 * relations + 1])
+    order = np.lexsort((neighbors, labels, rows))
+    indptr = np.zeros(entities + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=entities), out=indptr[1:])
+    return Adjacency(indptr, neighbors[order], labels[order], np.concatenate([numbers, numbers])[order])

@@ -1,0 +1,253 @@
+"""What passes between the rooms: Triple, Path, Pattern, Evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kg_retrievers.errors import InvalidArgumentError, PatternError
+
+
+class Triple(NamedTuple):
+    """One fact, in the direction in which the graph stores it. `head` and `tail` are entity keys."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+@dataclass(frozen=True)
+class Path:
+    """A walk over triples, each crossed forwards or backwards.
+
+    Args:
+        entities: The n + 1 entity keys in the order of the walk.
+        triples: The n triples between them, in stored direction.
+
+    Raises:
+        InvalidArgumentError: If a triple does not join its two entities.
+    """
+
+    entities: tuple[str, ...]
+    triples: tuple[Triple, ...]
+
+    def __post_init__(self) -> None:
+        """Check that each triple joins neighbouring entities."""
+        if len(self.entities) != len(self.triples) + 1:
+            raise InvalidArgumentError(
+                f"Path: {len(self.triples)} triples join {len(self.triples) + 1} entities, "
+                f"but got {len(self.entities)}."
+            )
+        for here, there, triple in zip(self.entities, self.entities[1:], self.triples, strict=False):
+            if (here, there) not in ((triple.head, triple.tail), (triple.tail, triple.head)):
+                raise InvalidArgumentError(f"Path: {triple} does not join {here!r} and {there!r}.")
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relation path: the relations in the order of the walk."""
+        return tuple(triple.relation for triple in self.triples)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A node or relation of a pattern that is known by its text.
+
+    Args:
+        text: What it is called, as a person would write it.
+        type: The type a node should have, or None.
+        entity: The key of the entity, when the node is already linked; then nothing else can match it.
+    """
+
+    text: str
+    type: str | None = None
+    entity: str | None = None
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A node or relation of a pattern that is to be found. Equal names are the same unknown.
+
+    Args:
+        name: A name that is unique in its pattern, as in "film 1".
+        type: The type a node should have, or None.
+    """
+
+    name: str
+    type: str | None = None
+
+
+Term = Known | Unknown
+
+
+class PatternTriple(NamedTuple):
+    """One edge of a pattern."""
+
+    head: Term
+    relation: Term
+    tail: Term
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The small graph that a question asks for.
+
+    Known and unknown terms are told apart by class, never by their text, so a film may be called "Unknown".
+    Equal terms are the same node; a plain string stands for `Known(string)`; a repeated triple counts once.
+
+    Args:
+        triples: The edges, `(head, relation, tail)`.
+        target: The name of the unknown node that is asked for, or None.
+        different: Pairs of nodes that must not be the same entity.
+        source: Who wrote the pattern: "llm", "examples", "linked", or None. Not part of equality.
+
+    Raises:
+        PatternError: If the pattern has no triples, a term is empty, or `target` or a node of `different`
+            does not occur in it.
+
+    Example:
+        >>> Pattern.of(("Her", "directed by", Unknown("director")), target="director").to_dict()
+        {'triples': [['Her', 'directed by', {'unknown': 'director'}]], 'target': 'director'}
+    """
+
+    triples: tuple[PatternTriple, ...]
+    target: str | None = None
+    different: tuple[tuple[Term, Term], ...] = ()
+    source: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make triples of tuples and terms of strings, drop repeated triples, check the parts against each other."""
+        triples = dict.fromkeys(PatternTriple(*map(_term, triple)) for triple in self.triples)
+        object.__setattr__(self, "triples", tuple(triples))
+        object.__setattr__(self, "different", tuple((_term(a), _term(b)) for a, b in self.different))
+        if not self.triples:
+            raise PatternError("Pattern: got no triples; a pattern needs at least one.")
+        nodes = self.nodes
+        unknown = [node.name for node in nodes if isinstance(node, Unknown)]
+        if len(set(unknown)) < len(unknown):
+            raise PatternError(f"Pattern: an unknown is given with two different types; unknowns are {unknown}.")
+        if self.target is not None and self.target not in unknown:
+            raise PatternError(f"Pattern: the target {self.target!r} is none of the unknown nodes {unknown}.")
+        for pair in self.different:
+            for node in pair:
+                if node not in nodes:
+                    raise PatternError(f"Pattern: {node} is said to differ from another node, but is no node of it.")
+            if pair[0] == pair[1]:
+                raise PatternError(f"Pattern: {pair[0]} cannot differ from itself.")
+
+    @classmethod
+    def of(
+        cls,
+        *triples: Sequence[Term | str],
+        target: str | None = None,
+        different: Iterable[Sequence[Term | str]] = (),
+        source: str | None = None,
+    ) -> Pattern:
+        """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
+        edges = []
+        for triple in triples:
+            if len(triple) != 3:
+                raise PatternError(f"Pattern: a triple has a head, a relation and a tail, but got {list(triple)!r}.")
+            edges.append(PatternTriple(*map(_term, triple)))
+        pairs = tuple((_term(a), _term(b)) for a, b in different)
+        return cls(tuple(edges), target=target, different=pairs, source=source)
+
+    @property
+    def nodes(self) -> tuple[Term, ...]:
+        """The nodes, each once, in order of first occurrence."""
+        return tuple(dict.fromkeys(node for triple in self.triples for node in (triple.head, triple.tail)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-safe dictionary that `from_dict` reads back.
+
+        A known term without type or entity is a string; any other term is an object with the key "known" or
+        "unknown". Keys with nothing to say are left out.
+        """
+        data: dict[str, Any] = {"triples": [[_term_to_json(term) for term in triple] for triple in self.triples]}
+        if self.target is not None:
+            data["target"] = self.target
+        if self.different:
+            data["different"] = [[_term_to_json(a), _term_to_json(b)] for a, b in self.different]
+        if self.source is not None:
+            data["source"] = self.source
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Pattern:
+        """Read what `to_dict` wrote, or a person edited.
+
+        Raises:
+            PatternError: If a key is unknown or missing, or a value has the wrong shape.
+        """
+        if not isinstance(data, Mapping):
+            raise PatternError(f"Pattern: wanted an object with the key 'triples', but got {data!r}.")
+        if strange := sorted(set(data) - {"triples", "target", "different", "source"}):
+            raise PatternError(f"Pattern: unknown keys {strange}; known are 'triples', 'target', 'different', 'source'.")
+        triples, different = data.get("triples"), data.get("different", [])
+        if not isinstance(triples, Sequence) or isinstance(triples, str):
+            raise PatternError(f"Pattern: 'triples' must be a list of [head, relation, tail], but got {triples!r}.")
+        if not isinstance(different, Sequence) or isinstance(different, str):
+            raise PatternError(f"Pattern: 'different' must be a list of pairs of nodes, but got {different!r}.")
+        edges = [tuple(map(_term_from_json, _items(triple, 3))) for triple in triples]
+        pairs = [tuple(map(_term_from_json, _items(pair, 2))) for pair in different]
+        for name in ("target", "source"):
+            if not isinstance(data.get(name), str | None):
+                raise PatternError(f"Pattern: {name!r} must be a text, but got {data[name]!r}.")
+        return cls.of(*edges, target=data.get("target"), different=pairs, source=data.get("source"))
+
+
+def _items(value: object, length: int) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != length:
+        raise PatternError(f"Pattern: wanted a list of {length} terms, but got {value!r}.")
+    return value
+
+
+def _term(value: Term | str) -> Term:
+    term = Known(value) if isinstance(value, str) else value
+    if not isinstance(term, Known | Unknown):
+        raise PatternError(f"Pattern: a term is a text, Known or Unknown, but got {value!r}.")
+    if not (term.text if isinstance(term, Known) else term.name).strip():
+        raise PatternError("Pattern: a term has an empty text.")
+    return term
+
+
+def _term_to_json(term: Term) -> str | dict[str, str]:
+    if isinstance(term, Unknown):
+        return {"unknown": term.name} | ({"type": term.type} if term.type is not None else {})
+    if term.type is None and term.entity is None:
+        return term.text
+    optional = {"type": term.type, "entity": term.entity}
+    return {"known": term.text} | {key: value for key, value in optional.items() if value is not None}
+
+
+def _term_from_json(value: object) -> Term:
+    if isinstance(value, str):
+        return _term(value)
+    if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
+        keys = set(value)
+        if "unknown" in keys and keys <= {"unknown", "type"}:
+            return _term(Unknown(value["unknown"], value.get("type")))
+        if "known" in keys and keys <= {"known", "type", "entity"}:
+            return _term(Known(value["known"], value.get("type"), value.get("entity")))
+    raise PatternError(
+        f'Pattern: a term is a text or {{"unknown": name}}, with "type" if wanted, but got {value!r}.'
+    )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A part of the graph that speaks to a question, with everything that is needed to cite it.
+
+    Args:
+        triples: The facts, in stored direction, most important first.
+        score: How well they fit; higher is better, always.
+        answers: The entity keys proposed as answers, best first; empty if the method proposes none.
+        truncated: True if a limit cut the search, so that there may be more or better evidence.
+        details: What the method adds, as JSON-safe values.
+    """
+
+    triples: tuple[Triple, ...]
+    score: float
+    answers: tuple[str, ...] = ()
+    truncated: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)

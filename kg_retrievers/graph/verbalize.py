@@ -1,0 +1,193 @@
+"""From evidence to text: the only place that turns triples into words.
+
+The text is for reading. A name may itself hold "->" or ";", so facts are never parsed back from it:
+the metadata of a document holds them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal, get_args
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.types import Path, Triple
+
+Style = Literal["triples", "grouped"]
+
+# Two or more words of a Freebase path, as in "/film/director/film" or "people.person.nationality".
+_FREEBASE = re.compile(r"/[a-z]\w+(?:[./]+[a-z]\w+)+|[a-z]\w+(?:\.[a-z]\w+){2,}", re.ASCII)
+_CAMEL_CASE = re.compile(r"[a-z]{2}[a-z0-9]*(?:[A-Z][a-z0-9]*)+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def readable(name: str) -> str:
+    """Return the name of a relation, or an entity, as words.
+
+    Underscores, the humps of camelCase, and the slashes and dots of Freebase paths become blanks. A name that has
+    white space already, or is a URI, is left as it is.
+
+    Example:
+        >>> readable("directed_by"), readable("birthPlace"), readable("people.person.nationality")
+        ('directed by', 'birth place', 'people person nationality')
+        >>> readable("AC/DC Live"), readable("McDonald")
+        ('AC/DC Live', 'McDonald')
+    """
+    if "://" in name or len(name.split()) != 1 or name != name.strip():
+        return name
+    if _FREEBASE.fullmatch(name):
+        name = re.sub("[./]+", " ", name)
+    words = name.replace("_", " ").split()
+    return " ".join(_split_humps(word) if _CAMEL_CASE.fullmatch(word) else word for word in words) or name
+
+
+def _split_humps(word: str) -> str:
+    """Split "dateOfBirth" to "date of birth", but leave the capitals of "hasISBN"."""
+    return " ".join(w if w.isupper() and len(w) > 1 else w.lower() for w in _HUMP.split(word))
+
+
+_relation_text = lru_cache(maxsize=10_000)(readable)
+
+
+def _line(text: str) -> str:
+    return _CONTROL.sub(" ", text)
+
+
+def triple_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+    """Return a line for each triple, in stored direction.
+
+    The lines are for reading: names may hold "->".
+
+    Args:
+        triples: The facts.
+        label: Maps an entity key to what it is called; the key itself by default, `readable` for keys with underscores.
+
+    Example:
+        >>> triple_lines([Triple("Her", "directed_by", "Spike Jonze")])
+        ['Her -> directed by -> Spike Jonze']
+    """
+    return [_line(f"{label(head)} -> {_relation_text(relation)} -> {label(tail)}") for head, relation, tail in triples]
+
+
+def grouped_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+    """Return a line for each head and relation with all tails, in order of first occurrence.
+
+    The lines are for reading: names may hold "->" or ";".
+
+    Args:
+        triples: The facts.
+        label: Maps an entity key to what it is called; the key itself by default.
+
+    Example:
+        >>> grouped_lines([Triple("Her", "starring", "Amy Adams"), Triple("Her", "starring", "Rooney Mara")])
+        ['Her -> starring -> Amy Adams; Rooney Mara']
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for head, relation, tail in triples:
+        groups.setdefault((head, relation), []).append(label(tail))
+    return [
+        _line(f"{label(head)} -> {_relation_text(relation)} -> {'; '.join(tails)}")
+        for (head, relation), tails in groups.items()
+    ]
+
+
+def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list[str]:
+    """Return a line for each path, with arrows in the direction in which each triple is stored.
+
+    The lines are for reading: names may hold "->" or "<-".
+
+    Args:
+        paths: The walks.
+        label: Maps an entity key to what it is called; the key itself by default.
+
+    Example:
+        >>> triples = (Triple("Her", "directed_by", "Spike Jonze"), Triple("Adaptation", "directed_by", "Spike Jonze"))
+        >>> path_lines([Path(("Her", "Spike Jonze", "Adaptation"), triples)])
+        ['Her -> directed by -> Spike Jonze <- directed by <- Adaptation']
+    """
+    lines = []
+    for path in paths:
+        parts = [label(path.entities[0])]
+        for there, triple in zip(path.entities[1:], path.triples, strict=True):
+            arrow = "->" if triple.tail == there else "<-"
+            parts += [arrow, _relation_text(triple.relation), arrow, label(there)]
+        lines.append(_line(" ".join(parts)))
+    return lines
+
+
+def approximate_tokens(text: str) -> int:
+    """Return a rough count of tokens: a quarter of the characters, rounded up. Right for English, low for Chinese.
+
+    Example:
+        >>> approximate_tokens("Spike Jonze")
+        3
+    """
+    return -(-len(text) // 4)
+
+
+@dataclass(frozen=True)
+class Verbalization:
+    """Triples as text.
+
+    Args:
+        text: The lines.
+        shown: How many triples, from the first, the text shows.
+        left_out: How many it does not.
+    """
+
+    text: str
+    shown: int
+    left_out: int
+
+
+def verbalize(
+    triples: Sequence[Triple],
+    *,
+    style: Style = "grouped",
+    label: Callable[[str], str] = str,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] = approximate_tokens,
+) -> Verbalization:
+    """Turn triples into text that keeps to a budget.
+
+    A triple is shown whole or not at all: triples are left out from the end, and a last line, within the budget,
+    says how many. Where not even that line fits, the text is empty. `count_tokens` is called O(log n) times.
+
+    Args:
+        triples: The facts, most important first.
+        style: "triples" for `triple_lines`, "grouped" for `grouped_lines`.
+        label: Maps an entity key to what it is called; the key itself by default.
+        max_tokens: The budget; None shows everything.
+        count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
+
+    Raises:
+        InvalidArgumentError: If `max_tokens` is below 1 or `style` is unknown.
+
+    Example:
+        >>> facts = [Triple("Her", "starring", name) for name in ("Joaquin Phoenix", "Amy Adams", "Rooney Mara")]
+        >>> print(verbalize(facts, style="triples", max_tokens=15).text)
+        Her -> starring -> Joaquin Phoenix
+        (2 more facts left out)
+    """
+    if style not in get_args(Style):
+        raise InvalidArgumentError(f'verbalize: style is "triples" or "grouped", but got {style!r}.')
+    if max_tokens is not None and max_tokens < 1:
+        raise InvalidArgumentError(f"verbalize: max_tokens is 1 or more, or None for no limit, but got {max_tokens}.")
+    lines = triple_lines if style == "triples" else grouped_lines
+    label, total = cache(label), len(triples)
+
+    def text(shown: int) -> str:
+        left_out = total - shown
+        notice = [f"({left_out} more {'fact' if left_out == 1 else 'facts'} left out)"] if left_out else []
+        return "\n".join(lines(triples[:shown], label) + notice)
+
+    everything = text(total)
+    if max_tokens is None or count_tokens(everything) <= max_tokens:
+        return Verbalization(everything, total, 0)
+    # The last number of triples that fits; the search has measured it, whatever count_tokens does elsewhere.
+    shown = bisect_right(range(total), max_tokens, key=lambda number: count_tokens(text(number))) - 1
+    return Verbalization(text(shown), shown, total - shown) if shown >= 0 else Verbalization("", 0, total)

@@ -1,0 +1,325 @@
+"""GraphIndex: the entities, relations and types of a graph that are nearest to a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns
+from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.embeddings import EmbeddingCache, embed, embedding_name
+from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
+
+#: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
+#: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
+EXACT_NAME_MARGIN = 1e-3
+
+#: How many vectors of recent texts are kept, since questions repeat the texts of relations.
+RECENT_TEXTS = 1024
+
+
+class Candidates(NamedTuple):
+    """What is nearest to a text, ascending by distance, then number.
+
+    Attributes:
+        ids: int32, shape (m): numbers of entities, relations or types, each once.
+        distances: float32, shape (m): L2 distances of unit vectors, in [0, 2].
+    """
+
+    ids: Array
+    distances: Array
+
+
+class GraphIndex:
+    """Finds the parts of a graph that a text may mean. Safe to share between threads.
+
+    Every label, alias, relation and type is embedded, with blanks for underscores and the like. A text that equals one
+    of them has a distance of 0 from it and at least `EXACT_NAME_MARGIN` from the others.
+
+    Attributes:
+        graph: The graph.
+        embeddings: What turns texts into vectors.
+        dimension: The length of the vectors; 0 for an empty graph.
+        fingerprint: 32 hexadecimal digits that change with the graph, the embedding model and the dimension.
+
+    Example:
+        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+        >>> index = GraphIndex.build(graph, HashedEmbeddings())
+        >>> [graph.entities[number] for number in index.nearest_entities(["spike jonez"], k=1)[0].ids]
+        ['Spike Jonze']
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        embeddings: Embeddings,
+        dimension: int,
+        names: NameSearch,
+        relations: NameSearch,
+        types: NameSearch,
+    ) -> None:
+        """Take the parts as `build` or `open` made them; use one of these instead."""
+        self.graph = graph
+        self.embeddings = embeddings
+        self.dimension = dimension
+        self.fingerprint = fingerprint({}, _identity(graph, embeddings, dimension))
+        self._names, self._relations, self._types = names, relations, types
+        self._recent: dict[str, Array] = {}
+        self._lock = Lock()
+
+    @classmethod
+    def build(
+        cls,
+        graph: KnowledgeGraph,
+        embeddings: Embeddings,
+        path: str | Path | None = None,
+        *,
+        store: VectorStoreSearch | None = None,
+        cache: EmbeddingCache | str | Path | None = None,
+        batch_size: int = 1024,
+        progress: bool = False,
+    ) -> GraphIndex:
+        """Embed the names, relations and types of a graph.
+
+        Args:
+            graph: The graph.
+            embeddings: Any LangChain embeddings.
+            path: A folder for the graph and the index, which `open` needs; nothing is saved by default.
+            store: A vector store for the names, empty or holding names of this graph; an exact search by default.
+            cache: Keeps vectors over several builds, so that only new names are embedded.
+            batch_size: How many texts the embeddings get at once.
+            progress: Whether to show a progress bar on stderr.
+
+        Raises:
+            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
+            IndexLoadError: If the cache is damaged.
+        """
+        if isinstance(cache, str | Path):
+            cache = EmbeddingCache(cache)
+        tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
+        texts = {kind: [readable(name) for name in table] for kind, table in tables.items()}
+        vectors = embed(
+            embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress
+        )
+        ends = np.cumsum([len(table) for table in tables.values()])[:-1]
+        columns: dict[str, Array] = dict(zip(tables, np.split(vectors, ends), strict=True))
+        if store:
+            store.add(range(len(graph.names)), texts["names"], columns.pop("names"), batch_size)
+        dimension = vectors.shape[1]
+        if path is not None:
+            graph.save(path)
+            save_columns(path, "index", columns, _identity(graph, embeddings, dimension) | {"store": bool(store)})
+        return cls(graph, embeddings, dimension, **_searches(columns, store))
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        embeddings: Embeddings,
+        *,
+        graph: KnowledgeGraph | None = None,
+        store: VectorStoreSearch | None = None,
+    ) -> GraphIndex:
+        """Open a folder that `build` wrote; its vectors stay on disk and are mapped into memory.
+
+        Args:
+            path: The folder.
+            embeddings: The embeddings that it was built with.
+            graph: The graph, where it is at hand; the one in the folder by default.
+            store: The vector store that it was built with, if it was.
+
+        Raises:
+            IndexLoadError: If the folder holds no complete index.
+            StaleIndexError: If the graph, the embeddings or the names in the store are others than at build.
+            InvalidArgumentError: If `store` is missing, or the index was built without one.
+        """
+        columns, meta = open_columns(path, "index", IndexLoadError)
+        try:
+            of_graph, name, dimension, stored = (meta[key] for key in ("graph", "embeddings", "dimension", "store"))
+            if name != embedding_name(embeddings):
+                raise StaleIndexError(
+                    f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}. "
+                    "Open it with the first, or build it again with the second: GraphIndex.build(graph, embeddings, path)."
+                )
+            if stored != bool(store):
+                has = "with a vector store; hand it in: store=..." if stored else "without a vector store; leave it out."
+                raise InvalidArgumentError(f"GraphIndex.open: {path} was built {has}")
+            if graph is None:
+                graph = KnowledgeGraph.open(path)
+                if graph.fingerprint != of_graph:
+                    raise IndexLoadError("the graph was saved without its index. Build the index again.", path)
+            elif graph.fingerprint != of_graph:
+                raise StaleIndexError(
+                    f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}. "
+                    "Build it again: GraphIndex.build(graph, embeddings, path)."
+                )
+            if store:
+                sample = sorted({int(number) for number in np.linspace(0, len(graph.names) - 1, 16) if number >= 0})
+                if not store.holds(sample, [readable(graph.names[number]) for number in sample]):
+                    raise _stale_store()
+            return cls(graph, embeddings, dimension, **_searches(columns, store))
+        except KeyError as cause:
+            raise IndexLoadError(f"{cause} is missing. Build the index again.", path) from cause
+        except GraphLoadError as cause:
+            raise IndexLoadError(f"the graph of the index cannot be read: {cause}", path) from cause
+
+    def __repr__(self) -> str:
+        """The graph and the embeddings."""
+        return f"GraphIndex({self.graph!r}, {embedding_name(self.embeddings)})"
+
+    def embed(self, texts: Sequence[str]) -> Array:
+        """Embed texts in one call of the embeddings, or none for texts seen lately.
+
+        Returns:
+            float32, shape (texts, dimension): unit rows.
+
+        Raises:
+            StaleIndexError: If the vectors are not as long as those of the index.
+            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
+        """
+        with self._lock:
+            rows = {text: self._recent[text] for text in texts if text in self._recent}
+        if new := [text for text in dict.fromkeys(texts) if text not in rows]:
+            vectors = embed(self.embeddings, new, batch_size=len(new))
+            if vectors.shape[1] != self.dimension:
+                raise StaleIndexError(
+                    f"GraphIndex: its vectors have {self.dimension} numbers, but {embedding_name(self.embeddings)} "
+                    f"gives {vectors.shape[1]}. Open it with the embeddings it was built with, or build it again."
+                )
+            rows |= zip(new, vectors, strict=True)
+        with self._lock:
+            for text, row in rows.items():
+                self._recent.pop(text, None)
+                self._recent[text] = row
+            while len(self._recent) > RECENT_TEXTS:
+                del self._recent[next(iter(self._recent))]
+        return np.array([rows[text] for text in texts], np.float32).reshape(-1, self.dimension)
+
+    def nearest_entities(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find the entities whose names are nearest to each text.
+
+        Args:
+            texts: The texts; a name or an entity key written exactly is always among its own candidates.
+            k: How many names to find for each text. Every entity with one of these names is a candidate, at the least
+                distance of its names, so that all entities of an ambiguous label are found together.
+
+        Raises:
+            InvalidArgumentError: If k is less than 1 or `texts` is one text.
+            StaleIndexError: If the embeddings or the store do not fit the index.
+        """
+        graph = self.graph
+
+        def exact(text: str) -> Sequence[int]:
+            return [name] if (name := graph.names.find(text)) >= 0 else ()
+
+        found = []
+        for text, names in zip(texts, self._nearest(self._names, graph.names, texts, k, exact), strict=True):
+            rows = [graph.name_entities(name) for name in names.ids.tolist()]
+            entities = np.array(list(chain.from_iterable(rows)), np.int32)
+            distances = np.repeat(names.distances, [len(row) for row in rows])
+            if graph.names.find(text) < 0 <= (key := graph.entities.find(text)):
+                entities = np.append(entities, np.int32(key))
+                distances = np.append(np.maximum(distances, np.float32(EXACT_NAME_MARGIN)), np.float32(0))
+            found.append(_sorted(entities, distances))
+        return found
+
+    def nearest_relations(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find the k relations nearest to each text; written exactly or readably, a relation has a distance of 0.
+
+        Raises:
+            InvalidArgumentError: If k is less than 1 or `texts` is one text.
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        relations = self.graph.relations
+        return self._nearest(self._relations, relations, texts, k, lambda text: self._exact_relations.get(text, ()))
+
+    def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find the k types nearest to each text; written exactly or readably, a type has a distance of 0.
+
+        Raises:
+            InvalidArgumentError: If k is less than 1 or `texts` is one text.
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        return self._nearest(
+            self._types, self.graph.types, texts, k, lambda text: self._exact_types.get(text, ())
+        )
+
+    @cached_property
+    def _exact_relations(self) -> dict[str, list[int]]:
+        return _by_text(self.graph.relations)
+
+    @cached_property
+    def _exact_types(self) -> dict[str, list[int]]:
+        return _by_text(self.graph.types)
+
+    def _nearest(
+        self,
+        search: NameSearch,
+        table: StringTable,
+        texts: Sequence[str],
+        k: int,
+        exact: Callable[[str], Sequence[int]],
+    ) -> list[Candidates]:
+        if isinstance(texts, str):
+            raise InvalidArgumentError(f"GraphIndex: wanted a list of texts, but got the text {texts!r}.")
+        if k < 1:
+            raise InvalidArgumentError(f"GraphIndex: k must be 1 or more, but got {k}.")
+        if not len(table) or not texts:
+            return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
+        ids, distances = search.search(self.embed([readable(text) for text in texts]), min(k, len(table)))
+        if not ids.size or ids.max() >= len(table):
+            raise _stale_store()
+        return [_exact_first(*row, exact(text)) for text, *row in zip(texts, ids, distances, strict=True)]
+
+
+def _identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> dict[str, str | int]:
+    return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
+
+
+def _searches(columns: dict[str, Array], store: VectorStoreSearch | None) -> dict[str, NameSearch]:
+    return {kind: ExactSearch(columns[kind]) for kind in ("relations", "types")} | {
+        "names": store or ExactSearch(columns["names"])
+    }
+
+
+def _stale_store() -> StaleIndexError:
+    return StaleIndexError(
+        "GraphIndex: the vector store does not hold the names of this graph. Empty it and build the index again."
+    )
+
+
+def _by_text(table: StringTable) -> dict[str, list[int]]:
+    """Map each string, and its readable form unless that is another string of the table, to its numbers."""
+    numbers: dict[str, list[int]] = {}
+    for number, string in enumerate(table):
+        numbers.setdefault(readable(string), []).append(number)
+    return numbers | {string: [number] for number, string in enumerate(table)}
+
+
+def _exact_first(ids: Array, distances: Array, exact: Sequence[int]) -> Candidates:
+    """Put exact matches in front, in place of the last where they are missing, and the others at the margin or beyond."""
+    if exact:
+        others = ~np.isin(ids, exact)
+        rest = max(len(ids) - len(exact), 0)
+        far = np.maximum(distances[others][:rest], np.float32(EXACT_NAME_MARGIN))
+        ids = np.concatenate([exact, ids[others][:rest]])
+        distances = np.concatenate([np.zeros(len(exact), np.float32), far])
+    return _sorted(ids, distances)
+
+
+def _sorted(ids: Array, distances: Array) -> Candidates:
+    """Sort by distance, then number, and keep each number once."""
+    order = np.lexsort((ids, distances))
+    _, first = np.unique(ids[order], return_index=True)
+    kept = order[np.sort(first)]
+    return Candidates(ids[kept].astype(np.int32), distances[kept])

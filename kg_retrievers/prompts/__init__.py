@@ -1,0 +1,42 @@
+"""Words only: the prompts of the methods, one file each, with the parser of the reply beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from langchain_core.prompts import BasePromptTemplate
+
+from kg_retrievers.errors import InvalidArgumentError
+
+__all__ = ["check_placeholders"]
+
+
+def check_placeholders(prompt: BasePromptTemplate[Any], wanted: Collection[str], name: str) -> None:
+    """Check that a prompt has exactly the placeholders that will be filled.
+
+    Args:
+        prompt: The prompt, often one that a user put in place of ours.
+        wanted: The names of the placeholders, in any order.
+        name: What the prompt is called, for the message.
+
+    Raises:
+        InvalidArgumentError: If a placeholder is missing or will not be filled.
+
+    Example:
+        >>> from langchain_core.prompts import PromptTemplate
+        >>> check_placeholders(PromptTemplate.from_template("Answer this: {question}"), ["question"], "PATTERN_PROMPT")
+    """
+    got, needed = set(prompt.input_variables), set(wanted)
+    advice = []
+    if missing := sorted(needed - got):
+        advice.append("add " + ", ".join(f"{{{variable}}}" for variable in missing))
+    if strange := sorted(got - needed):
+        advice.append(
+            "remove " + ", ".join(f"{{{variable}}}" for variable in strange) + " (a brace meant as text is doubled)"
+        )
+    if advice:
+        raise InvalidArgumentError(
+            f"{name}: the prompt has the placeholders {sorted(got)}, but needs exactly {sorted(needed)}: "
+            f"{' and '.join(advice)}."
+        )

@@ -1,0 +1,93 @@
+"""For tests of code that uses this package: a chat model that follows a script."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from pydantic import Field
+
+_LOCK = threading.Lock()  # one for all models: it is held for a moment only, and a model stays copyable
+
+
+class ScriptedChatModel(BaseChatModel):
+    """A chat model that gives prepared replies in order, without a network.
+
+    It works with `invoke`, `ainvoke`, `stream` (by words), `astream` and `batch`, from any thread. The fakes of
+    langchain_core do less: none records the prompts or raises a prepared error, `GenericFakeChatModel` takes an
+    iterator, which threads cannot share and whose end shows as a bare `StopIteration`, and `FakeListChatModel` starts
+    again silently when it should have run out. In a batch, which prompt gets which reply is up to the threads; use a
+    function as script there.
+
+    Args:
+        replies: What to reply: a list of texts, with exceptions where a call should raise, or a function from the text
+            of the prompt to the text of the reply.
+        cycle: Whether to start again after the last reply of a list.
+
+    Raises:
+        AssertionError: On a call after the last reply of a list, unless `cycle` is set.
+
+    Example:
+        >>> model = ScriptedChatModel(replies=["Spike Jonze", TimeoutError("no answer")])
+        >>> model.invoke("Who directed Her?").text
+        'Spike Jonze'
+        >>> model.prompts[0][0].text
+        'Who directed Her?'
+    """
+
+    replies: list[str | Exception] | Callable[[str], str]
+    cycle: bool = False
+    #: The messages of each call so far, in order.
+    prompts: list[list[BaseMessage]] = Field(default_factory=list, repr=False)
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted-chat-model"
+
+    def _next_reply(self, messages: list[BaseMessage]) -> str:
+        with _LOCK:
+            number = len(self.prompts)
+            self.prompts.append(messages)
+        if not isinstance(self.replies, list):
+            return self.replies("\n".join(message.text for message in messages))
+        if self.cycle and self.replies:
+            number %= len(self.replies)
+        if number >= len(self.replies):
+            raise AssertionError(
+                f"ScriptedChatModel: call {number + 1}, but the script has {len(self.replies)} replies. "
+                "Add a reply, or set cycle=True."
+            )
+        reply = self.replies[number]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(content=self._next_reply(messages)))])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        words = re.findall(r"\s*\S+|\s+", self._next_reply(messages)) or [""]
+        for number, word in enumerate(words, start=1):
+            message = AIMessageChunk(content=word, chunk_position="last" if number == len(words) else None)
+            chunk = ChatGenerationChunk(message=message)
+            if run_manager:
+                run_manager.on_llm_new_token(word, chunk=chunk)
+            yield chunk

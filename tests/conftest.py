@@ -1,0 +1,29 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kg_retrievers.graph import KnowledgeGraph
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real graphs and questions; the test is skipped where there is none."""
+    default = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("KG_RETRIEVERS_DATA", default))
+    if not folder.is_dir():
+        pytest.skip(f"no real data in {folder}; name its folder in KG_RETRIEVERS_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def metaqa_graph(data_dir: Path) -> KnowledgeGraph:
+    """The graph of MetaQA."""
+    return KnowledgeGraph.from_file(data_dir / "metaqa" / "kb.txt")

@@ -1,0 +1,155 @@
+"""A small server on loopback that speaks the OpenAI chat completions protocol and follows a script."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Answer with this text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """Refuse with status 429 and ask the client to come back after so many seconds."""
+
+    retry_after: float = 0.0
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Answer with this text, but so many seconds late."""
+
+    seconds: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """Answer with status 200 and something that is not JSON."""
+
+
+@dataclass(frozen=True)
+class ServerError:
+    """Fail with status 500."""
+
+
+Behaviour = Reply | RateLimit | Delay | Garbage | ServerError
+
+
+class OpenAIServer:
+    """Serves `POST /v1/chat/completions`, plain and streamed, one behaviour per request, while its context is open.
+
+    A request beyond the script, or to another path, gets status 400 or 404, which clients do not retry.
+
+    Args:
+        *behaviours: What to do with the first, second, ... request.
+    """
+
+    def __init__(self, *behaviours: Behaviour) -> None:
+        """Take a free port; requests are answered once the context is entered."""
+        self.behaviours: Sequence[Behaviour] = behaviours
+        #: The JSON bodies of the requests so far, in order.
+        self.requests: list[dict[str, Any]] = []
+        self.lock = threading.Lock()
+        self.stopped = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.script = self
+        # shutdown() waits for the next poll, so poll often
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        """The address for `ChatOpenAI(base_url=...)`."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> Self:
+        """Start to answer."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop to answer, also what is still delayed, and free the port."""
+        self.stopped.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    script: OpenAIServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_POST(self) -> None:
+        script = self.server.script
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/v1/chat/completions":
+            return self._error(404, f"no such path: {self.path}")
+        with script.lock:
+            number = len(script.requests)
+            script.requests.append(body)
+        if number >= len(script.behaviours):
+            return self._error(400, f"request {number + 1}, but the script has {len(script.behaviours)} behaviours")
+        match script.behaviours[number]:
+            case Reply(text):
+                self._reply(body, text)
+            case Delay(seconds, text):
+                if not script.stopped.wait(seconds):  # cut short when the context closes
+                    self._reply(body, text)
+            case RateLimit(retry_after):
+                self._error(429, "too many requests", {"Retry-After": str(retry_after)})
+            case Garbage():
+                self._send(200, "application/json", b"<html>not JSON</html>")
+            case ServerError():
+                self._error(500, "the server failed")
+
+    def _reply(self, body: dict[str, Any], text: str) -> None:
+        common = {"id": "chatcmpl-1", "created": int(time.time()), "model": body["model"]}
+        if not body.get("stream"):
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            answer = common | {"object": "chat.completion", "choices": [choice], "usage": usage}
+            return self._send(200, "application/json", json.dumps(answer).encode())
+        deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
+        deltas += [({"content": word}, None) for word in re.findall(r"\s*\S+|\s+", text)]
+        deltas += [({}, "stop")]
+        events = [
+            common
+            | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+            for delta, reason in deltas
+        ]
+        lines = [f"data: {json.dumps(event)}\n\n" for event in events] + ["data: [DONE]\n\n"]
+        self._send(200, "text/event-stream", "".join(lines).encode())
+
+    def _error(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        error = {"error": {"message": message, "type": "error", "param": None, "code": None}}
+        self._send(status, "application/json", json.dumps(error).encode(), headers)
+
+    def _send(self, status: int, kind: str, content: bytes, headers: dict[str, str] | None = None) -> None:
+        try:
+            self.send_response(status)
+            for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **(headers or {})}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+        except ConnectionError:
+            pass  # the client did not wait
+
+    def log_message(self, *args: Any) -> None:
+        pass

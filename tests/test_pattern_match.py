@@ -1,0 +1,235 @@
+"""The matcher against brute force, in every mode."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.algorithms.pattern_match import Candidates, Match, MatchNode, MatchQuery, match_pattern
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph
+
+Facts = list[tuple[int, int, int]]
+#: What tells two merged matches apart: known entities, known relations by edge, type distances of typed unknowns.
+Key = tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...]]
+
+
+def graph_of(facts: Facts, entities: int, relations: int) -> KnowledgeGraph:
+    """A graph in which entity and relation i are written "i" and numbered i."""
+    everything = [(str(e), "padding", str(e)) for e in range(entities)]
+    graph = KnowledgeGraph.from_triples(everything + [(str(h), f"r{r}", str(t)) for h, r, t in facts])
+    numbered = {f"r{r}": r for r in range(relations)}
+    triples = [(h, r, t) for h, r, t in graph.triples() if r in numbered]
+    isolated = {str(e): str(e) for e in range(entities)}
+    rebuilt = KnowledgeGraph.from_triples(
+        sorted(triples, key=lambda triple: numbered[triple[1]]), labels=isolated
+    )
+    return rebuilt
+
+
+def numbers(graph: KnowledgeGraph, query: MatchQuery) -> MatchQuery:
+    """The query with "entity i" replaced by the number that the graph gave it."""
+    entity = {i: graph.entities.find(str(i)) for i in range(len(graph.entities))}
+    relation = {i: graph.relations.find(f"r{i}") for i in range(10)}
+
+    def translated(candidates: Candidates | None, table: dict[int, int]) -> Candidates | None:
+        if candidates is None:
+            return None
+        kept = [(table[int(i)], d) for i, d in zip(*candidates, strict=True) if table.get(int(i), -1) >= 0]
+        return Candidates(np.array([i for i, _ in kept], np.int32), np.array([d for _, d in kept], np.float32))
+
+    nodes = []
+    for entities, types in query.nodes:
+        members = types and (types[0], [np.array(sorted(entity[int(e)] for e in m), np.int32) for m in types[1]])
+        nodes.append(MatchNode(translated(entities, entity), members or None))
+    return MatchQuery(nodes, [translated(r, relation) for r in query.relations], query.edges, query.different)
+
+
+def brute_force(graph: KnowledgeGraph, query: MatchQuery, distinct: str, direction: str) -> Iterator[tuple[Any, ...]]:
+    """Yield (cost, nodes, relations, triples of each edge, types) of every binding."""
+    rows = [tuple(map(int, row)) for row in graph._columns["triples"]]
+    joined: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for number, (h, r, t) in enumerate(rows):
+        joined[h, r, t].append(number)
+        if direction == "ignore" and h != t:
+            joined[t, r, h].append(number)
+    choices = []
+    for entities, types in query.nodes:
+        of_type: dict[int, float] = {}
+        if types is not None:
+            for position in np.argsort(-types[0], kind="stable"):
+                of_type |= dict.fromkeys(map(int, types[1][position]), float(types[0][position]))
+        pool = dict.fromkeys(range(len(graph.entities)), 0.0)
+        if entities is not None:
+            pool = dict(zip(map(int, entities.ids), map(float, entities.distances), strict=True))
+        choices.append(
+            [
+                (e, d + of_type.get(e, 0.0), of_type.get(e, 0.0))
+                for e, d in pool.items()
+                if types is None or e in of_type
+            ]
+        )
+    known = [node.entities is not None for node in query.nodes]
+    stated = {frozenset(pair) for pair in query.different}
+    for binding in product(*choices):
+        e = [choice[0] for choice in binding]
+        clash = any(
+            e[a] == e[b]
+            and (
+                distinct == "nodes"
+                or (distinct == "known" and (known[a] or known[b]))
+                or frozenset((a, b)) in stated
+            )
+            for a in range(len(e))
+            for b in range(a)
+        )
+        if clash:
+            continue
+        options = []
+        for head, term, tail in query.edges:
+            candidates = query.relations[term]
+            costs = (
+                dict(zip(map(int, candidates.ids), map(float, candidates.distances), strict=True))
+                if candidates is not None
+                else dict.fromkeys(range(len(graph.relations)), 0.0)
+            )
+            options.append([(r, d) for r, d in costs.items() if (e[head], r, e[tail]) in joined])
+        for chosen in product(*options):
+            shared: dict[int, set[int]] = defaultdict(set)
+            for (_, term, _), (r, _) in zip(query.edges, chosen, strict=True):
+                if query.relations[term] is None:
+                    shared[term].add(r)
+            if any(len(rs) > 1 for rs in shared.values()):
+                continue
+            cost = sum(d for _, d, _ in binding) + sum(d for _, d in chosen)
+            triples = [joined[e[h], r, e[t]] for (h, _, t), (r, _) in zip(query.edges, chosen, strict=True)]
+            yield cost, e, [r for r, _ in chosen], triples, [choice[2] for choice in binding]
+
+
+def key_of(query: MatchQuery, e: list[int], r: list[int], types: list[float]) -> Key:
+    """What a binding has in common with those that are merged with it."""
+    return (
+        tuple(x for x, node in zip(e, query.nodes, strict=True) if node.entities is not None),
+        tuple(x for x, (_, term, _) in zip(r, query.edges, strict=True) if query.relations[term] is not None),
+        tuple(x for x, node in zip(types, query.nodes, strict=True) if node.entities is None and node.types),
+    )
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[KnowledgeGraph, MatchQuery]:
+    """A small graph and a connected or disconnected pattern over it."""
+    entities, relations = draw(st.integers(2, 6)), draw(st.integers(1, 3))
+    fact = st.tuples(
+        st.integers(0, entities - 1), st.integers(0, relations - 1), st.integers(0, entities - 1)
+    )
+    facts = draw(st.lists(fact, min_size=1, max_size=14, unique=True))
+    graph = graph_of(facts, entities, relations)
+    size = draw(st.integers(1, 4))
+    distance = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+
+    def candidates(upto: int) -> st.SearchStrategy[Candidates]:
+        pairs = st.dictionaries(st.integers(0, upto - 1), distance, min_size=1)
+        return pairs.map(lambda d: Candidates(np.array(list(d), np.int32), np.array(list(d.values()), np.float32)))
+
+    members = st.lists(st.integers(0, entities - 1), unique=True).map(lambda m: np.array(m, np.int32))
+    kinds = st.integers(1, 2).flatmap(
+        lambda n: st.tuples(
+            st.lists(distance, min_size=n, max_size=n).map(lambda d: np.array(d, np.float32)),
+            st.lists(members, min_size=n, max_size=n),
+        )
+    )
+    node = st.builds(
+        MatchNode,
+        st.one_of(st.none(), candidates(entities)),
+        st.one_of(st.none(), st.none(), st.none(), kinds),
+    )
+    nodes = draw(st.lists(node, min_size=size, max_size=size))
+    terms = draw(st.lists(st.one_of(st.none(), candidates(relations)), min_size=1, max_size=3))
+    end = st.integers(0, size - 1)
+    edges = draw(st.lists(st.tuples(end, st.integers(0, len(terms) - 1), end), min_size=1, max_size=4, unique=True))
+    used = sorted({v for h, _, t in edges for v in (h, t)})
+    edges = [(used.index(h), r, used.index(t)) for h, r, t in edges]
+    pairs = st.lists(st.tuples(st.integers(0, len(used) - 1), st.integers(0, len(used) - 1)), max_size=1)
+    different = [(a, b) for a, b in draw(pairs) if a != b]
+    return graph, numbers(graph, MatchQuery([nodes[v] for v in used], terms, edges, different))
+
+
+modes = {
+    "distinct": st.sampled_from(["known", "nodes", "none"]),
+    "direction": st.sampled_from(["ignore", "respect"]),
+    "k": st.integers(1, 4),
+    "max_distance": st.sampled_from([np.inf, 0.5, 0.0]),
+}
+
+
+@settings(max_examples=600, deadline=None)
+@given(problems(), st.fixed_dictionaries(modes))
+def test_merged_matches_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQuery], mode: dict[str, Any]) -> None:
+    graph, query = problem
+    groups: dict[Key, tuple[float, list[set[int]], list[set[int]]]] = {}
+    for cost, e, r, triples, types in brute_force(graph, query, mode["distinct"], mode["direction"]):
+        if cost > mode["max_distance"]:
+            continue
+        group = groups.setdefault(
+            key_of(query, e, r, types), (cost, [set() for _ in e], [set() for _ in query.edges])
+        )
+        for entities, entity in zip(group[1], e, strict=True):
+            entities.add(entity)
+        for facts, numbers_ in zip(group[2], triples, strict=True):
+            facts.update(numbers_)
+    found = match_pattern(graph.adjacency, len(graph.relations), query, **mode)
+    expected = sorted(cost for cost, _, _ in groups.values())[: mode["k"]]
+    assert [match.distance for match in found] == expected
+    keys = []
+    for match in found:
+        assert not match.truncated
+        fitting = [
+            key
+            for key, (cost, entities, facts) in groups.items()
+            if cost == match.distance
+            and [set(x.tolist()) for x in match.entities] == entities
+            and [set(x.tolist()) for x in match.triples] == facts
+            and all(x in (-1, y) or query.relations[t] is None for x, y, t in _relations_of(match, key, query))
+        ]
+        assert fitting, (match, groups)
+        keys.append(tuple(fitting))
+    assert all(keys.count(key) <= len(key) for key in keys)
+
+
+def _relations_of(match: Match, key: Key, query: MatchQuery) -> list[tuple[int, int, int]]:
+    of_key = iter(key[1])
+    return [
+        (relation, next(of_key) if query.relations[term] is not None else -1, term)
+        for relation, (_, term, _) in zip(match.relations, query.edges, strict=True)
+    ]
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(), st.fixed_dictionaries(modes))
+def test_broken_ties_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQuery], mode: dict[str, Any]) -> None:
+    graph, query = problem
+    every = [
+        (cost, e, r)
+        for cost, e, r, _, _ in brute_force(graph, query, mode["distinct"], mode["direction"])
+        if cost <= mode["max_distance"]
+    ]
+    found = match_pattern(graph.adjacency, len(graph.relations), query, ties="break", **mode)
+    assert [match.distance for match in found] == sorted(cost for cost, _, _ in every)[: mode["k"]]
+    bindings = [([int(x) for (x,) in match.entities], list(match.relations)) for match in found]
+    for match, (e, r) in zip(found, bindings, strict=True):
+        assert (match.distance, e, r) in every
+        assert all(len(triples) >= 1 for triples in match.triples)
+    assert len({str(binding) for binding in bindings}) == len(bindings)

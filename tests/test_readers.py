@@ -1,0 +1,351 @@
+"""Files of triples and entities, good and broken."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.readers import GraphRows, read_entity_rows, read_graph_rows
+from kg_retrievers.graph.types import Triple
+
+HER = Triple("Her", "directed_by", "Spike Jonze")
+ALIEN = Triple("Alien", "directed_by", "Ridley Scott")
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def names(without: str = "") -> st.SearchStrategy[str]:
+    alphabet = st.characters(exclude_categories=["Cs"], exclude_characters="\0" + without)
+    return st.text(alphabet).map(str.strip).filter(bool)
+
+
+def triples(without: str = "") -> st.SearchStrategy[list[Triple]]:
+    name = names(without)
+    return st.lists(st.builds(Triple, name, name, name), min_size=1)
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("kb.tsv", "Her\tdirected_by\tSpike Jonze\nAlien\tdirected_by\tRidley Scott\n"),
+        ("kb.TSV", "Her\tdirected_by\tSpike Jonze\nAlien\tdirected_by\tRidley Scott"),
+        ("crlf.tsv", "Her\tdirected_by\tSpike Jonze\r\nAlien\tdirected_by\tRidley Scott\r\n"),
+        ("bom.tsv", "\ufeffHer\tdirected_by\tSpike Jonze\nAlien\tdirected_by\tRidley Scott\n"),
+        ("blank.tsv", "\n \nHer \t directed_by\tSpike Jonze\n\t\t\nAlien\tdirected_by\tRidley Scott\n\n"),
+        ("header.tsv", "Subject\tPredicate\tObject\nHer\tdirected_by\tSpike Jonze\nAlien\tdirected_by\tRidley Scott"),
+        ("kb.txt", "\nHer\tdirected_by\tSpike Jonze\nAlien\tdirected_by\tRidley Scott\n"),
+        ("pipe.txt", "Her|directed_by|Spike Jonze\nAlien|directed_by|Ridley Scott\n"),
+        ("kb.csv", 'Her,directed_by,"Spike Jonze"\nAlien,directed_by,Ridley Scott\n'),
+        (
+            "header.csv",
+            "year,target,source,edge\n2013,Spike Jonze,Her,directed_by\n,Ridley Scott,Alien,directed_by\n,,,\n",
+        ),
+        (
+            "provenance.csv",
+            "subject,predicate,object,source\nHer,directed_by,Spike Jonze,IMDb\nAlien,directed_by,Ridley Scott,IMDb\n",
+        ),
+        (
+            "kb.jsonl",
+            '{"head": "Her", "relation": "directed_by", "tail": " Spike Jonze "}\n\n'
+            '{"tail": "Ridley Scott", "relation": "directed_by", "head": "Alien", "year": 1979}\n',
+        ),
+        (
+            "kb.ndjson",
+            '{"head": "Her", "relation": "directed_by", "tail": "Spike Jonze"}\r\n'
+            '{"head": "Alien", "relation": "directed_by", "tail": "Ridley Scott"}',
+        ),
+    ],
+)
+def test_each_layout_gives_the_same_triples(tmp_path: Path, name: str, content: str) -> None:
+    assert read_graph_rows(write(tmp_path, name, content)) == GraphRows(triples=[HER, ALIEN])
+
+
+def test_format_beats_the_suffix(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.csv", "Her|directed_by|Spike Jonze")
+    assert read_graph_rows(str(path), format="pipe").triples == [HER]
+
+
+def test_gzip_is_unpacked(tmp_path: Path) -> None:
+    for name in ("kb.csv.gz", "kb.CSV.GZ"):
+        path = write(tmp_path, name, gzip.compress(b"Her,directed_by,Spike Jonze\n"))
+        assert read_graph_rows(path).triples == [HER]
+
+
+def test_columns_name_the_header(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.csv", "id,film,property,value\n1,Her,directed_by,Spike Jonze\n")
+    assert read_graph_rows(path, columns=("film", "property", "value")).triples == [HER]
+
+
+def test_tsv_knows_no_quotes(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.tsv", '"Her"\tdirected_by\t"Spike\n')
+    assert read_graph_rows(path).triples == [Triple('"Her"', "directed_by", '"Spike')]
+
+
+def test_csv_quotes_as_rfc_4180(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.csv", '"Crouching Tiger, ""Hidden""\nDragon",5" disk,x\n')
+    assert read_graph_rows(path).triples == [Triple('Crouching Tiger, "Hidden"\nDragon', '5" disk', "x")]
+
+
+def test_other_encodings(tmp_path: Path) -> None:
+    text = "Amélie\tdirected_by\tJean-Pierre Jeunet\n"
+    for encoding in ("latin-1", "utf-16", "UTF8"):
+        path = write(tmp_path, f"{encoding}.tsv", text.encode(encoding))
+        assert read_graph_rows(path, encoding=encoding).triples[0].head == "Amélie"
+
+
+def test_jsonl_mixes_entities_and_triples(tmp_path: Path) -> None:
+    rows = [
+        {"entity": "Q1", "label": "Her", "aliases": ["Her (film)", "Her (film)"], "types": ["film"]},
+        {"head": "Q1", "relation": "release_year", "tail": 2013},
+        {"entity": "Q1", "label": "Her!", "aliases": None, "types": ["film", "work"]},
+        {"entity": "Q1", "label": "Her"},
+        {"entity": 7, "types": []},
+    ]
+    path = write(tmp_path, "kb.jsonl", "\n".join(map(json.dumps, rows)))
+    assert read_graph_rows(path) == GraphRows(
+        triples=[Triple("Q1", "release_year", "2013")],
+        labels={"Q1": "Her"},
+        aliases={"Q1": ["Her (film)", "Her!"]},
+        types={"Q1": ["film", "work"], "7": []},
+    )
+
+
+def test_json_numbers_keep_every_digit(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.jsonl", '{"head": 1.50, "relation": "r", "tail": %s}' % ("9" * 5000))
+    assert read_graph_rows(path).triples == [Triple("1.50", "r", "9" * 5000)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("names.tsv", "Q1\tHer\nQ2\tAlien\nQ1\tHer (film)\n"),
+        ("names.txt", "Q1\tHer\nQ2\tAlien\nQ1\tHer (film)\n"),
+        ("pipe.txt", "Q1|Her\nQ2|Alien\nQ1|Her (film)\n"),
+        ("names.csv", "Name,year,ID\nHer,2013,Q1\nAlien,1979,Q2\nHer (film),,Q1\n"),
+        (
+            "names.jsonl",
+            '{"entity": "Q1", "label": "Her", "aliases": ["Her (film)"]}\n{"entity": "Q2", "label": "Alien"}',
+        ),
+    ],
+)
+def test_entity_files(tmp_path: Path, name: str, content: str) -> None:
+    rows = read_entity_rows(write(tmp_path, name, content))
+    assert rows == GraphRows(labels={"Q1": "Her", "Q2": "Alien"}, aliases={"Q1": ["Her (film)"]})
+
+
+def test_entity_columns(tmp_path: Path) -> None:
+    path = write(tmp_path, "names.tsv", "qid\tyear\ttitle\nQ1\t2013\tHer\n")
+    assert read_entity_rows(path, columns=("qid", "title")).labels == {"Q1": "Her"}
+
+
+# --- round trips ------------------------------------------------------------------------------------------------------
+
+
+@given(facts=triples())
+def test_any_names_survive_jsonl(tmp_path_factory: pytest.TempPathFactory, facts: list[Triple]) -> None:
+    path = tmp_path_factory.getbasetemp() / "round.jsonl"
+    path.write_text("".join(json.dumps(fact._asdict(), ensure_ascii=False) + "\n" for fact in facts), encoding="utf-8")
+    assert read_graph_rows(path) == GraphRows(triples=facts)
+
+
+@given(facts=triples())
+def test_any_names_survive_csv(tmp_path_factory: pytest.TempPathFactory, facts: list[Triple]) -> None:
+    path = tmp_path_factory.getbasetemp() / "round.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("head", "relation", "tail"), *facts])
+    assert read_graph_rows(path) == GraphRows(triples=facts)
+
+
+@given(facts=triples(without="\t\r\n"))
+def test_any_names_without_tab_survive_tsv(tmp_path_factory: pytest.TempPathFactory, facts: list[Triple]) -> None:
+    path = tmp_path_factory.getbasetemp() / "round.tsv"
+    lines = [("head", "relation", "tail"), *facts]
+    path.write_bytes("".join("\t".join(line) + "\n" for line in lines).encode())
+    assert read_graph_rows(path) == GraphRows(triples=facts)
+
+
+# --- malformed lines --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "wanted"),
+    [
+        ("kb.tsv", ["Her\tdirected_by"], r"wanted 3 cells \(tsv\), but got 2: \['Her', 'directed_by'\]"),
+        ("kb.tsv", ["Her\tdirected_by\tSpike Jonze\t"], "got 4"),
+        ("kb.tsv", ["Her\t \tSpike Jonze"], "a cell is empty"),
+        ("kb.csv", ["Her,directed_by,"], "a cell is empty"),
+        ("kb.csv", ['Her,directed_by,"Spike" Jonze'], "row that begins here is not CSV: ',' expected after '\"'"),
+        ("kb.csv", ['Her,directed_by,"Spike\nJonze",x'], "got 4"),
+        ("kb.txt", ["Her|directed_by|Spike|Jonze"], r"wanted 3 cells \(pipe\), but got 4"),
+        ("kb.jsonl", ["{"], "not JSON: .* at column 2"),
+        ("kb.jsonl", ["[" * 100_000], "nested too deeply"),
+        ("kb.jsonl", ["[]"], r"wanted an object such as .*, but got \[\]"),
+        ("kb.jsonl", ["{}"], r"there is no \['head', 'relation', 'tail'\]"),
+        ("kb.jsonl", ['{"head": "Her", "tail": "x"}'], r"there is no \['relation'\]"),
+        ("kb.jsonl", ['{"head": "Her", "relation": "r", "tail": true}'], '"tail" must be a text.*got True'),
+        ("kb.jsonl", ['{"head": "Her", "relation": null, "tail": "x"}'], '"relation" must be a text.*got None'),
+        ("kb.jsonl", ['{"head": " ", "relation": "r", "tail": "x"}'], '"head" must be a text'),
+        ("kb.jsonl", ['{"head": "\\u0000", "relation": "r", "tail": "x"}'], "without NUL"),
+        ("kb.jsonl", ['{"head": "\\ud800", "relation": "r", "tail": "x"}'], "half a surrogate"),
+        ("kb.jsonl", ['{"head": NaN, "relation": "r", "tail": "x"}'], "NaN is not JSON"),
+        ("kb.jsonl", ['{"entity": "Her", "alias": ["x"]}'], r"keys .* but got also \['alias'\]"),
+        ("kb.jsonl", ['{"entity": "Her", "aliases": "x"}'], '"aliases" must be a list of texts'),
+        ("kb.jsonl", ['{"entity": "Her", "types": [["x"]]}'], '"types" must be a text'),
+        ("kb.jsonl", ['{"entity": "Her", "label": ""}'], '"label" must be a text'),
+        ("kb.jsonl", ['{"entity": null}'], '"entity" must be a text'),
+    ],
+)
+def test_malformed_lines_are_reported_or_counted(tmp_path: Path, name: str, lines: Sequence[str], wanted: str) -> None:
+    good = {
+        "kb.tsv": "\t".join(HER),
+        "kb.csv": ",".join(HER),
+        "kb.txt": "|".join(HER),
+        "kb.jsonl": json.dumps(HER._asdict()),
+    }[name]
+    path = write(tmp_path, name, "\n".join([good, "", *lines, good]))
+    with pytest.raises(GraphLoadError, match=wanted) as caught:
+        read_graph_rows(path)
+    assert (caught.value.path, caught.value.line) == (path, 3)
+    assert str(caught.value).startswith(f"{path}:3: ")
+    assert 'on_error="skip"' in str(caught.value)
+    assert read_graph_rows(path, on_error="skip") == GraphRows(
+        triples=[HER, HER], skipped="\n".join(lines).count("\n") + 1
+    )
+
+
+def test_an_open_quote_is_reported_where_it_begins(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.csv", 'Her,directed_by,Spike Jonze\nAlien,tag,"scary\na,b,c\nd,e,f\n')
+    with pytest.raises(GraphLoadError, match="unexpected end of data") as caught:
+        read_graph_rows(path)
+    assert caught.value.line == 2
+    assert read_graph_rows(path, on_error="skip") == GraphRows(triples=[HER], skipped=3)
+
+
+def test_a_triple_is_no_entity(tmp_path: Path) -> None:
+    path = write(tmp_path, "names.jsonl", json.dumps(HER._asdict()))
+    with pytest.raises(GraphLoadError, match=r'wanted an object such as \{"entity"'):
+        read_entity_rows(path)
+    with pytest.raises(GraphLoadError, match="no entities, 1 malformed lines"):
+        read_entity_rows(path, on_error="skip")
+
+
+def test_a_triple_with_an_entity_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.jsonl", json.dumps(HER._asdict() | {"entity": "Her"}))
+    with pytest.raises(GraphLoadError, match=r"got also \['head', 'relation', 'tail'\]"):
+        read_graph_rows(path)
+
+
+# --- files that cannot be read ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["kb.tsv", "kb.csv", "kb.jsonl", "kb.txt"])
+@pytest.mark.parametrize("content", ["", "\ufeff", "\n \n"])
+def test_empty_files(tmp_path: Path, name: str, content: str) -> None:
+    path = write(tmp_path, name, content)
+    with pytest.raises(GraphLoadError, match="no triples, 0 malformed lines"):
+        read_graph_rows(path)
+    with pytest.raises(GraphLoadError, match="no entities, 0 malformed lines"):
+        read_entity_rows(path)
+
+
+def test_only_malformed_lines(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.tsv", "a\nb\n")
+    with pytest.raises(GraphLoadError, match="no triples, 2 malformed lines"):
+        read_graph_rows(path, on_error="skip")
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    write(tmp_path, "movies.tsv", "")
+    with pytest.raises(GraphLoadError, match=r"no such file\. Did you mean: 'movies.tsv'\?"):
+        read_graph_rows(tmp_path / "movie.tsv")
+    with pytest.raises(GraphLoadError, match=r"no such file\.$"):
+        read_graph_rows(tmp_path / "nowhere" / "movies.tsv")
+
+
+def test_folder(tmp_path: Path) -> None:
+    with pytest.raises(GraphLoadError, match="is a folder"):
+        read_graph_rows(tmp_path)
+
+
+def test_unreadable_file(tmp_path: Path) -> None:
+    with pytest.raises(GraphLoadError, match=r"cannot be read: .*name too long"):
+        read_graph_rows(tmp_path / ("x" * 1000 + ".tsv"))
+    packed = gzip.compress(b"Her\tdirected_by\tSpike Jonze\n" * 100)
+    for content in (b"Her\tdirected_by\tSpike Jonze\n", packed[:-20], packed[:10] + b"\xff" * 20):
+        with pytest.raises(GraphLoadError, match="cannot be read"):
+            read_graph_rows(write(tmp_path, "kb.tsv.gz", content))
+
+
+@pytest.mark.parametrize("before", [0, 1, 5000])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_wrong_encoding_says_where(tmp_path: Path, before: int, pack: Any) -> None:
+    good = "Léon\tdirected_by\tLuc Besson\n".encode() * before
+    path = write(
+        tmp_path, "kb.tsv" + (".gz" if pack is gzip.compress else ""), pack(good + b"a\tb\tAm\xe9lie\nc\td\te")
+    )
+    with pytest.raises(GraphLoadError, match=rf'byte {len(good) + 6} is not utf-8\. .*encoding="latin-1"') as caught:
+        read_graph_rows(path, on_error="skip")
+    assert caught.value.line == before + 1
+    assert read_graph_rows(path, encoding="latin-1").triples[before].tail == "Amélie"
+
+
+def test_utf_16_is_suggested(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.tsv", "a\tb\tc\n".encode("utf-16"))
+    with pytest.raises(GraphLoadError, match=r'byte 0 is not utf-8\..*encoding="utf-16"'):
+        read_graph_rows(path)
+
+
+@pytest.mark.parametrize("name", ["kb.tsv", "kb.csv", "kb.jsonl", "kb.txt"])
+def test_nul_bytes(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, name, b"\n\0\t\0\t\0\n")
+    with pytest.raises(GraphLoadError, match="NUL byte") as caught:
+        read_graph_rows(path, on_error="skip")
+    assert caught.value.line == 2
+
+
+def test_unknown_layout(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.nt", "\n<a> <b> <c> .\n")
+    with pytest.raises(GraphLoadError, match=r'cannot tell the format.*<a> <b> <c>.*format="tsv"') as caught:
+        read_graph_rows(path)
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("header", ["film,property", "film,property,value,film"])
+def test_missing_columns(tmp_path: Path, header: str) -> None:
+    path = write(tmp_path, "kb.csv", f"{header}\nHer,directed_by,Spike Jonze\n")
+    with pytest.raises(GraphLoadError, match=r"columns \['film', 'property', 'value'\].*found \['film', 'property'"):
+        read_graph_rows(path, columns=("film", "property", "value"), on_error="skip")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ({"format": "xml"}, "format is .* got 'xml'"),
+        ({"on_error": "ignore"}, "on_error is .* got 'ignore'"),
+        ({"encoding": "utf-88"}, "no text encoding 'utf-88'"),
+        ({"encoding": "hex"}, "no text encoding 'hex'"),
+        ({"columns": ("a", "b")}, r"columns names the 3 columns to read, but got \('a', 'b'\)"),
+        ({"columns": "abc"}, "got 'abc'"),
+        ({"columns": ("a", "b", "c"), "format": "jsonl"}, "is JSONL"),
+    ],
+)
+def test_bad_arguments(tmp_path: Path, arguments: dict[str, Any], wanted: str) -> None:
+    path = write(tmp_path, "kb.tsv", "\t".join(HER))
+    with pytest.raises(InvalidArgumentError, match=wanted):
+        read_graph_rows(path, **arguments)

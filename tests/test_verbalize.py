@@ -1,0 +1,197 @@
+"""Triples as words, within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.types import Path, Triple
+from kg_retrievers.graph.verbalize import (
+    Style,
+    Verbalization,
+    approximate_tokens,
+    grouped_lines,
+    path_lines,
+    readable,
+    triple_lines,
+    verbalize,
+)
+
+FACTS = [
+    Triple("Her", "starring", "Amy Adams"),
+    Triple("Her", "directed_by", "Spike Jonze"),
+    Triple("Her", "starring", "Rooney Mara"),
+    Triple("Arrival", "starring", "Amy Adams"),
+]
+LINES: dict[Style, Callable[[list[Triple]], list[str]]] = {"triples": triple_lines, "grouped": grouped_lines}
+
+names = st.sampled_from(["a", "b", "Spike Jonze", ""]) | st.text()
+facts = st.lists(st.builds(Triple, names, st.sampled_from(["r", "s_t"]) | st.text(), names), max_size=40)
+styles = st.sampled_from(list(LINES))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("directed_by", "directed by"),
+        ("DIRECTED_BY", "DIRECTED BY"),
+        ("_hypernym__of_", "hypernym of"),
+        ("birthPlace", "birth place"),
+        ("dateOfBirth", "date of birth"),
+        ("hasISBN", "has ISBN"),
+        ("hasISBNOf", "has ISBN of"),
+        ("isA", "is a"),
+        ("film_birthPlace", "film birth place"),
+        ("/film/director/film", "film director film"),
+        ("people.person.nationality", "people person nationality"),
+        ("/people/person_x/y_z./award/won", "people person x y z award won"),
+        ("ludwig_ii_of_bavaria", "ludwig ii of bavaria"),
+        ("St._Louis", "St. Louis"),
+    ],
+)
+def test_readable_makes_words(name: str, words: str) -> None:
+    assert readable(name) == words
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Spike Jonze", "AC/DC Live", "snake_case in a title", "a\tb_c", " x_y"),
+        *("McDonald", "iPhone", "U.S.A.", "3.14", "example.com", "AC/DC", "/m/027rn", "$", "1984", "___", "", " "),
+        *("http://example.org/birthPlace", "https://x.org/a_b"),
+    ],
+)
+def test_readable_leaves_other_names_alone(name: str) -> None:
+    assert readable(name) == name
+
+
+@given(st.text())
+def test_readable_is_stable_and_never_empty(name: str) -> None:
+    words = readable(name)
+    assert readable(words) == words
+    assert bool(words) == bool(name)
+
+
+def test_triple_lines() -> None:
+    assert triple_lines(FACTS[:2]) == ["Her -> starring -> Amy Adams", "Her -> directed by -> Spike Jonze"]
+
+
+def test_grouped_lines() -> None:
+    assert grouped_lines(FACTS) == [
+        "Her -> starring -> Amy Adams; Rooney Mara",
+        "Her -> directed by -> Spike Jonze",
+        "Arrival -> starring -> Amy Adams",
+    ]
+
+
+def test_entities_of_equal_label_stay_apart() -> None:
+    remakes = [Triple("Q1", "year", "1944"), Triple("Q2", "year", "1955"), Triple("Q1", "year", "1945")]
+    label = {"Q1": "Kismet", "Q2": "Kismet"}
+    assert grouped_lines(remakes, lambda key: label.get(key, key)) == [
+        "Kismet -> year -> 1944; 1945",
+        "Kismet -> year -> 1955",
+    ]
+
+
+def test_path_lines_keep_the_stored_direction() -> None:
+    loop = Triple("Her", "sequel_of", "Her")
+    path = Path(("Her", "Her", "Amy Adams", "Arrival"), (loop, FACTS[0], FACTS[3]))
+    assert path_lines([path, Path(("Her",), ())], str.upper) == [
+        "HER -> sequel of -> HER -> starring -> AMY ADAMS <- starring <- ARRIVAL",
+        "HER",
+    ]
+
+
+@given(facts)
+def test_a_line_is_one_line(triples: list[Triple]) -> None:
+    paths = [Path((triple.head, triple.tail), (triple,)) for triple in triples]
+    for line in triple_lines(triples) + grouped_lines(triples) + path_lines(paths):
+        assert line.splitlines() == [line]
+    assert triple_lines([Triple("a\r\nb", "r\x00s", "\u2028\x85c")]) == ["a b -> r s ->  c"]
+
+
+@given(st.text())
+def test_approximate_tokens_rounds_up(text: str) -> None:
+    assert 4 * approximate_tokens(text) - 3 <= max(len(text), 1) <= max(4 * approximate_tokens(text), 1)
+
+
+def test_verbalize_without_a_limit() -> None:
+    assert verbalize(FACTS) == Verbalization("\n".join(grouped_lines(FACTS)), 4, 0)
+    assert verbalize(FACTS, style="triples").text == "\n".join(triple_lines(FACTS))
+    assert verbalize([], max_tokens=1) == Verbalization("", 0, 0)
+
+
+def test_a_group_may_lose_tails() -> None:
+    stars = [Triple("Her", "starring", name) for name in ("Amy Adams", "Rooney Mara", "Joaquin Rafael Phoenix")]
+    assert verbalize(stars, max_tokens=13, label=str.upper) == Verbalization(
+        "HER -> starring -> AMY ADAMS\n(2 more facts left out)", 1, 2
+    )
+    assert verbalize(stars, max_tokens=16).text == "Her -> starring -> Amy Adams; Rooney Mara\n(1 more fact left out)"
+    assert verbalize(stars, max_tokens=17).text == "\n".join(grouped_lines(stars))
+
+
+def test_nothing_fits() -> None:
+    assert verbalize(FACTS, max_tokens=6) == Verbalization("(4 more facts left out)", 0, 4)
+    assert verbalize(FACTS, max_tokens=5) == Verbalization("", 0, 4)
+
+
+@given(facts, styles, st.integers(1, 200))
+def test_the_budget_holds_and_is_used(triples: list[Triple], style: Style, budget: int) -> None:
+    got = verbalize(triples, style=style, max_tokens=budget, count_tokens=len)
+    assert len(got.text) <= budget
+    assert got.shown + got.left_out == len(triples)
+    rest = [line for line in got.text.split("\n") if line] if got.shown == 0 else got.text.split("\n")
+    lines = LINES[style](triples[: got.shown])
+    assert rest[: len(lines)] == lines
+    assert [line.endswith("left out)") for line in rest[len(lines) :]] in ([], [True])
+    if got.left_out:
+        more = got.left_out - 1
+        notice = [f"({more} more {'fact' if more == 1 else 'facts'} left out)"] if more else []
+        assert len("\n".join(LINES[style](triples[: got.shown + 1]) + notice)) > budget
+
+
+@given(facts, styles, st.integers(1, 50), st.randoms(use_true_random=False))
+def test_the_budget_holds_for_any_counter(triples: list[Triple], style: Style, budget: int, random: Any) -> None:
+    counts: dict[str, int] = {}
+
+    def count(text: str) -> int:
+        return counts.setdefault(text, random.randint(1, 100))
+
+    got = verbalize(triples, style=style, max_tokens=budget, count_tokens=count)
+    assert got.text == "" or counts[got.text] <= budget
+    assert got.shown + got.left_out == len(triples)
+
+
+def test_few_counts_and_one_label_each() -> None:
+    triples = [Triple(f"e{number}", "r", f"e{number + 1}") for number in range(10_000)]
+    counted, labelled = [], []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    def label(key: str) -> str:
+        labelled.append(key)
+        return key
+
+    verbalize(triples, max_tokens=1000, count_tokens=count, label=label)
+    assert len(counted) <= 16
+    assert len(labelled) == 10_001
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ({"max_tokens": 0}, "max_tokens is 1 or more.*got 0"),
+        ({"max_tokens": -5}, "got -5"),
+        ({"style": "prose"}, "style is .* got 'prose'"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=wanted):
+        verbalize(FACTS, **arguments)
