@@ -1,0 +1,68 @@
+"""Fetch the part of a knowledge graph that answers a question: published methods as drop-in retrievers.
+
+The names below are loaded when they are first used, so that `import kg_retrievers` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kg_retrievers.base import flat_metadata
+    from kg_retrievers.chains import ExtractiveAnswerer, answer_chain
+    from kg_retrievers.graph import Evidence, Known, KnowledgeGraph, Path, Pattern, Triple, Unknown
+    from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
+    from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
+    from kg_retrievers.questions import Question, read_questions
+    from kg_retrievers.simgrag import SimGRAGRetriever
+
+_MODULES = {
+    "kg_retrievers.base": ("flat_metadata",),
+    "kg_retrievers.chains": ("ExtractiveAnswerer", "answer_chain"),
+    "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown"),
+    "kg_retrievers.index": ("EntityLinker", "GraphIndex", "HashedEmbeddings", "local_embeddings"),
+    "kg_retrievers.pattern_generation": (
+        "ExamplePatternGenerator",
+        "LLMPatternGenerator",
+        "LinkedPatternGenerator",
+    ),
+    "kg_retrievers.questions": ("Question", "read_questions"),
+    "kg_retrievers.simgrag": ("SimGRAGRetriever",),
+}
+_EXPORTS = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "EntityLinker",
+    "Evidence",
+    "ExamplePatternGenerator",
+    "ExtractiveAnswerer",
+    "GraphIndex",
+    "HashedEmbeddings",
+    "Known",
+    "KnowledgeGraph",
+    "LLMPatternGenerator",
+    "LinkedPatternGenerator",
+    "Path",
+    "Pattern",
+    "Question",
+    "SimGRAGRetriever",
+    "Triple",
+    "Unknown",
+    "answer_chain",
+    "flat_metadata",
+    "local_embeddings",
+    "read_questions",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load an exported name from the module that defines it."""
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'kg_retrievers' has no attribute {name!r}")
+    return getattr(import_module(_EXPORTS[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The exported names."""
+    return __all__

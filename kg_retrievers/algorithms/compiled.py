@@ -18,6 +18,6 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     where neither can be written, every process compiles for itself.
     """
     try:
-        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, nogil=True)(function)
     except (RuntimeError, OSError):  # numba found no place for its cache
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(nogil=True)(function)

@@ -9,4 +9,24 @@ from kg_retrievers.index.embeddings import (
     local_embeddings,
 )
 from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, Candidates, GraphIndex
+from kg_retrievers.index.linking import FUNCTION_WORDS, EntityLinker, LinkedEntity, Mention
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
+
+__all__ = [
+    "EXACT_NAME_MARGIN",
+    "FUNCTION_WORDS",
+    "Candidates",
+    "EmbeddingCache",
+    "EntityLinker",
+    "ExactSearch",
+    "GraphIndex",
+    "HashedEmbeddings",
+    "LinkedEntity",
+    "Mention",
+    "NameSearch",
+    "SentenceTransformerEmbeddings",
+    "VectorStoreSearch",
+    "embed",
+    "embedding_name",
+    "local_embeddings",
+]

@@ -129,4 +129,4 @@ def match_pattern(
     finally:
         if timer is not None:
             timer.cancel()
-    return [Match(cost / SCALE, *rest) for cost, *rest in found]
+    return [Match(c.cost / SCALE, c.entities, c.triples, c.relations, c.truncated) for c in found]

@@ -253,7 +253,9 @@ def _node_costs(
 ) -> tuple[list[tuple[Array, Array]], list[int], Array, Array]:
     """Return ids and costs of the candidates of each node, and row, levels and costs of those unknown with a type."""
     nothing = np.zeros(0, np.int32)
-    candidates, level_row, levels, level_costs = [], [], [], []
+    candidates, level_row = [], []
+    levels: list[Array] = []
+    level_costs: list[Array] = []
     for entities, types in nodes:
         level_row.append(-1)
         if types is not None:

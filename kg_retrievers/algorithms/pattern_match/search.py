@@ -128,7 +128,8 @@ def _code(plan: Plan, node: int, entity: int) -> int:
     """What tells apart the branches that place an entity: itself, its level, or nothing; -1 if it has no level."""
     if not plan.nodes[node].as_set:
         return entity
-    return int(plan.levels[plan.nodes[node].level_row, entity]) if plan.nodes[node].level_row >= 0 else 0
+    row = plan.nodes[node].level_row
+    return int(plan.levels[row, entity]) if row >= 0 else 0
 
 
 @compiled

@@ -1,0 +1,80 @@
+# From a fresh clone, with Python 3.11 or later and make: `make demo` or `make test`.
+#
+# Variables, to be set on the command line:
+#   PYTHON  the interpreter the environment is made with
+#   TORCH   what pip is given to install PyTorch for the tests, with any options of pip. On Linux the plain default
+#           brings gigabytes of CUDA packages from the public index; where a build for the CPU is at hand, name it here.
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := $(VENV)/.core-installed
+TEST := $(VENV)/.test-installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup setup-test demo test test-all lint format notebooks bench clean distclean
+
+test test-all notebooks bench: export HF_HUB_OFFLINE = 1
+test test-all notebooks bench: export TOKENIZERS_PARALLELISM = false
+test test-all notebooks bench: export ANONYMIZED_TELEMETRY = False
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Python 3.11 or later is needed, and '$(PYTHON)' is not. Name one: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(CORE): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+	@echo "Installing kg-retrievers (about 400 MB on disk)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(TEST): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+	@echo "Installing kg-retrievers and what its tests need, PyTorch included (about 2 GB on disk)"
+	@$(PIP) $(TORCH)
+	@$(PIP) --editable ".[test]"
+	@touch $(CORE) $@
+
+setup: $(CORE) ## install the package into .venv, without extras
+
+setup-test: $(TEST) ## install the package and what its tests need into .venv
+
+demo: $(CORE) ## ask the sample graph a few questions; no download of models, no API key
+	@$(BIN)/kg-retrievers demo
+
+test: $(TEST) ## run the tests, the README and the notebooks
+	$(BIN)/python -m pytest
+
+test-all: $(TEST) ## run the tests that take minutes too
+	$(BIN)/python -m pytest -m ''
+
+lint: $(TEST) ## check style, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(TEST) ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+notebooks: $(TEST) ## run the notebooks and keep their new outputs
+	$(BIN)/python -c 'import sys, nbclient, nbformat; [nbformat.write(nbclient.execute( \
+		nbformat.read(path, 4), "notebooks", timeout=300, kernel_name="python3", record_timing=False), path) \
+		for path in sys.argv[1:]]' notebooks/*.ipynb
+
+bench: $(TEST) ## run the benchmarks
+	@for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python "$$file" || exit 1; done
+
+clean: ## remove caches and what was built
+	rm -rf build dist *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find kg_retrievers tests benchmarks notebooks -name __pycache__ -prune -exec rm -rf {} +
+	find notebooks -name .ipynb_checkpoints -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv as well
+	rm -rf $(VENV)

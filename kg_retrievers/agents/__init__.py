@@ -1,0 +1,1 @@
+"""LangGraph workflows over any retriever."""

@@ -1,0 +1,243 @@
+"""BaseKGRetriever: a short sequence of named stages over one checkpoint-safe state."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, ClassVar, Literal, Self, get_type_hints
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, create_retriever_tool
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict
+
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
+from kg_retrievers.index import EntityLinker, GraphIndex
+from kg_retrievers.questions import Question
+from kg_retrievers.steps import Call, Event, Steps, adrive, drive
+
+#: The name of the custom event that is sent after each stage.
+STAGE_EVENT = "kg_retrievers.stage"
+
+
+class RetrievalState(TypedDict, total=False):
+    """What the stages of every retriever share; each method extends it with keys of its own.
+
+    All values are small and JSON-safe, or Documents, so that a workflow can checkpoint them.
+    """
+
+    question: str
+    k: int
+    seed_entities: list[str]
+    answers: list[str]
+    documents: list[Document]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a retriever.
+
+    Attributes:
+        name: Unique in its retriever; the name of the node in a workflow.
+        run: From the state to the keys it writes.
+        writes: These keys. The stage is skipped where the caller supplied all of them.
+        calls_model: Whether a language model is called, so that a retry may help.
+    """
+
+    name: str
+    run: Runnable[Any, dict[str, Any]]
+    writes: tuple[str, ...]
+    calls_model: bool = False
+
+
+class BaseKGRetriever(BaseRetriever):
+    """A LangChain retriever that returns evidence from a knowledge graph.
+
+    `invoke(question, k=..., seed_entities=..., ...)` takes any key of the method's state by name. Sync and async run
+    the same body and give the same list.
+
+    Raises:
+        InvalidArgumentError: If the question is empty, or an argument is misspelt or out of range.
+        EntityLinkingError: If no entity of the graph is found in the question and `no_entity` is "raise".
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
+
+    #: The state of the method's stages: `RetrievalState`, or a TypedDict that extends it.
+    state_class: ClassVar[type] = RetrievalState
+
+    #: The graph and what finds things in it.
+    index: GraphIndex
+    #: The number of Documents to return; fewer only where the graph holds no more.
+    k: int = Field(default=1, ge=1)
+    #: What one Document holds.
+    granularity: Literal["subgraph", "path", "triple"] = "subgraph"
+    #: What to do where no entity is found in a question.
+    no_entity: Literal["raise", "empty"] = "raise"
+
+    @classmethod
+    @abstractmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """Build the retriever from what a user has; the same arguments for every method.
+
+        Args:
+            index: The indexed graph.
+            llm: A language model, for methods that can use one.
+            examples: Labelled questions, for methods that can use them.
+            model: A trained model, for methods that need one.
+            **fields: Fields of the retriever.
+        """
+
+    @property
+    @abstractmethod
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, in the order the data takes."""
+
+    @property
+    @abstractmethod
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompts the retriever would use, by name."""
+
+    @property
+    @abstractmethod
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        """The method's prompt for answering, with the placeholders `question` and `evidence`."""
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The graph."""
+        return self.index.graph
+
+    def as_tool(
+        self,
+        args_schema: type | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        arg_types: Mapping[str, type] | None = None,
+    ) -> BaseTool:
+        """Return a tool for agents. Its message holds the evidence as text, its artifact the Documents.
+
+        `args_schema` and `arg_types` are there for LangChain's signature only: the tool takes one text, `query`.
+        """
+        if args_schema is not None or arg_types is not None:
+            raise InvalidArgumentError("as_tool: args_schema and arg_types are fixed; the tool takes one text, `query`.")
+        return create_retriever_tool(
+            self,
+            name or "search_knowledge_graph",
+            description or "Search a knowledge graph for facts that answer a question.",
+            response_format="content_and_artifact",
+        )
+
+    def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
+        """Return the state before the first stage, checked.
+
+        Raises:
+            InvalidArgumentError: If the question is empty, or an input is not of the state or out of range.
+            EntityLinkingError: If a seed entity is not in the graph.
+        """
+        who = type(self).__name__
+        if not isinstance(question, str) or not question.strip():
+            raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
+        allowed = sorted(set(get_type_hints(self.state_class)) - {"question"})
+        if strange := sorted(set(inputs) - set(allowed)):
+            raise InvalidArgumentError(f"{who}: unknown arguments {strange}; invoke takes {allowed}.")
+        k = inputs.get("k", self.k)
+        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+            raise InvalidArgumentError(f"{who}: k must be a whole number of 1 or more, but got {k!r}.")
+        state = {"question": question, **inputs, "k": k}
+        if seeds := state.get("seed_entities"):
+            if isinstance(seeds, str):
+                raise InvalidArgumentError(f"{who}: seed_entities must be a list of keys, but got {seeds!r}.")
+            state["seed_entities"] = EntityLinker(self.index).resolve(seeds)
+        return state
+
+    def documents_from(self, evidence: Sequence[Evidence], k: int) -> list[Document]:
+        """Return the first k Documents of the evidence, best first, in the granularity of this retriever."""
+        if self.granularity == "triple":
+            seen: dict[Triple, Evidence] = {}
+            for item in evidence:
+                for triple in item.triples:
+                    seen.setdefault(triple, item)
+            evidence = [
+                Evidence((triple,), item.score, item.answers, item.truncated, item.details)
+                for triple, item in seen.items()
+            ]
+        return [self._document(item, rank) for rank, item in enumerate(evidence[:k], 1)]
+
+    def _document(self, evidence: Evidence, rank: int) -> Document:
+        keys = [key for head, _, tail in evidence.triples for key in (head, tail)]
+        metadata = {
+            "triples": [list(triple) for triple in evidence.triples],
+            "labels": {key: self.graph.label(key) for key in dict.fromkeys((*keys, *evidence.answers))},
+            "score": float(evidence.score),
+            "rank": rank,
+            "retriever": type(self).__name__,
+            "answers": list(evidence.answers),
+            "truncated": evidence.truncated,
+            "details": dict(evidence.details),
+        }
+        content = verbalize(evidence.triples, label=self.graph.label).text
+        identity = json.dumps([metadata[name] for name in ("retriever", "triples", "answers", "details")])
+        return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
+
+    def _steps(self, question: str, inputs: Mapping[str, Any]) -> Steps[list[Document]]:
+        state = self.initial_state(question, **inputs)
+        for stage in self.stages:
+            if all(name in state for name in stage.writes):
+                continue
+            try:
+                update = yield Call(stage.run, dict(state))
+            except EntityLinkingError:
+                if self.no_entity == "raise":
+                    raise
+                return []
+            if set(update) != set(stage.writes):
+                raise InvalidArgumentError(
+                    f"{type(self).__name__}: the stage {stage.name!r} wrote {sorted(update)}, "
+                    f"but declares {sorted(stage.writes)}."
+                )
+            state |= update
+            shown = {name: value for name, value in update.items() if name != "documents"}
+            yield Event(STAGE_EVENT, {"retriever": type(self).__name__, "stage": stage.name, **shown})
+        documents: list[Document] = state["documents"]
+        return documents
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **inputs: Any
+    ) -> list[Document]:
+        return drive(self._steps(query, inputs), {"callbacks": run_manager.get_child()})
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **inputs: Any
+    ) -> list[Document]:
+        return await adrive(self._steps(query, inputs), {"callbacks": run_manager.get_child()})
+
+
+def flat_metadata(document: Document) -> Document:
+    """Return a copy whose metadata holds only texts, numbers and truth values, as Chroma and its like accept.
+
+    Lists and dictionaries become JSON texts.
+    """
+    flat = {
+        name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+        for name, value in document.metadata.items()
+    }
+    return Document(document.page_content, id=document.id, metadata=flat)

@@ -1,0 +1,338 @@
+"""Question -> Pattern: by a language model, by labelled examples, or by the entities that the question names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, PatternParseError
+from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import FUNCTION_WORDS, EntityLinker, GraphIndex, Mention, embed
+from kg_retrievers.prompts import check_placeholders
+from kg_retrievers.prompts.simgrag import PATTERN_PROMPT, REPAIR_PROMPT, parse_pattern
+from kg_retrievers.questions import Question
+from kg_retrievers.steps import Call, SteppedRunnable, Steps
+
+#: What stands for an entity in a question whose entities are masked.
+MASK = "_"
+
+#: How many of the nearest examples are tried on the graph before the nearest of all is taken.
+EXAMPLES_TRIED = 10
+
+#: How much nearer to the words of a question two relations together must be than one alone, to be preferred.
+SECOND_HOP = 0.25
+
+#: How many entities a second hop starts from at the most, when `LinkedPatternGenerator` looks for its relations.
+ENTITIES_FOLLOWED = 100
+
+#: What a question word asks for; the other function words of a question name no relation.
+ASKED = {"when": "date", "where": "place"}
+
+
+class LLMPatternGenerator(SteppedRunnable[Mapping[str, Any], Pattern]):
+    """Asks a language model for the pattern (SimGRAG, section 4.1), and once more where its reply is unreadable.
+
+    Args:
+        llm: The language model; set its temperature to 0 for equal replies on every run.
+        prompt: In place of ours, with the placeholder `question`.
+        repair_prompt: In place of ours, with the placeholders `question`, `reply` and `error`.
+
+    Raises:
+        InvalidArgumentError: If a prompt has other placeholders.
+        PatternParseError: From `invoke`, if the second reply is unreadable, too.
+    """
+
+    def __init__(
+        self,
+        llm: BaseLanguageModel[Any],
+        *,
+        prompt: BasePromptTemplate[Any] = PATTERN_PROMPT,
+        repair_prompt: BasePromptTemplate[Any] = REPAIR_PROMPT,
+    ) -> None:
+        """Check the prompts."""
+        check_placeholders(prompt, ["question"], "LLMPatternGenerator: prompt")
+        check_placeholders(repair_prompt, ["question", "reply", "error"], "LLMPatternGenerator: repair_prompt")
+        self.llm = llm
+        self.prompts = {"pattern": prompt, "repair": repair_prompt}
+
+    def steps(self, input: Mapping[str, Any]) -> Steps[Pattern]:
+        """Ask, read, and if need be ask again with the reason."""
+        values = {"question": input["question"]}
+        reply = yield Call(self.prompts["pattern"] | self.llm | StrOutputParser(), values)
+        try:
+            return parse_pattern(reply)
+        except PatternParseError as error:
+            values |= {"reply": error.reply, "error": error.reason}
+        reply = yield Call(self.prompts["repair"] | self.llm | StrOutputParser(), values)
+        return parse_pattern(reply)
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """Where an entity stands in a question, and what it may be."""
+
+    start: int
+    end: int
+    term: Known
+    entities: tuple[str, ...]
+
+
+class _LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
+    """What the two generators without a language model share: finding the entities of a question."""
+
+    def __init__(self, index: GraphIndex, linker: EntityLinker | None) -> None:
+        self.index = index
+        self.linker = linker or EntityLinker(index)
+
+    def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Pattern:
+        """Return the pattern of `{"question", "seed_entities"}`."""
+        return self._call_with_config(self._generate, input, config)
+
+    def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        raise NotImplementedError
+
+    def _slots(self, input: Mapping[str, Any]) -> list[_Slot]:
+        """Return the entities of a question, the likeliest first: those given, else those found in it."""
+        question = input["question"]
+        if not (seeds := input.get("seed_entities")):
+            mentions: list[Mention] = sorted(self.linker.link(question), key=lambda mention: mention.rank)
+            return [
+                _Slot(m.start, m.end, Known(m.text), tuple(candidate.entity for candidate in m.candidates))
+                for m in mentions
+            ]
+        slots = []
+        for seed in seeds:
+            names = (self.index.graph.label(seed), seed, *self.index.graph.aliases(seed))
+            spans = [span for name in names if (span := _find(name, question))]
+            start, end = spans[0] if spans else (len(question), len(question))
+            slots.append(_Slot(start, end, Known(names[0], entity=seed), (seed,)))
+        return slots
+
+
+class ExamplePatternGenerator(_LinkingGenerator):
+    """Takes the pattern of the labelled question that is nearest once the entities are masked.
+
+    Examples whose relations the entities of the question do not have are passed over. The masked questions are
+    compared with the index's own embeddings.
+
+    Args:
+        index: The indexed graph.
+        examples: Questions with patterns. Where two differ only in their entities, one is kept.
+        linker: Finds the entities of a question where none are given.
+
+    Raises:
+        InvalidArgumentError: If no example has a pattern.
+        EntityLinkingError: From `invoke`, if no entity is found.
+    """
+
+    def __init__(self, index: GraphIndex, examples: Sequence[Question], *, linker: EntityLinker | None = None) -> None:
+        """Mask the examples and embed them."""
+        super().__init__(index, linker)
+        templates = Counter(_template(example.text, example.pattern) for example in examples if example.pattern)
+        if not templates:
+            raise InvalidArgumentError(
+                f"ExamplePatternGenerator: got {len(examples)} examples, but none with a pattern. A row is "
+                '{"question": ..., "pattern": {"triples": [[head, relation, tail]], "target": ...}}.'
+            )
+        order = sorted(templates, key=lambda template: (-templates[template], template))
+        texts = list(dict.fromkeys(masked for masked, _, _ in order))
+        self._vectors = embed(index.embeddings, texts, batch_size=1024)
+        self._templates: dict[int, list[tuple[int, Pattern, list[list[int]]]]] = {}
+        row = {text: number for number, text in enumerate(texts)}
+        relations: dict[str, int] = {}
+        for masked, slots, written in order:
+            pattern = Pattern.from_dict(json.loads(written))
+            labels = [self._labels(pattern, Known(str(slot)), relations) for slot in range(slots)]
+            self._templates.setdefault(slots, []).append((row[masked], pattern, labels))
+
+    def _labels(self, pattern: Pattern, slot: Known, relations: dict[str, int]) -> list[int]:
+        """Return the adjacency labels that an entity needs to fill a slot."""
+        labels = []
+        for head, relation, tail in pattern.triples:
+            if isinstance(relation, Known) and slot in (head, tail):
+                if relation.text not in relations:
+                    found = self.index.nearest_relations([relation.text], 1)[0].ids
+                    relations[relation.text] = int(found[0]) if len(found) else -1
+                labels.append(2 * relations[relation.text] + (slot != head))
+        return labels
+
+    def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        question, slots = input["question"], self._slots(input)
+        tried: list[tuple[float, int, int, Pattern, list[_Slot], bool]] = []
+        for count in range(min(len(slots), max(self._templates)) + 1):
+            if count not in self._templates:
+                continue
+            filled = sorted(slots[:count], key=lambda slot: slot.start)
+            masked = _mask(question, [(slot.start, slot.end) for slot in filled])
+            distances = np.linalg.norm(self._vectors - self.index.embed([masked]), axis=1)
+            templates = self._templates[count]
+            nearest = sorted(range(len(templates)), key=lambda i: (distances[templates[i][0]], i))[:EXAMPLES_TRIED]
+            for i in nearest:
+                row, pattern, labels = templates[i]
+                fits = all(self._has_labels(slot, of_slot) for slot, of_slot in zip(filled, labels, strict=True))
+                tried.append((float(distances[row]), -count, i, pattern, filled, fits))
+        tried.sort(key=lambda option: (not option[-1], *option[:3]))
+        if not tried:
+            raise EntityLinkingError(
+                f"ExamplePatternGenerator: found {len(slots)} entities in {question!r}; the examples have "
+                f"{' or '.join(map(str, sorted(self._templates)))}."
+            )
+        _, _, _, pattern, filled, _ = tried[0]
+        return _replace(pattern, {Known(str(number)): slot.term for number, slot in enumerate(filled)}, "examples")
+
+    def _has_labels(self, slot: _Slot, labels: list[int]) -> bool:
+        """Whether some entity of a slot has an edge of every label."""
+        graph = self.index.graph
+        for entity in slot.entities:
+            number = graph.entities.find(entity)
+            row = graph.adjacency.labels[graph.adjacency.indptr[number] : graph.adjacency.indptr[number + 1]]
+            if all((places := np.searchsorted(row, [label, label + 1]))[0] < places[1] for label in labels):
+                return True
+        return False
+
+
+class LinkedPatternGenerator(_LinkingGenerator):
+    """Joins the entities that the question names by the relations nearest to its other words. No model, no examples.
+
+    One entity: the relation of it, or the two relations of a walk from it, whose words the question covers best. Two
+    or more: the unknown that each of them is joined to, if there is one.
+
+    Args:
+        index: The indexed graph.
+        linker: Finds the entities of a question where none are given.
+
+    Raises:
+        EntityLinkingError: From `invoke`, if no entity is found, or the one found has no facts.
+    """
+
+    def __init__(self, index: GraphIndex, *, linker: EntityLinker | None = None) -> None:
+        """Take the index."""
+        super().__init__(index, linker)
+
+    def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        slots = self._slots(input)
+        words = _content_words(_mask(input["question"], [(slot.start, slot.end) for slot in slots]))
+        likeness = self._likeness(words)
+        starts = [[self.index.graph.entities.find(entity) for entity in slot.entities] for slot in slots]
+        if len(slots) > 1 and (pattern := self._join(slots, starts, likeness)):
+            return pattern
+        return self._walk(slots[0], starts[0], likeness)
+
+    def _likeness(self, words: Sequence[str]) -> Array:
+        """Return how near each word is to each relation, above what it is to relations on average; (words, relations)."""
+        relations = self.index.embed([readable(relation) for relation in self.index.graph.relations])
+        cosines = self.index.embed(words) @ relations.T if words else np.zeros((1, len(relations)))
+        above: Array = np.maximum(cosines - cosines.mean(axis=1, keepdims=True), 0.0)
+        return above
+
+    def _around(self, entities: Sequence[int]) -> dict[int, list[int]]:
+        """Return what some entities are joined to, by adjacency label."""
+        adjacency = self.index.graph.adjacency
+        around: dict[int, list[int]] = {}
+        for entity in entities[:ENTITIES_FOLLOWED]:
+            row = slice(adjacency.indptr[entity], adjacency.indptr[entity + 1])
+            for label, neighbor in zip(adjacency.labels[row].tolist(), adjacency.neighbors[row].tolist(), strict=True):
+                around.setdefault(label, []).append(neighbor)
+        return around
+
+    def _walk(self, slot: _Slot, start: Sequence[int], likeness: Array) -> Pattern:
+        """The hop, or the two hops, from an entity whose relations the words name best."""
+        options: list[tuple[float, tuple[int, ...]]] = []
+        for label, middle in self._around(start).items():
+            first = likeness[:, label >> 1]
+            options.append((float(first.max()) + SECOND_HOP, (label,)))
+            for onward in self._around(middle):
+                second = likeness[:, onward >> 1]
+                sums = first[:, None] + second[None, :]
+                np.fill_diagonal(sums, 0.0)  # one word names one relation
+                options.append((float(sums.max()), (label, onward)))
+        if not options:
+            raise EntityLinkingError(
+                f"LinkedPatternGenerator: {slot.term.text!r} has no facts in the graph, so there is nothing to follow."
+            )
+        _, labels = min(options, key=lambda option: (-option[0], option[1]))
+        nodes: list[Term] = [slot.term, *(Unknown(f"entity {hop}") for hop in range(1, len(labels) + 1))]
+        triples = [self._triple(nodes[hop], nodes[hop + 1], label) for hop, label in enumerate(labels)]
+        return Pattern.of(*triples, target=f"entity {len(labels)}", source="linked")
+
+    def _join(self, slots: Sequence[_Slot], starts: Sequence[Sequence[int]], likeness: Array) -> Pattern | None:
+        """One unknown that is joined to every entity, by the relations that the words name best."""
+        best = []
+        common: set[int] | None = None
+        for start in starts:
+            around = self._around(start)
+            reached = {neighbor for neighbors in around.values() for neighbor in neighbors}
+            common = reached if common is None else common & reached
+        if not common:
+            return None
+        for start in starts:
+            labels = [label for label, reached in self._around(start).items() if common & set(reached)]
+            best.append(min(labels, key=lambda label: (-float(likeness[:, label >> 1].max()), label)))
+        triples = [
+            self._triple(slot.term, Unknown("entity 1"), label) for slot, label in zip(slots, best, strict=True)
+        ]
+        return Pattern.of(*triples, target="entity 1", source="linked")
+
+    def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
+        relation = Known(self.index.graph.relations[label >> 1])
+        return (there, relation, here) if label & 1 else (here, relation, there)
+
+
+def _find(name: str, text: str) -> tuple[int, int] | None:
+    """Where a name stands in a text as words of its own, whatever its case."""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+    return found.span() if found else None
+
+
+def _mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Put MASK in place of the spans, which do not overlap, and squeeze blanks."""
+    for start, end in sorted(spans, reverse=True):
+        if start < end:
+            text = text[:start] + MASK + text[end:]
+    return " ".join(text.split())
+
+
+def _content_words(text: str) -> list[str]:
+    """The words that may name a relation, each once; a question word stands for what it asks for."""
+    words = (word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in FUNCTION_WORDS or word in ASKED)
+    return list(dict.fromkeys(ASKED.get(word, word) for word in words))
+
+
+def _template(question: str, pattern: Pattern) -> tuple[str, int, str]:
+    """Return a question with its entities masked, how many there are, and its pattern with their numbers for names."""
+    known = sorted((node for node in pattern.nodes if isinstance(node, Known)), key=lambda node: -len(node.text))
+    spans: dict[Known, tuple[int, int]] = {}
+    hidden = question
+    for node in known:
+        if span := _find(node.text, hidden):
+            spans[node] = span
+            hidden = hidden[: span[0]] + "\0" * (span[1] - span[0]) + hidden[span[1] :]
+    order = sorted(spans, key=lambda node: spans[node])
+    numbered = {node: Known(str(number)) for number, node in enumerate(order)}
+    written = json.dumps(_replace(pattern, numbered, None).to_dict(), sort_keys=True)
+    return _mask(question, list(spans.values())), len(spans), written
+
+
+def _replace(pattern: Pattern, terms: Mapping[Known, Known], source: str | None) -> Pattern:
+    """Return a pattern with other known nodes."""
+
+    def new(node: Term) -> Term:
+        return terms.get(node, node) if isinstance(node, Known) else node
+
+    return Pattern.of(
+        *((new(head), relation, new(tail)) for head, relation, tail in pattern.triples),
+        target=pattern.target,
+        different=[(new(a), new(b)) for a, b in pattern.different],
+        source=source,
+    )

@@ -1,0 +1,251 @@
+"""SimGRAG: a pattern of the question, and the subgraphs most similar to it.
+
+Y. Cai, Z. Guo, Y. Pei, W. Bian, W. Zheng: SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven
+Retrieval-Augmented Generation. Findings of ACL 2025, arXiv:2412.15272.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda
+from pydantic import Field
+
+from kg_retrievers.algorithms.pattern_match import Candidates, Match, MatchNode, MatchQuery, match_pattern
+from kg_retrievers.base import BaseKGRetriever, RetrievalState, Stage
+from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.graph import Evidence, Known, Pattern, Term
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.pattern_generation import (
+    ExamplePatternGenerator,
+    LinkedPatternGenerator,
+    LLMPatternGenerator,
+)
+from kg_retrievers.prompts.simgrag import ANSWER_PROMPT
+from kg_retrievers.questions import Question
+
+#: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
+K_NODES = K_RELATIONS = K_TYPES = 16
+
+
+class SimGRAGState(RetrievalState, total=False):
+    """The state of SimGRAG's stages."""
+
+    #: The pattern, as `Pattern.to_dict` writes it.
+    pattern: dict[str, Any]
+
+
+class SimGRAGRetriever(BaseKGRetriever):
+    """Writes a small pattern of what the question asks for and finds the subgraphs nearest to it.
+
+    The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum, over the known nodes and
+    relations of the pattern, of the L2 distances between the embeddings of their texts and of what they matched; 0 or
+    more, and 0 where all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1]. The search is exact:
+    see `kg_retrievers.algorithms.pattern_match`.
+
+    Differs from the paper: results that differ only in what the unknowns are bound to are one piece of evidence, so
+    that "all films of this director" are complete (`ties="merge"`); no other node takes the entity of a known node,
+    but two unknowns may share one, since one person can both write and direct (`distinct="known"`); the type of an
+    unknown adds its distance to the GSD; embeddings are unit vectors. A pattern can also come from labelled examples
+    or from the entities named in the question, without a language model.
+
+    Cost: one call of the language model, two where its first reply is unreadable, none with the other generators.
+    The search is linear in the edges around the candidates for a pattern without cycles.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")])
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> document = retriever.invoke("Who directed Her?")[0]
+        >>> document.metadata["triples"], document.metadata["answers"]
+        ([['Her', 'directed_by', 'Spike Jonze']], ['Spike Jonze'])
+    """
+
+    state_class: ClassVar[type] = SimGRAGState
+
+    #: From `{"question", "seed_entities"}` to a Pattern.
+    pattern_generator: Runnable[Any, Pattern]
+    #: What one Document holds.
+    granularity: Literal["subgraph", "triple"] = "subgraph"
+    #: How many names are candidates for a known node.
+    k_nodes: int = Field(default=K_NODES, ge=1)
+    #: How many relations are candidates for a known relation.
+    k_relations: int = Field(default=K_RELATIONS, ge=1)
+    #: How many types are candidates for a node's type; types are ignored where the graph has none.
+    k_types: int = Field(default=K_TYPES, ge=1)
+    #: Which nodes must be different entities; see `match_pattern`.
+    distinct: Literal["known", "nodes", "none"] = "known"
+    #: Whether a triple fits an edge of the pattern either way; see `match_pattern`.
+    direction: Literal["ignore", "respect"] = "ignore"
+    #: Whether equal results are one; see `match_pattern`.
+    ties: Literal["merge", "break"] = "merge"
+    #: Subgraphs with a larger GSD are not evidence; None for no limit.
+    max_distance: float | None = Field(default=None, ge=0)
+    #: The most entities of one unknown node in one piece of evidence.
+    max_bindings: int = Field(default=10_000, ge=1)
+    #: The most adjacency entries to look at; beyond, the evidence is marked as truncated.
+    max_scans: int = Field(default=50_000_000, ge=1)
+    #: The most seconds to search; beyond, the evidence is marked as truncated. None for no limit.
+    max_seconds: float | None = Field(default=None, gt=0)
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answering: BasePromptTemplate[Any] = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """Build the retriever with the best pattern generator for what is given.
+
+        Args:
+            index: The indexed graph.
+            llm: Writes the patterns, if given.
+            examples: Questions with patterns; without `llm`, the nearest one serves as template.
+            model: None; SimGRAG has nothing to train.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If a model is given, or both `llm` and `examples`.
+        """
+        if model is not None:
+            raise InvalidArgumentError("SimGRAGRetriever: got a trained model, but SimGRAG is not trained. Leave it out.")
+        if llm is not None and examples is not None:
+            raise InvalidArgumentError("SimGRAGRetriever: got both llm and examples; patterns come from one of them.")
+        if "pattern_generator" not in fields:
+            if llm is not None:
+                fields["pattern_generator"] = LLMPatternGenerator(llm)
+            elif examples is not None:
+                fields["pattern_generator"] = ExamplePatternGenerator(index, examples)
+            else:
+                fields["pattern_generator"] = LinkedPatternGenerator(index)
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Generate the pattern, then match subgraphs to it."""
+        by_llm = isinstance(self.pattern_generator, LLMPatternGenerator)
+        return (
+            Stage("generate_pattern", self.pattern_generator | RunnableLambda(_as_state), ("pattern",), by_llm),
+            Stage("match_subgraphs", RunnableLambda(self._match_subgraphs), ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompts of the pattern generator, where it has some, and the one for answering."""
+        return {**getattr(self.pattern_generator, "prompts", {}), "answer": self.answering}
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        """The prompt for answering."""
+        return self.answering
+
+    def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
+        """As in the base; a pattern that is supplied may be a `Pattern` or its dictionary."""
+        if isinstance(pattern := inputs.get("pattern"), Pattern):
+            inputs["pattern"] = pattern.to_dict()
+        return super().initial_state(question, **inputs)
+
+    def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
+        pattern = Pattern.from_dict(state["pattern"])
+        evidence = self.match(pattern, state["k"])
+        answers = list(evidence[0].answers) if evidence else []
+        return {"answers": answers, "documents": self.documents_from(evidence, state["k"])}
+
+    def match(self, pattern: Pattern, k: int | None = None) -> list[Evidence]:
+        """Return the k pieces of evidence nearest to a pattern, best first, without a question.
+
+        Raises:
+            PatternError: If nothing in the pattern is known.
+        """
+        found = match_pattern(
+            self.graph.adjacency,
+            len(self.graph.relations),
+            self._query(pattern),
+            k=self.k if k is None else k,
+            distinct=self.distinct,
+            direction=self.direction,
+            ties=self.ties,
+            max_distance=float("inf") if self.max_distance is None else self.max_distance,
+            max_bindings=self.max_bindings,
+            max_scans=self.max_scans,
+            max_seconds=self.max_seconds,
+        )
+        return [self._evidence(pattern, match) for match in found]
+
+    def _query(self, pattern: Pattern) -> MatchQuery:
+        """Give every text of a pattern its candidates."""
+        nodes = pattern.nodes
+        relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))
+        if not any(isinstance(term, Known) or term.type is not None for term in (*nodes, *relations)):
+            raise PatternError(
+                "SimGRAGRetriever: everything in the pattern is unknown, so that any part of the graph would fit. "
+                "Name an entity, a relation or a type."
+            )
+        entity_candidates = self._nearest(self.index.nearest_entities, nodes, self.k_nodes)
+        types = [node.type for node in nodes if node.type is not None] if len(self.graph.types) else []
+        nearest_types = dict(zip(types, self.index.nearest_types(types, self.k_types), strict=True))
+        match_nodes = []
+        for node in nodes:
+            kinds = nearest_types.get(node.type) if node.type is not None else None
+            members = kinds and [np.array(self.graph.type_entities(kind), np.int32) for kind in kinds.ids.tolist()]
+            match_nodes.append(
+                MatchNode(entity_candidates.get(node), (kinds.distances, members) if kinds and members else None)
+            )
+        relation_candidates = self._nearest(self.index.nearest_relations, relations, self.k_relations)
+        node_number = {node: number for number, node in enumerate(nodes)}
+        term_number = {relation: number for number, relation in enumerate(relations)}
+        return MatchQuery(
+            match_nodes,
+            [relation_candidates.get(relation) for relation in relations],
+            [(node_number[head], term_number[relation], node_number[tail]) for head, relation, tail in pattern.triples],
+            [(node_number[a], node_number[b]) for a, b in pattern.different],
+        )
+
+    def _nearest(self, search: Any, terms: Sequence[Term], k: int) -> dict[Term, Candidates]:
+        known = [term for term in terms if isinstance(term, Known)]
+        texts = [term.text for term in known if term.entity is None]
+        found = iter(search(texts, k))
+        return {term: next(found) if term.entity is None else self._pinned(term.entity) for term in known}
+
+    def _pinned(self, key: str) -> Candidates:
+        number = self.graph.entities.find(key)
+        if number < 0:
+            raise PatternError(f"SimGRAGRetriever: the pattern names the entity {key!r}, which is not in the graph.")
+        return Candidates(np.array([number], np.int32), np.zeros(1, np.float32))
+
+    def _evidence(self, pattern: Pattern, match: Match) -> Evidence:
+        graph = self.graph
+        entities = dict(zip(pattern.nodes, match.entities, strict=True))
+        numbers = dict.fromkeys(number for edge in match.triples for number in edge.tolist())
+        target = next((node for node in entities if not isinstance(node, Known) and node.name == pattern.target), None)
+        return Evidence(
+            triples=tuple(graph.triple(number) for number in numbers),
+            score=1 / (1 + match.distance),
+            answers=tuple(graph.entities[number] for number in entities[target].tolist()) if target else (),
+            truncated=match.truncated,
+            details={
+                "distance": match.distance,
+                "entities": {
+                    node.text: graph.entities[int(ids[0])] for node, ids in entities.items() if isinstance(node, Known)
+                },
+                "relations": {
+                    triple.relation.text: graph.relations[relation]
+                    for triple, relation in zip(pattern.triples, match.relations, strict=True)
+                    if isinstance(triple.relation, Known)
+                },
+                "pattern": pattern.to_dict(),
+            },
+        )
+
+
+def _as_state(pattern: Pattern) -> dict[str, Any]:
+    return {"pattern": pattern.to_dict()}
