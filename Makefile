@@ -73,8 +73,8 @@ bench: $(TEST) ## run the benchmarks
 
 clean: ## remove caches and what was built
 	rm -rf build dist *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find kg_retrievers tests benchmarks notebooks -name __pycache__ -prune -exec rm -rf {} +
-	find notebooks -name .ipynb_checkpoints -prune -exec rm -rf {} +
+	find . \( -name .git -o -name $(VENV) \) -prune -o \
+		\( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv as well
 	rm -rf $(VENV)

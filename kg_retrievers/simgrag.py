@@ -169,7 +169,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         found = match_pattern(
             self.graph.adjacency,
             len(self.graph.relations),
-            self._query(pattern),
+            self.query(pattern),
             k=self.k if k is None else k,
             distinct=self.distinct,
             direction=self.direction,
@@ -181,7 +181,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         )
         return [self._evidence(pattern, match) for match in found]
 
-    def _query(self, pattern: Pattern) -> MatchQuery:
+    def query(self, pattern: Pattern) -> MatchQuery:
         """Give every text of a pattern its candidates."""
         nodes = pattern.nodes
         relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))

@@ -108,9 +108,7 @@ class GraphIndex:
             cache = EmbeddingCache(cache)
         tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
         texts = {kind: [readable(name) for name in table] for kind, table in tables.items()}
-        vectors = embed(
-            embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress
-        )
+        vectors = embed(embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress)
         ends = np.cumsum([len(table) for table in tables.values()])[:-1]
         columns: dict[str, Array] = dict(zip(tables, np.split(vectors, ends), strict=True))
         if store:
@@ -148,12 +146,12 @@ class GraphIndex:
             of_graph, name, dimension, stored = (meta[key] for key in ("graph", "embeddings", "dimension", "store"))
             if name != embedding_name(embeddings):
                 raise StaleIndexError(
-                    f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}. "
-                    "Open it with the first, or build it again with the second: GraphIndex.build(graph, embeddings, path)."
+                    f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}. Open it "
+                    "with the first, or build it again with the second: GraphIndex.build(graph, embeddings, path)."
                 )
             if stored != bool(store):
-                has = "with a vector store; hand it in: store=..." if stored else "without a vector store; leave it out."
-                raise InvalidArgumentError(f"GraphIndex.open: {path} was built {has}")
+                advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
+                raise InvalidArgumentError(f"GraphIndex.open: {path} was built {advice}: store=...")
             if graph is None:
                 graph = KnowledgeGraph.open(path)
                 if graph.fingerprint != of_graph:
@@ -164,7 +162,8 @@ class GraphIndex:
                     "Build it again: GraphIndex.build(graph, embeddings, path)."
                 )
             if store:
-                sample = sorted({int(number) for number in np.linspace(0, len(graph.names) - 1, 16) if number >= 0})
+                numbers = range(len(graph.names))
+                sample = sorted({*numbers[:: len(numbers) // 16 + 1], *numbers[-1:]})
                 if not store.holds(sample, [readable(graph.names[number]) for number in sample]):
                     raise _stale_store()
             return cls(graph, embeddings, dimension, **_searches(columns, store))
@@ -250,9 +249,7 @@ class GraphIndex:
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        return self._nearest(
-            self._types, self.graph.types, texts, k, lambda text: self._exact_types.get(text, ())
-        )
+        return self._nearest(self._types, self.graph.types, texts, k, lambda text: self._exact_types.get(text, ()))
 
     @cached_property
     def _exact_relations(self) -> dict[str, list[int]]:
@@ -277,9 +274,10 @@ class GraphIndex:
         if not len(table) or not texts:
             return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
         ids, distances = search.search(self.embed([readable(text) for text in texts]), min(k, len(table)))
-        if not ids.size or ids.max() >= len(table):
+        if not ids.size or ids.min() < 0 or ids.max() >= len(table):
             raise _stale_store()
-        return [_exact_first(*row, exact(text)) for text, *row in zip(texts, ids, distances, strict=True)]
+        rows = zip(texts, ids, distances, strict=True)
+        return [_exact_first(row, distance, exact(text)) for text, row, distance in rows]
 
 
 def _identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> dict[str, str | int]:
@@ -307,7 +305,7 @@ def _by_text(table: StringTable) -> dict[str, list[int]]:
 
 
 def _exact_first(ids: Array, distances: Array, exact: Sequence[int]) -> Candidates:
-    """Put exact matches in front, in place of the last where they are missing, and the others at the margin or beyond."""
+    """Give exact matches a distance of 0, in place of the last where they are missing, and others the margin."""
     if exact:
         others = ~np.isin(ids, exact)
         rest = max(len(ids) - len(exact), 0)

@@ -44,6 +44,10 @@ from kg_retrievers.graph import Adjacency
 __all__ = ["Candidates", "Match", "MatchNode", "MatchQuery", "match_pattern"]
 
 
+#: How many items the buffers of a search take at first.
+FIRST_CAPACITY = 1 << 15
+
+
 @dataclass(frozen=True)
 class Match:
     """One combination of known entities, relations and types, with all bindings of the unknowns.
@@ -122,7 +126,7 @@ def match_pattern(
         timer.daemon = True
         timer.start()
     try:
-        capacity, found = min(len(adjacency.triples) + 1024, 1 << 20), None
+        capacity, found = FIRST_CAPACITY, None
         while found is None:  # sets, options or facts outgrew their buffers: the same search in larger ones
             found = search(adjacency, plan, k, limit, max_bindings, max_scans, stop, capacity)
             capacity *= 8

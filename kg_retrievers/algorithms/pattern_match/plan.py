@@ -124,7 +124,9 @@ def plan_query(adjacency: Adjacency, relations: int, query: MatchQuery, distinct
     candidates, level_row, levels, level_costs = _node_costs(query.nodes, len(adjacency.indptr) - 1)
 
     # The root is searched lazily, the other known nodes send messages: the one with most edges becomes the root.
-    weight = [int((adjacency.indptr[ids + 1] - adjacency.indptr[ids]).sum()) for ids, _ in candidates]
+    weight = [0] * len(nodes)
+    if sum(known) > 1:
+        weight = [int((adjacency.indptr[ids + 1] - adjacency.indptr[ids]).sum()) for ids, _ in candidates]
     roots = sorted(nodes, key=lambda v: (not known[v], not typed[v], -weight[v], v))
     layout = _steps(edges, roots, known)
     step = {far: s for s, (kind, _, far, _) in enumerate(layout) if kind != CYCLE}
@@ -134,13 +136,12 @@ def plan_query(adjacency: Adjacency, relations: int, query: MatchQuery, distinct
         if kind == TREE:
             informs[near] |= informs[far]
 
-    stated = {frozenset(pair) for pair in query.different}
+    stated = {*query.different, *((b, a) for a, b in query.different)}
     differs = {
         (a, b)
         for a in nodes
         for b in nodes
-        if a != b
-        and (distinct == "nodes" or (distinct == "known" and (known[a] or known[b])) or frozenset((a, b)) in stated)
+        if a != b and (distinct == "nodes" or (distinct == "known" and (known[a] or known[b])) or (a, b) in stated)
     }
     cycles = {pair for kind, near, far, _ in layout if kind == CYCLE for pair in ((near, far), (far, near))}
     as_set = [ties == "merge" and not known[v] for v in nodes]
@@ -154,6 +155,7 @@ def plan_query(adjacency: Adjacency, relations: int, query: MatchQuery, distinct
             row[:] = 0
         else:
             row[of_term.ids] = _costs(of_term.distances)
+    cheapest_relation = relation_costs.min(axis=1, initial=INFINITE).tolist()
     terms = [relation for _, relation, _ in edges]
     unknown = [relation is None for relation in query.relations]
     free = [unknown[t] and terms.count(t) == 1 and ties == "merge" for t in range(len(unknown))]
@@ -169,8 +171,7 @@ def plan_query(adjacency: Adjacency, relations: int, query: MatchQuery, distinct
         side = -1 if direction == "ignore" else int(head != near)
         first = bound_by.setdefault(term, s) if unknown[term] and not free[term] else -1
         in_key = not unknown[term] or ties == "break"
-        cheapest = relation_costs[term].min(initial=INFINITE)
-        steps.append((kind, near, far, term, side, e, free[term], first, in_key, cheapest))
+        steps.append((kind, near, far, term, side, e, free[term], first, in_key, cheapest_relation[term]))
 
     outside = np.zeros((len(steps), len(steps)), np.bool_)
     for s, (kind, _, far, *_) in enumerate(steps):

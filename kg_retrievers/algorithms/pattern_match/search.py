@@ -12,9 +12,10 @@ from kg_retrievers.algorithms.pattern_match.plan import CYCLE, INFINITE, LEVEL, 
 from kg_retrievers.graph import Adjacency
 
 #: Places in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the last
-#: stamp, whether `max_bindings` left something out, facts collected; then what the caller set: the limits, and 1 while
+#: stamp, whether `max_bindings` left something out, facts and bindings collected, whether the search was
+#: stopped before the best were certain; then what the caller set: the limits, and 1 while
 #: a match is completed.
-SCANS, STOPPED, FULL, FOUND, STAMP, LEFT_OUT, FACTS, MAX_SCANS, MAX_BINDINGS, COMPLETING = range(10)
+SCANS, STOPPED, FULL, FOUND, STAMP, LEFT_OUT, FACTS, BINDINGS, CUT, MAX_SCANS, MAX_BINDINGS, COMPLETING = range(12)
 
 #: How a step stands.
 STEP_STATE = np.dtype(
@@ -37,6 +38,7 @@ NODE_STATE = np.dtype(
         ("lower_row", np.int64),  # these three as `lower_bounds` returns them
         ("below", np.int64),
         ("least", np.int64),
+        ("bound", np.int64),  # how many entities it takes in the match that is completed
     ]
 )
 
@@ -53,7 +55,8 @@ class State(NamedTuple):
     stamps: Array  # int64, (entities): marks of the set that is compared at the moment
     keys: Array  # int64, (k, s + v): the best combinations
     costs: Array  # int64, (k + 1): their costs, ascending, and the limit
-    bindings: Array  # bool, (v, entities): what the nodes take in the match that is completed
+    is_bound: Array  # bool, (v, entities): what the nodes take in the match that is completed
+    bindings: Array  # int64: the same as a list of node * entities + entity
     facts: Array  # int64: edge * triples + triple of the same match
     counts: Array  # int64: see above
     stop: Array  # int64, (1): set from outside when the time is up
@@ -490,16 +493,16 @@ def _collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
     row = len(plan.steps)
     for v in range(len(plan.nodes)):
         begin, end, top = state.sets[row, v, 0], state.sets[row, v, 1], state.steps[row].top
-        room = state.counts[MAX_BINDINGS] - state.bindings[v].sum()
-        if end - begin <= room or plan.nodes[v].known:
+        room = state.counts[MAX_BINDINGS] - state.nodes[v].bound
+        if end - begin <= room:
             continue
         if not _has_room(state, state.pool, top, end - begin):
             return
         count = 0
         for p in range(begin, end):
             e = state.pool[p]
-            if state.bindings[v, e] or room > 0:
-                room -= 0 if state.bindings[v, e] else 1
+            if state.is_bound[v, e] or room > 0:
+                room -= 0 if state.is_bound[v, e] else 1
                 state.pool[top + count] = e
                 count += 1
         if count < end - begin:
@@ -508,8 +511,16 @@ def _collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
             if count == 0 or not _make_consistent(adjacency, plan, state):
                 return
     for v in range(len(plan.nodes)):
-        for p in range(state.sets[row, v, 0], state.sets[row, v, 1]):
-            state.bindings[v, state.pool[p]] = True
+        begin, end = state.sets[row, v, 0], state.sets[row, v, 1]
+        if not _has_room(state, state.bindings, state.counts[BINDINGS], end - begin):
+            return
+        for p in range(begin, end):
+            e = state.pool[p]
+            if not state.is_bound[v, e]:
+                state.is_bound[v, e] = True
+                state.nodes[v].bound += 1
+                state.bindings[state.counts[BINDINGS]] = v * state.is_bound.shape[1] + e
+                state.counts[BINDINGS] += 1
     for s in range(row):
         if plan.steps[s].kind == START:
             continue
@@ -576,7 +587,7 @@ def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
 
 
 @compiled
-def find_best(adjacency: Adjacency, plan: Plan, state: State) -> None:
+def _find_best(adjacency: Adjacency, plan: Plan, state: State) -> None:
     """Leave the k best combinations in `state.keys` and `state.costs`."""
     state.counts[SCANS] = lower_bounds(adjacency, plan, state.nodes, state.lower)
     for s in range(len(plan.steps)):
@@ -589,18 +600,33 @@ def find_best(adjacency: Adjacency, plan: Plan, state: State) -> None:
 
 
 @compiled
-def complete(adjacency: Adjacency, plan: Plan, state: State, key: Array, cost: int) -> None:
-    """Leave all bindings of one of the best combinations in `state.bindings` and `state.facts`."""
-    for place in (SCANS, STOPPED, FOUND, LEFT_OUT, FACTS):
+def _complete(adjacency: Adjacency, plan: Plan, state: State, number: int, keys: Array, costs: Array) -> bool:
+    """Collect all bindings of one of the best combinations, finding them first for the first; whether there is one."""
+    if number == 0:
+        _find_best(adjacency, plan, state)
+        keys[:], costs[:] = state.keys, state.costs
+        costs[-1] = state.counts[FOUND]
+        state.counts[CUT] = state.counts[STOPPED]
+        state.counts[FOUND] = 0
+        state.counts[COMPLETING] = 1
+    if number >= costs[-1] or state.counts[FULL] != 0:
+        return False
+    size = len(adjacency.indptr) - 1
+    for place in (SCANS, STOPPED, LEFT_OUT, FACTS):
         state.counts[place] = 0
-    state.counts[COMPLETING] = 1
-    state.costs[:] = cost + 1
+    while state.counts[BINDINGS] > 0:
+        state.counts[BINDINGS] -= 1
+        binding = state.bindings[state.counts[BINDINGS]]
+        state.is_bound[binding // size, binding % size] = False
+    for i in range(len(state.costs)):
+        state.costs[i] = costs[number] + 1
     for s in range(len(plan.steps)):
-        state.steps[s].only = key[s]
+        state.steps[s].only = keys[number, s]
     for v in range(len(plan.nodes)):
-        state.nodes[v].only = key[len(plan.steps) + v]
-    state.bindings[:] = False
+        state.nodes[v].only = keys[number, len(plan.steps) + v]
+        state.nodes[v].bound = 0
     _walk(adjacency, plan, state)
+    return True
 
 
 def search(
@@ -623,46 +649,46 @@ def search(
         max_bindings: The most entities of one unknown node in one match.
         max_scans: The most adjacency entries to look at.
         stop: Shape (1); the search ends soon after it is set to 1.
-        capacity: The size of the buffers for sets, options and facts.
+        capacity: The size of the buffers for sets, options, bindings and facts.
 
     Returns:
         The combinations, ascending by cost; None if a buffer was too small.
     """
     steps, nodes, size = len(plan.steps), len(plan.nodes), len(adjacency.indptr) - 1
+    informs = plan.nodes["informs"] & (plan.nodes["parent"] >= 0)
     state = State(
         np.zeros(steps + 1, STEP_STATE),
         np.zeros(nodes, NODE_STATE),
         np.zeros((steps + 1, nodes, 2), np.int64),
         np.empty(capacity, np.int32),
         np.empty((capacity, 2), np.int64),
-        np.full((int((plan.nodes["informs"] & (plan.nodes["parent"] >= 0)).sum()), size), INFINITE, np.int32),
+        np.full((np.count_nonzero(informs), size), INFINITE, np.int32),
         np.zeros(size, np.int64),
         np.full((k, steps + nodes), -1, np.int64),
         np.full(k + 1, limit, np.int64),
         np.zeros((nodes, size), np.bool_),
         np.empty(capacity, np.int64),
-        np.array([0, 0, 0, 0, 0, 0, 0, max_scans, max_bindings, 0], np.int64),
+        np.empty(capacity, np.int64),
+        np.array([0] * MAX_SCANS + [max_scans, max_bindings, 0], np.int64),
         stop,
     )
     state.steps["only"] = state.nodes["only"] = -1
     counts = state.counts
-    find_best(adjacency, plan, state)
-    stopped = bool(counts[STOPPED])
-    combinations = []
-    for key, cost in zip(state.keys[: counts[FOUND]].copy(), state.costs[: counts[FOUND]].tolist(), strict=True):
-        if counts[FULL]:
-            break
-        complete(adjacency, plan, state, key, cost)
-        relations = {int(e): int(r) for e, r in zip(plan.steps["edge"], key, strict=False) if e >= 0}
-        coded = np.unique(state.facts[: counts[FACTS]])
-        ends = np.searchsorted(coded, np.arange(len(relations) + 1) * len(adjacency.triples)).tolist()
-        combinations.append(
-            Combination(
-                cost,
-                tuple(np.flatnonzero(row).astype(np.int32) for row in state.bindings),
-                tuple(coded[ends[e] : ends[e + 1]] - e * len(adjacency.triples) for e in sorted(relations)),
-                tuple(relations[e] for e in sorted(relations)),
-                stopped or bool(counts[STOPPED]) or bool(counts[LEFT_OUT]),
-            )
-        )
+    keys, costs = state.keys.copy(), state.costs.copy()
+    edge_steps = sorted((edge, s) for s, edge in enumerate(plan.steps["edge"].tolist()) if edge >= 0)
+    combinations: list[Combination] = []
+    while len(combinations) < k and _complete(adjacency, plan, state, len(combinations), keys, costs):
+        key = keys[len(combinations)].tolist()
+        entities = _grouped(state.bindings[: counts[BINDINGS]], nodes, size)
+        triples = _grouped(state.facts[: counts[FACTS]], len(edge_steps), len(adjacency.triples))
+        relations = tuple(key[s] for _, s in edge_steps)
+        truncated = bool(counts[CUT] or counts[STOPPED] or counts[LEFT_OUT])
+        combinations.append(Combination(int(costs[len(combinations)]), entities, triples, relations, truncated))
     return None if counts[FULL] else combinations
+
+
+def _grouped(codes: Array, groups: int, size: int) -> tuple[Array, ...]:
+    """Split numbers written as group * size + number by group, each ascending, each number once."""
+    codes = np.unique(codes)
+    ends = np.searchsorted(codes, np.arange(groups + 1) * size).tolist()
+    return tuple(codes[ends[i] : ends[i + 1]] - i * size for i in range(groups))
