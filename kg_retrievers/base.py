@@ -163,8 +163,8 @@ class BaseKGRetriever(BaseRetriever):
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:
             raise InvalidArgumentError(f"{who}: k must be a whole number of 1 or more, but got {k!r}.")
         state = {"question": question, **inputs, "k": k}
-        if seeds := state.get("seed_entities"):
-            if isinstance(seeds, str):
+        if (seeds := state.get("seed_entities")) is not None:
+            if isinstance(seeds, str) or not isinstance(seeds, Sequence):
                 raise InvalidArgumentError(f"{who}: seed_entities must be a list of keys, but got {seeds!r}.")
             state["seed_entities"] = EntityLinker(self.index).resolve(seeds)
         return state

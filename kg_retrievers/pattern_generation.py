@@ -221,7 +221,8 @@ class LinkedPatternGenerator(_LinkingGenerator):
         super().__init__(index, linker)
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
-        slots = self._slots(input)
+        if not (slots := self._slots(input)):
+            raise EntityLinkingError(f"LinkedPatternGenerator: found no entity in {input['question']!r}.")
         words = _content_words(_mask(input["question"], [(slot.start, slot.end) for slot in slots]))
         likeness = self._likeness(words)
         starts = [[self.index.graph.entities.find(entity) for entity in slot.entities] for slot in slots]
@@ -233,7 +234,8 @@ class LinkedPatternGenerator(_LinkingGenerator):
         """Return how near each word is to each relation, above what it is to relations on average; (words, relations)."""
         relations = self.index.embed([readable(relation) for relation in self.index.graph.relations])
         cosines = self.index.embed(words) @ relations.T if words else np.zeros((1, len(relations)))
-        above: Array = np.maximum(cosines - cosines.mean(axis=1, keepdims=True), 0.0)
+        means = cosines.sum(axis=1, keepdims=True) / max(len(relations), 1)
+        above: Array = np.maximum(cosines - means, 0.0)
         return above
 
     def _around(self, entities: Sequence[int]) -> dict[int, list[int]]:

@@ -18,7 +18,7 @@ from pydantic import Field
 from kg_retrievers.algorithms.pattern_match import Candidates, Match, MatchNode, MatchQuery, match_pattern
 from kg_retrievers.base import BaseKGRetriever, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError, PatternError
-from kg_retrievers.graph import Evidence, Known, Pattern, Term
+from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.pattern_generation import (
     ExamplePatternGenerator,
@@ -226,24 +226,35 @@ class SimGRAGRetriever(BaseKGRetriever):
         graph = self.graph
         entities = dict(zip(pattern.nodes, match.entities, strict=True))
         numbers = dict.fromkeys(number for edge in match.triples for number in edge.tolist())
+        relations = {
+            triple.relation: graph.relations[relation]
+            for triple, relation in zip(pattern.triples, match.relations, strict=True)
+            if relation >= 0
+        }
         target = next((node for node in entities if not isinstance(node, Known) and node.name == pattern.target), None)
+        details: dict[str, Any] = {
+            "distance": match.distance,
+            "entities": {
+                node.text: graph.entities[int(ids[0])] for node, ids in entities.items() if isinstance(node, Known)
+            },
+            "relations": {term.text: relation for term, relation in relations.items() if isinstance(term, Known)},
+            "pattern": pattern.to_dict(),
+        }
+        if self.ties == "break":  # each unknown is one thing; two bindings may share all their facts
+            details["unknowns"] = {
+                "entities": {
+                    node.name: graph.entities[int(ids[0])]
+                    for node, ids in entities.items()
+                    if isinstance(node, Unknown)
+                },
+                "relations": {term.name: relation for term, relation in relations.items() if isinstance(term, Unknown)},
+            }
         return Evidence(
             triples=tuple(graph.triple(number) for number in numbers),
             score=1 / (1 + match.distance),
             answers=tuple(graph.entities[number] for number in entities[target].tolist()) if target else (),
             truncated=match.truncated,
-            details={
-                "distance": match.distance,
-                "entities": {
-                    node.text: graph.entities[int(ids[0])] for node, ids in entities.items() if isinstance(node, Known)
-                },
-                "relations": {
-                    triple.relation.text: graph.relations[relation]
-                    for triple, relation in zip(pattern.triples, match.relations, strict=True)
-                    if isinstance(triple.relation, Known)
-                },
-                "pattern": pattern.to_dict(),
-            },
+            details=details,
         )
 
 

@@ -78,7 +78,7 @@ class KnowledgeGraph:
         self.relations = StringTable.from_columns(columns, "relations")
         self.types = StringTable.from_columns(columns, "types")
         self.names = StringTable.from_columns(columns, "names")
-        self.adjacency = Adjacency(*(columns[f"adjacency.{name}"] for name in Adjacency._fields))
+        self.adjacency = Adjacency(*(_frozen(columns[f"adjacency.{name}"]) for name in Adjacency._fields))
 
     # --- in ---------------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class KnowledgeGraph:
             types: Types of an entity key.
 
         Raises:
-            InvalidArgumentError: If a triple has not three non-empty texts.
+            InvalidArgumentError: If a triple has not three non-empty texts, or a name or type is no text.
         """
         return cls._build(triples, labels or {}, aliases or {}, types or {})
 
@@ -204,7 +204,8 @@ class KnowledgeGraph:
         unique: dict[Sequence[str], None] = {}
         count = 0
         for count, triple in enumerate(triples, 1):
-            if len(triple) != 3 or not all(isinstance(text, str) and text for text in triple):
+            whole = len(triple) == 3 and not isinstance(triple, str)
+            if not whole or not all(isinstance(text, str) and text for text in triple):
                 raise InvalidArgumentError(
                     f"KnowledgeGraph: triple {count} must be three non-empty texts (head, relation, tail), "
                     f"but got {triple!r}."
@@ -223,8 +224,11 @@ class KnowledgeGraph:
         alias_ids = [[names[_text("alias", key, alias)] for alias in _texts("aliases", key, aliases)] for key in keys]
         type_ids = [[kinds[_text("type", key, kind)] for kind in _texts("types", key, types)] for key in keys]
         columns: dict[str, Array] = {"triples": edges}
-        for name, table in (("entities", entities), ("relations", relations), ("names", names), ("types", kinds)):
-            columns |= StringTable.from_strings(table).columns(name)
+        try:
+            for name, table in (("entities", entities), ("relations", relations), ("names", names), ("types", kinds)):
+                columns |= StringTable.from_strings(table).columns(name)
+        except UnicodeEncodeError as cause:
+            raise InvalidArgumentError(f"KnowledgeGraph: {cause.object!r} holds half a surrogate pair.") from cause
         columns["labels"] = label_ids
         columns |= _ragged("aliases", alias_ids)
         columns |= _ragged("entity_types", type_ids)
@@ -257,8 +261,8 @@ class KnowledgeGraph:
         Raises:
             InvalidArgumentError: If a triple to remove is not in the graph.
         """
-        gone = {Triple(*triple) for triple in removed}
-        for triple in sorted(gone):
+        gone = dict.fromkeys(map(tuple, removed))
+        for triple in gone:
             if triple not in self:
                 raise InvalidArgumentError(f"KnowledgeGraph.with_changes: {triple} is not in the graph.")
         kept = (triple for triple in self.triples() if triple not in gone)
@@ -282,7 +286,7 @@ class KnowledgeGraph:
 
     def __contains__(self, triple: object) -> bool:
         """Whether a triple `(head, relation, tail)` is a fact of the graph."""
-        if not isinstance(triple, tuple) or len(triple) != 3:
+        if not isinstance(triple, tuple) or len(triple) != 3 or not all(isinstance(text, str) for text in triple):
             return False
         return next(self.triples(*triple), None) is not None
 
@@ -370,6 +374,13 @@ class KnowledgeGraph:
         indptr = self._columns[f"{name}.indptr"]
         values: list[int] = self._columns[f"{name}.values"][indptr[row] : indptr[row + 1]].tolist()
         return values
+
+
+def _frozen(column: Array) -> Array:
+    """A read-only plain view, so that compiled code sees one type whether the column is in memory or on disk."""
+    view = column.view(np.ndarray)
+    view.flags.writeable = False
+    return view
 
 
 class _Numbers(dict[str, int]):

@@ -102,8 +102,8 @@ class Pattern:
         source: Who wrote the pattern: "llm", "examples", "linked", or None. Not part of equality.
 
     Raises:
-        PatternError: If the pattern has no triples, a term is empty, or `target` or a node of `different`
-            does not occur in it.
+        PatternError: If the pattern has no triples, a term is empty, a relation has a type or an entity, or `target`
+            or a node of `different` does not occur in it.
 
     Example:
         >>> Pattern.of(("Her", "directed by", Unknown("director")), target="director").to_dict()
@@ -122,6 +122,9 @@ class Pattern:
         object.__setattr__(self, "different", tuple((_term(a), _term(b)) for a, b in self.different))
         if not self.triples:
             raise PatternError("Pattern: got no triples; a pattern needs at least one.")
+        for _, relation, _ in self.triples:
+            if relation.type is not None or (isinstance(relation, Known) and relation.entity is not None):
+                raise PatternError(f"Pattern: {relation} is a relation; only a node has a type or an entity.")
         nodes = self.nodes
         unknown = [node.name for node in nodes if isinstance(node, Unknown)]
         if len(set(unknown)) < len(unknown):

@@ -113,8 +113,8 @@ class EntityLinker:
     was found, are compared with the nearest names of the index, letter by letter.
 
     The likeliest topic, rank 1, is a mention with capitals, digits or signs before others, then one that is not fuzzy,
-    then the longest. For MetaQA's 39,138 dev questions it is the topic in 99.9 % of 1-, 2- and 3-hop questions alike; for
-    the same questions in lower case, in 99.1, 99.7 and 99.2 %.
+    then the longest. It is the topic of 99.98, 99.99 and 99.93 % of MetaQA's 1-, 2- and 3-hop dev questions, and of 99 %
+    of them in lower case.
 
     A mention has word boundaries around it, so in scripts without blanks between words only whole phrases are found.
 

@@ -148,8 +148,8 @@ class VectorStoreSearch:
         rows = [self._search(vector, k) for vector in vectors]
         k = min((len(ids) for ids, _ in rows), default=0)
         return (
-            np.array([ids[:k] for ids, _ in rows], np.int64).reshape(-1, k),
-            np.array([distances[:k] for _, distances in rows], np.float32).reshape(-1, k),
+            np.array([ids[:k] for ids, _ in rows], np.int64).reshape(len(rows), k),
+            np.array([distances[:k] for _, distances in rows], np.float32).reshape(len(rows), k),
         )
 
     def _search(self, vector: Array, k: int) -> tuple[Array, Array]:

@@ -133,4 +133,8 @@ def match_pattern(
     finally:
         if timer is not None:
             timer.cancel()
-    return [Match(c.cost / SCALE, c.entities, c.triples, c.relations, c.truncated) for c in found]
+    return [
+        Match(c.cost / SCALE, c.entities, c.triples, c.relations, c.truncated)
+        for c in found
+        if all(map(len, c.entities))  # a budget may end before anything is bound
+    ]

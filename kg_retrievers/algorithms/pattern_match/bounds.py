@@ -25,11 +25,20 @@ def first_place(values: Array, low: int, high: int, wanted: int) -> int:
 
 
 @compiled
+def least_of(costs: Array, low: int, high: int) -> int:
+    """Return the least of `costs[low:high]`; INFINITE if there is none."""
+    least = INFINITE
+    for i in range(low, high):
+        least = min(least, costs[i])
+    return least
+
+
+@compiled
 def own_cost(plan: Plan, node: int, entity: int) -> int:
     """Return what an entity costs at a node; INFINITE if it is no candidate."""
     if plan.nodes[node].known:
-        high = plan.nodes[node].end
-        place = first_place(plan.candidates, plan.nodes[node].begin, high, entity)
+        high = plan.starts[node + 1]
+        place = first_place(plan.candidates, plan.starts[node], high, entity)
         if place < high and plan.candidates[place] == entity:
             return int(plan.candidate_costs[place])
         return INFINITE
@@ -71,7 +80,7 @@ def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -
         if plan.steps[s].kind == CYCLE:
             continue
         v, row = plan.steps[s].far, nodes[plan.steps[s].far].lower_row
-        low, high = plan.nodes[v].begin, plan.nodes[v].end
+        low, high = plan.starts[v], plan.starts[v + 1]
         begun = row >= 0 and plan.nodes[v].known
         if begun:
             for i in range(low, high):
@@ -82,7 +91,7 @@ def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -
             if plan.nodes[c].parent != v:
                 continue
             costs = plan.relation_costs[plan.steps[plan.nodes[c].step].term]
-            cheapest = nodes[c].least + plan.steps[plan.nodes[c].step].cheapest
+            cheapest = nodes[c].least + least_of(costs, 0, len(costs))
             nodes[v].below += cheapest
             from_row = nodes[c].lower_row
             if row < 0 or from_row < 0:
@@ -146,5 +155,9 @@ def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -
             for i in range(reach[row]):
                 nodes[v].least = min(nodes[v].least, lower[row, reached[row, i]])
         else:
-            nodes[v].least = nodes[v].below + plan.nodes[v].cheapest
+            nodes[v].least = nodes[v].below
+            if plan.nodes[v].known:
+                nodes[v].least += least_of(plan.candidate_costs, low, high)
+            elif plan.nodes[v].level_row >= 0:
+                nodes[v].least += plan.level_costs[plan.nodes[v].level_row, 0]
     return scans

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,7 +83,6 @@ STEP = np.dtype(
         ("free", np.int64),  # 1 if the relation is unknown and need not be the same anywhere else
         ("first_use", np.int64),  # the step that binds the unknown relation shared with this one; -1 for other terms
         ("in_key", np.int64),  # 1 if the relation tells matches apart
-        ("cheapest", np.int64),  # the least cost of a relation
     ]
 )
 
@@ -93,11 +94,8 @@ NODE = np.dtype(
         ("as_set", np.int64),  # 1 if carried as a set, 0 if bound to one entity at a time
         ("informs", np.int64),  # 1 if a known node is at or below it
         ("known", np.int64),
-        ("begin", np.int64),  # its candidates are `candidates[begin:end]`
-        ("end", np.int64),
         ("level_row", np.int64),  # its row in `levels`; -1 if known or without type
         ("key", np.int64),  # what of it tells matches apart: NOTHING, its ENTITY, or the LEVEL of its type
-        ("cheapest", np.int64),  # the least cost of an entity
     ]
 )
 
@@ -109,6 +107,7 @@ class Plan(NamedTuple):
     nodes: Array  # (v) of NODE
     outside: Array  # (s, s) bool: the second step is still to come and not in the subtree that the first one places
     differs: Array  # (v, v) bool: must not take the same entity
+    starts: Array  # int64, (v + 1): the candidates of node v are `candidates[starts[v]:starts[v + 1]]`
     candidates: Array  # int32, (n): candidates of the known nodes, ascending by id in each node
     candidate_costs: Array  # int32, (n)
     levels: Array  # int32, (rows, entities): the level of the nearest candidate type; -1 for entities of none
@@ -116,62 +115,97 @@ class Plan(NamedTuple):
     relation_costs: Array  # int32, (t, relations); INFINITE where not a candidate
 
 
-def plan_query(adjacency: Adjacency, relations: int, query: MatchQuery, distinct: str, direction: str, ties: str) -> Plan:
+def plan_query(
+    adjacency: Adjacency, relations: int, query: MatchQuery, distinct: str, direction: str, ties: str
+) -> Plan:
     """Lay out a query; arguments as in `match_pattern`."""
-    nodes, edges = range(len(query.nodes)), query.edges
-    known = [node.entities is not None for node in query.nodes]
-    typed = [node.types is not None for node in query.nodes]
-    candidates, level_row, levels, level_costs = _node_costs(query.nodes, len(adjacency.indptr) - 1)
-
+    size = len(adjacency.indptr) - 1
+    known = tuple(node.entities is not None for node in query.nodes)
+    typed = tuple(node.types is not None for node in query.nodes)
+    candidates, levels, level_costs = _node_costs(query.nodes, size)
     # The root is searched lazily, the other known nodes send messages: the one with most edges becomes the root.
-    weight = [0] * len(nodes)
+    weight = [0] * len(known)
     if sum(known) > 1:
         weight = [int((adjacency.indptr[ids + 1] - adjacency.indptr[ids]).sum()) for ids, _ in candidates]
-    roots = sorted(nodes, key=lambda v: (not known[v], not typed[v], -weight[v], v))
-    layout = _steps(edges, roots, known)
-    step = {far: s for s, (kind, _, far, _) in enumerate(layout) if kind != CYCLE}
-    parent = {far: near for kind, near, far, _ in layout if kind != CYCLE}
-    informs = list(known)
-    for kind, near, far, _ in reversed(layout):
-        if kind == TREE:
-            informs[near] |= informs[far]
-
-    stated = {*query.different, *((b, a) for a, b in query.different)}
-    differs = {
-        (a, b)
-        for a in nodes
-        for b in nodes
-        if a != b and (distinct == "nodes" or (distinct == "known" and (known[a] or known[b])) or (a, b) in stated)
-    }
-    cycles = {pair for kind, near, far, _ in layout if kind == CYCLE for pair in ((near, far), (far, near))}
-    as_set = [ties == "merge" and not known[v] for v in nodes]
-    for a in sorted(nodes, key=step.__getitem__):  # of two sets that must be told apart, the upper one is bound
-        if as_set[a] and any(as_set[b] and step[a] < step[b] and (a, b) in differs | cycles for b in nodes):
-            as_set[a] = False
-
+    roots = tuple(sorted(range(len(known)), key=lambda v: (not known[v], not typed[v], -weight[v], v)))
     relation_costs = np.full((len(query.relations), relations), INFINITE, np.int32)
     for row, of_term in zip(relation_costs, query.relations, strict=True):
         if of_term is None:
             row[:] = 0
         else:
             row[of_term.ids] = _costs(of_term.distances)
-    cheapest_relation = relation_costs.min(axis=1, initial=INFINITE).tolist()
+    unknown = tuple(relation is None for relation in query.relations)
+    shape = (tuple(query.edges), tuple(query.different), roots, known, typed, unknown)
+    return Plan(
+        *_layout(*shape, distinct, direction, ties),
+        np.array(list(accumulate((len(ids) for ids, _ in candidates), initial=0)), np.int64),
+        np.concatenate([ids for ids, _ in candidates], dtype=np.int32),
+        np.concatenate([costs for _, costs in candidates], dtype=np.int32),
+        levels,
+        level_costs,
+        relation_costs,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _layout(
+    edges: tuple[tuple[int, int, int], ...],
+    different: tuple[tuple[int, int], ...],
+    roots: tuple[int, ...],
+    known: tuple[bool, ...],
+    typed: tuple[bool, ...],
+    unknown: tuple[bool, ...],
+    distinct: str,
+    direction: str,
+    ties: str,
+) -> tuple[Array, Array, Array, Array]:
+    """Return `steps`, `nodes`, `outside` and `differs` of a plan; they depend on the shape of the pattern alone.
+
+    Args:
+        edges: As in the query.
+        different: As in the query.
+        roots: The nodes in the order in which they may become roots.
+        known: Whether each node is known.
+        typed: Whether each node has a type.
+        unknown: Whether each relation term is unknown.
+        distinct: As in `match_pattern`.
+        direction: As in `match_pattern`.
+        ties: As in `match_pattern`.
+    """
+    nodes = range(len(known))
+    order = _steps(edges, roots, known)
+    step = {far: s for s, (kind, _, far, _) in enumerate(order) if kind != CYCLE}
+    parent = {far: near for kind, near, far, _ in order if kind != CYCLE}
+    informs = list(known)
+    for kind, near, far, _ in reversed(order):
+        if kind == TREE:
+            informs[near] |= informs[far]
+
+    differs = np.zeros((len(nodes), len(nodes)), np.bool_)
+    for a, b in product(nodes, nodes):
+        stated = (a, b) in different or (b, a) in different
+        by_mode = distinct == "nodes" or (distinct == "known" and (known[a] or known[b]))
+        differs[a, b] = a != b and (stated or by_mode)
+    cycles = {pair for kind, near, far, _ in order if kind == CYCLE for pair in ((near, far), (far, near))}
+    as_set = [ties == "merge" and not known[v] for v in nodes]
+    for a in sorted(nodes, key=step.__getitem__):  # of two sets that must be told apart, the upper one is bound
+        below = [b for b in nodes if as_set[b] and step[a] < step[b]]
+        as_set[a] = as_set[a] and not any(differs[a, b] or (a, b) in cycles for b in below)
+
     terms = [relation for _, relation, _ in edges]
-    unknown = [relation is None for relation in query.relations]
     free = [unknown[t] and terms.count(t) == 1 and ties == "merge" for t in range(len(unknown))]
     bound_by: dict[int, int] = {}
     steps = []
-    for s, (kind, near, far, e) in enumerate(layout):
-        if kind == CYCLE and as_set[far] and not as_set[near]:
-            near, far = far, near
+    for s, (kind, near, far, e) in enumerate(order):
         if kind == START:
-            steps.append((kind, near, far, -1, -1, -1, 0, -1, 0, 0))
+            steps.append((kind, near, far, -1, -1, -1, 0, -1, 0))
             continue
+        if kind == CYCLE and as_set[far] and not as_set[near]:
+            near, far = far, near  # noqa: PLW2901
         head, term, _ = edges[e]
         side = -1 if direction == "ignore" else int(head != near)
         first = bound_by.setdefault(term, s) if unknown[term] and not free[term] else -1
-        in_key = not unknown[term] or ties == "break"
-        steps.append((kind, near, far, term, side, e, free[term], first, in_key, cheapest_relation[term]))
+        steps.append((kind, near, far, term, side, e, free[term], first, not unknown[term] or ties == "break"))
 
     outside = np.zeros((len(steps), len(steps)), np.bool_)
     for s, (kind, _, far, *_) in enumerate(steps):
@@ -179,30 +213,13 @@ def plan_query(adjacency: Adjacency, relations: int, query: MatchQuery, distinct
             pending = step.get(later_near, 0) <= s and (later_near != far or kind == CYCLE)
             outside[s, later] = later_kind != TREE or pending
 
-    table, end = [], 0
-    for v in nodes:
-        begin, end = end, end + len(candidates[v][0])
-        cheapest = 0
-        if known[v]:
-            cheapest = candidates[v][1].min(initial=INFINITE)
-        elif typed[v]:
-            cheapest = level_costs[level_row[v]].min(initial=INFINITE)
+    level_rows = accumulate((typed[v] and not known[v] for v in nodes), initial=0)
+    table = []
+    for v, level_row in zip(nodes, level_rows, strict=False):
         key = ENTITY if known[v] or ties == "break" else LEVEL if typed[v] else NOTHING
-        table.append((parent[v], step[v], as_set[v], informs[v], known[v], begin, end, level_row[v], key, cheapest))
-    distinct_nodes = np.zeros((len(nodes), len(nodes)), np.bool_)
-    for a, b in differs:
-        distinct_nodes[a, b] = True
-    return Plan(
-        np.array(steps, STEP),
-        np.array(table, NODE),
-        outside,
-        distinct_nodes,
-        np.concatenate([ids for ids, _ in candidates], dtype=np.int32),
-        np.concatenate([costs for _, costs in candidates], dtype=np.int32),
-        levels,
-        level_costs,
-        relation_costs,
-    )
+        row = level_row if typed[v] and not known[v] else -1
+        table.append((parent[v], step[v], as_set[v], informs[v], known[v], row, key))
+    return np.array(steps, STEP), np.array(table, NODE), outside, differs
 
 
 def _steps(
@@ -249,16 +266,13 @@ def _costs(distances: Array) -> Array:
     return np.rint(np.asarray(distances, np.float64) * SCALE).astype(np.int32)
 
 
-def _node_costs(
-    nodes: Sequence[MatchNode], size: int
-) -> tuple[list[tuple[Array, Array]], list[int], Array, Array]:
-    """Return ids and costs of the candidates of each node, and row, levels and costs of those unknown with a type."""
+def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[list[tuple[Array, Array]], Array, Array]:
+    """Return ids and costs of the candidates of each node, and levels and their costs of those unknown with a type."""
     nothing = np.zeros(0, np.int32)
-    candidates, level_row = [], []
+    candidates = []
     levels: list[Array] = []
     level_costs: list[Array] = []
     for entities, types in nodes:
-        level_row.append(-1)
         if types is not None:
             distinct_costs, level_of_type = np.unique(_costs(types[0]), return_inverse=True)
             level = np.full(size, -1, np.int32)
@@ -267,7 +281,6 @@ def _node_costs(
         if entities is None:
             candidates.append((nothing, nothing))
             if types is not None:
-                level_row[-1] = len(levels)
                 levels.append(level)
                 level_costs.append(distinct_costs)
             continue
@@ -280,4 +293,4 @@ def _node_costs(
     padded = np.full((len(levels), max(map(len, level_costs), default=0)), INFINITE, np.int32)
     for row, costs in zip(padded, level_costs, strict=True):
         row[: len(costs)] = costs
-    return candidates, level_row, np.array(levels, np.int32).reshape(len(levels), size), padded
+    return candidates, np.array(levels, np.int32).reshape(len(levels), size), padded

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.algorithms.compiled import compiled
-from kg_retrievers.algorithms.pattern_match.bounds import first_place, lower_bounds, own_cost
+from kg_retrievers.algorithms.pattern_match.bounds import first_place, least_of, lower_bounds, own_cost
 from kg_retrievers.algorithms.pattern_match.plan import CYCLE, INFINITE, LEVEL, NOTHING, START, TREE, Array, Plan
 from kg_retrievers.graph import Adjacency
 
@@ -178,7 +178,7 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
     relations = 1 if free else plan.relation_costs.shape[1]
     best = np.full(relations * levels if by_slot else 0, INFINITE, np.int64)
     if kind == START:
-        low, high = (plan.nodes[v].begin, plan.nodes[v].end) if plan.nodes[v].known else (0, size)
+        low, high = (plan.starts[v], plan.starts[v + 1]) if plan.nodes[v].known else (0, size)
         if _spend(state, high - low) or not _has_room(state, state.options, end, high - low):
             return
         for i in range(low, high):
@@ -595,7 +595,9 @@ def _find_best(adjacency: Adjacency, plan: Plan, state: State) -> None:
             if plan.outside[s, later]:
                 if plan.steps[later].kind != CYCLE:
                     state.steps[s].pending += state.nodes[plan.steps[later].far].least
-                state.steps[s].pending += plan.steps[later].cheapest
+                if plan.steps[later].kind != START:
+                    costs = plan.relation_costs[plan.steps[later].term]
+                    state.steps[s].pending += least_of(costs, 0, len(costs))
     _walk(adjacency, plan, state)
 
 
@@ -689,6 +691,8 @@ def search(
 
 def _grouped(codes: Array, groups: int, size: int) -> tuple[Array, ...]:
     """Split numbers written as group * size + number by group, each ascending, each number once."""
-    codes = np.unique(codes)
+    codes = np.sort(codes)
+    if len(codes):
+        codes = codes[np.concatenate(([True], codes[1:] != codes[:-1]))]
     ends = np.searchsorted(codes, np.arange(groups + 1) * size).tolist()
     return tuple(codes[ends[i] : ends[i + 1]] - i * size for i in range(groups))

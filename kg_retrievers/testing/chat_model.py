@@ -1,4 +1,4 @@
-"""For tests of code that uses this package: a chat model that follows a script."""
+"""A chat model that follows a script, without a network."""
 
 from __future__ import annotations
 

