@@ -188,9 +188,9 @@ def speed(setting: Setting) -> None:
         graph, times = index.graph, []
         for question in questions:
             query = retriever.query(question.pattern or Pattern(()))
-            began = time.process_time()
+            began = time.thread_time()
             match_pattern(graph.adjacency, len(graph.relations), query)
-            times.append(1000 * (time.process_time() - began))
+            times.append(1000 * (time.thread_time() - began))
         median, high, worst = np.quantile(times, [0.5, 0.99, 1.0])
         rows.append(
             {

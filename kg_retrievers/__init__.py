@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kg_retrievers.base import flat_metadata
     from kg_retrievers.chains import ExtractiveAnswerer, answer_chain
-    from kg_retrievers.graph import Evidence, Known, KnowledgeGraph, Path, Pattern, Triple, Unknown
+    from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
     from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
     from kg_retrievers.questions import Question, read_questions
@@ -39,8 +39,8 @@ __all__ = [
     "ExtractiveAnswerer",
     "GraphIndex",
     "HashedEmbeddings",
-    "Known",
     "KnowledgeGraph",
+    "Known",
     "LLMPatternGenerator",
     "LinkedPatternGenerator",
     "Path",

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, ClassVar, Literal, Self, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -16,17 +16,30 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, create_retriever_tool
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PlainValidator
 from typing_extensions import TypedDict
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
 from kg_retrievers.index import EntityLinker, GraphIndex
+from kg_retrievers.prompts import check_placeholders
 from kg_retrievers.questions import Question
 from kg_retrievers.steps import Call, Event, Steps, adrive, drive
 
 #: The name of the custom event that is sent after each stage.
 STAGE_EVENT = "kg_retrievers.stage"
+
+
+def _checked_answer_prompt(prompt: object) -> BasePromptTemplate[Any]:
+    if not isinstance(prompt, BasePromptTemplate):
+        raise InvalidArgumentError(f"the prompt for answering must be a prompt template, but got {prompt!r}.")
+    check_placeholders(prompt, ["question", "evidence"], "the prompt for answering")
+    return prompt
+
+
+#: The type of a field that holds a prompt for answering. Pydantic alone refuses every template where the annotation is
+#: a parametrised `BasePromptTemplate[...]`.
+AnswerPrompt = Annotated[BasePromptTemplate[Any], PlainValidator(_checked_answer_prompt)]
 
 
 class RetrievalState(TypedDict, total=False):
@@ -138,7 +151,7 @@ class BaseKGRetriever(BaseRetriever):
         `args_schema` and `arg_types` are there for LangChain's signature only: the tool takes one text, `query`.
         """
         if args_schema is not None or arg_types is not None:
-            raise InvalidArgumentError("as_tool: args_schema and arg_types are fixed; the tool takes one text, `query`.")
+            raise InvalidArgumentError("as_tool: args_schema and arg_types are fixed; the tool takes a text, `query`.")
         return create_retriever_tool(
             self,
             name or "search_knowledge_graph",

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import re
 import shlex
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -30,6 +33,7 @@ import kg_retrievers
 from kg_retrievers.errors import (
     EntityLinkingError,
     FileFormatError,
+    GraphLoadError,
     IndexLoadError,
     InvalidArgumentError,
     KGRetrieversError,
@@ -69,7 +73,7 @@ ROWS_SHOWN = 20
 #: Beyond so many seconds, `ask` mentions that `index` would save them.
 SLOW = 5.0
 
-#: What `ask` returns where there is no evidence, and every command after a mistake.
+#: Exit codes: of `ask` where there is no evidence; after a mistake, after Ctrl-C, and when nobody reads the output.
 NO_EVIDENCE, MISTAKE, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 DESCRIPTION = "Fetch the part of a knowledge graph that answers a question."
@@ -93,19 +97,17 @@ _BY_LINKS = (
     ("Who directed Dune?", 2),
 )
 _BY_EXAMPLES = (
-    ("Who wrote the films starring Scarlett Johansson?", 1),
-    ("Who wrote other films by the director of Her?", 1),
+    "What kind of film is Titanic?",
+    "Who wrote other films by the director of Her?",
 )
-_TAUGHT = {
-    "question": "Who wrote other films by the director of Arrival?",
-    "pattern": {
-        "triples": [
-            ["Arrival", "directed by", {"unknown": "director"}],
-            [{"unknown": "film"}, "directed by", {"unknown": "director"}],
-            [{"unknown": "film"}, "written by", {"unknown": "writer"}],
-        ],
-        "target": "writer",
-    },
+_TAUGHT = "Who wrote other films by the director of Arrival?"
+_TAUGHT_PATTERN = {
+    "triples": [
+        ["Arrival", "directed by", {"unknown": "director"}],
+        [{"unknown": "film"}, "directed by", {"unknown": "director"}],
+        [{"unknown": "film"}, "written by", {"unknown": "writer"}],
+    ],
+    "target": "writer",
 }
 
 # How the options of Python, as messages name them, are spelt here.
@@ -124,19 +126,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a name that a terminal cannot show must not end the program
     debug = False
     try:
-        options = _parser().parse_args(argv)
-        debug = options.debug
-        code: int = options.run(options)
+        try:
+            options = _parser().parse_args(argv)
+            debug = getattr(options, "debug", False)
+            with nullcontext() if debug else _quiet():
+                code: int = options.run(options)
+        except SystemExit as end:  # after --help and --version
+            code = int(end.code or 0)
         sys.stdout.flush()
         return code
-    except SystemExit as end:  # after --help and --version
-        return int(end.code or 0)
     except KeyboardInterrupt:
         sys.stderr.write("kg-retrievers: interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:
-        with ExitStack() as stack:  # what is still buffered would be written at the end of the process
-            null = stack.enter_context(open(os.devnull, "wb"))
+        with open(os.devnull, "wb") as null:  # for what is still buffered when the process ends
             os.dup2(null.fileno(), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:
@@ -144,6 +147,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         sys.stderr.write(f"kg-retrievers: error: {_message(error)}\n")
         return MISTAKE
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep warnings and log lines of other packages off the terminal."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -177,7 +193,7 @@ def _ask(options: argparse.Namespace) -> int:
             }
         )
     else:
-        _show(*_rendered(reply, by_llm=llm is not None), *_notes(reply, index.graph, options.seed, llm is not None))
+        _show(*_rendered(reply), *_notes(reply, index.graph))
     return 0 if reply.documents else NO_EVIDENCE
 
 
@@ -229,25 +245,26 @@ def _info(options: argparse.Namespace) -> int:
     sizes = _grid()
     for name, value in (
         ("Entities", schema.entities),
-        ("Names", len(graph.names)),
+        ("Labels and aliases", len(graph.names)),
         ("Relations", len(schema.relations)),
         ("Triples", schema.triples),
         ("Repeated triples dropped", graph.duplicates),
         ("Malformed lines skipped", graph.skipped),
     ):
         sizes.add_row(name, f"{value:,}")
-    relations = _table("relation", "triples", "head types", "tail types", number="triples")
+    joined = _table("relation", "triples", "head types", "tail types", number="triples")
     for row in schema.relations[:ROWS_SHOWN]:
         kinds = (_listed(kinds) or "-" for kinds in (row.head_types, row.tail_types))
-        relations.add_row(*map(_plain, (row.relation, f"{row.triples:,}", *kinds)))
+        joined.add_row(*map(_plain, (row.relation, f"{row.triples:,}", *kinds)))
     types = _table("type", "entities", number="entities")
     for kind, count in list(schema.types.items())[:ROWS_SHOWN]:
         types.add_row(_plain(kind), f"{count:,}")
-    facts = _table("head", "relation", "tail")
+    facts = _table("head", "relation", "tail", number="")
     for triple in examples:
         facts.add_row(*map(_plain, triple))
-    parts = [sizes, _title("\nRelations"), relations, _left_out(len(schema.relations))]
-    parts += [_title("\nTypes"), types, _left_out(len(schema.types))] if schema.types else [Text("\nNo types.")]
+    parts: list[RenderableType] = [sizes, _title("\nRelations"), joined, *_left_out(len(schema.relations))]
+    if schema.types:
+        parts += [_title("\nTypes"), types, *_left_out(len(schema.types))]
     _show(*parts, _title("\nThe first triples, by entity key"), facts)
     return 0
 
@@ -268,22 +285,21 @@ def _demo(options: argparse.Namespace) -> int:
     for question, k in _BY_LINKS:
         reply = _retrieve(retriever.from_index(index, k=k), question)
         _show(Text(), *_rendered(reply), *_notes(reply, graph))
-    asked = {question for question, _ in _BY_EXAMPLES}
-    taught = kg_retrievers.Question(_TAUGHT["question"], pattern=kg_retrievers.Pattern.from_dict(_TAUGHT["pattern"]))
-    examples = [taught, *(question for question in questions if question.text not in asked)]
+    taught = kg_retrievers.Question(_TAUGHT, pattern=kg_retrievers.Pattern.from_dict(_TAUGHT_PATTERN))
+    examples = [taught, *(question for question in questions if question.text not in _BY_EXAMPLES)]
     _show(
         _title("\n2. With labelled examples"),
         Text(
             f"{len(examples)} other questions with their patterns serve as examples; the nearest one is filled with "
             "the entities of the new question. An example is a line of a file, and teaches a wording:"
         ),
-        Text(f"\n{json.dumps(_TAUGHT)}"),
+        Text(f"\n{json.dumps(taught.to_dict())}"),
     )
     by_examples = retriever.from_index(index, examples=examples)
-    for question, _ in _BY_EXAMPLES:
+    for question in _BY_EXAMPLES:
         reply = _retrieve(by_examples, question)
         _show(Text(), *_rendered(reply))
-    sample = Path(import_module("kg_retrievers.sample").__file__ or "").with_name("graph.jsonl")
+    sample = Path(_load("kg_retrievers.sample:__file__")).with_name("graph.jsonl")
     commands = (
         f"kg-retrievers ask {shlex.quote(str(sample))} 'Who stars in Arrival?'",
         "kg-retrievers info FILE",
@@ -307,30 +323,53 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _load(name: str) -> Any:
-    """Return what `module:name` names."""
+    """Return what `module:name` names. The module is loaded now and not at the top, so that the help is quick."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def _file_options(options: argparse.Namespace) -> dict[str, Any]:
+    names = ("entities", "format", "columns", "on_error", "encoding")
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
 
 
 def _graph(options: argparse.Namespace) -> KnowledgeGraph:
     """Read the graph of a file, or of a folder that `index` saved."""
     path = Path(options.graph)
-    given = {
-        name: value
-        for name in ("entities", "format", "columns", "on_error", "encoding")
-        if (value := getattr(options, name)) is not None
-    }
+    given = _file_options(options)
     with _working(f"reading {path}"):
-        if not path.is_dir():
-            graph = kg_retrievers.KnowledgeGraph.from_file(path, **given)
-            if graph.skipped:
-                sys.stderr.write(f"kg-retrievers: {graph.skipped} malformed lines of {path} were skipped\n")
-            return graph
-        _refuse_file_options(path, given)
+        if path.is_dir():
+            _refuse_file_options(path, given)
+            try:
+                return kg_retrievers.KnowledgeGraph.open(path)
+            except FileFormatError as error:
+                raise _no_index(path, error) from error
         try:
-            return kg_retrievers.KnowledgeGraph.open(path)
-        except FileFormatError as error:
-            raise _no_index(path, error) from error
+            graph = kg_retrievers.KnowledgeGraph.from_file(path, **given)
+        except GraphLoadError as error:
+            if error.line != 1 or options.columns or "cells" not in str(error):
+                raise
+            raise InvalidArgumentError(
+                f"{error} If this is a header: --columns HEAD,RELATION,TAIL names its columns."
+            ) from error
+    if graph.skipped:
+        _remark(f"malformed lines of {path} that were skipped: {graph.skipped}")
+    is_table = options.format != "jsonl" and not {".jsonl", ".ndjson"} & set(path.suffixes)
+    if is_table and not options.columns and _is_apart(graph):
+        first = ",".join(graph.triple(0))
+        _remark(f"the first line of {path} was read as a fact. If it is a header: --columns {shlex.quote(first)}")
+    return graph
+
+
+def _is_apart(graph: KnowledgeGraph) -> bool:
+    """Whether the first triple shares nothing with the others, as a header does."""
+    head, relation, tail = graph.triple(0)
+    parts = ({"head": head}, {"tail": head}, {"relation": relation}, {"head": tail}, {"tail": tail})
+    return len(graph) > 1 and all(len(list(islice(graph.triples(**part), 2))) < 2 for part in parts)
+
+
+def _remark(text: str) -> None:
+    sys.stderr.write(f"kg-retrievers: {_plain(text)}\n")
 
 
 def _index_for(options: argparse.Namespace) -> GraphIndex:
@@ -343,16 +382,13 @@ def _index_for(options: argparse.Namespace) -> GraphIndex:
     _, embeddings = _embeddings(options.embeddings or "hashed")
     index = kg_retrievers.GraphIndex.build(graph, embeddings, progress=Console(stderr=True).is_terminal)
     if (seconds := time.monotonic() - begin) > SLOW:
-        sys.stderr.write(
-            f"kg-retrievers: reading and indexing took {seconds:.0f} s. To do it once: "
-            f"kg-retrievers index {shlex.quote(str(path))} --output FOLDER\n"
-        )
+        once = f"kg-retrievers index {shlex.quote(str(path))} --output FOLDER"
+        _remark(f"reading and indexing took {seconds:.0f} s. To do it once: {once}")
     return index
 
 
 def _open_index(options: argparse.Namespace, path: Path) -> GraphIndex:
-    names = ("entities", "format", "columns", "on_error", "encoding")
-    _refuse_file_options(path, [name for name in names if getattr(options, name) is not None])
+    _refuse_file_options(path, _file_options(options))
     recorded = _recorded(path)
     again = f"build it again: kg-retrievers index GRAPH --output {shlex.quote(str(path))}"
     wanted = _spec(options.embeddings or recorded or "hashed")
@@ -377,7 +413,7 @@ def _open_index(options: argparse.Namespace, path: Path) -> GraphIndex:
 def _refuse_file_options(path: Path, given: Iterable[str]) -> None:
     if names := ", ".join(f"--{name.replace('_', '-')}" for name in given):
         raise InvalidArgumentError(
-            f"{names}: for graph files only, but {path} is a folder. Give the file, or no such option."
+            f"{path} is a folder; {names} says how to read a file. Give the file, or leave it out."
         )
 
 
@@ -412,8 +448,11 @@ def _embeddings(written: str) -> tuple[str, Embeddings]:
     spec = _spec(written)
     if spec == "hashed":
         return spec, kg_retrievers.HashedEmbeddings()
+    model = spec.partition(":")[2]
+    if Path(model).is_absolute() and not Path(model).is_dir():
+        raise InvalidArgumentError(f"--embeddings: there is no folder {model}.")
     with _working(f"loading {spec}"):
-        return spec, kg_retrievers.local_embeddings(spec.partition(":")[2])
+        return spec, kg_retrievers.local_embeddings(model)
 
 
 def _language_model(name: str) -> BaseChatModel:
@@ -447,6 +486,8 @@ class _Reply:
     answer: str | None
     pattern: dict[str, Any] | None
     reason: str | None
+    seeds: list[str]
+    by_llm: bool
 
     @property
     def pattern_made(self) -> str | None:
@@ -474,14 +515,23 @@ def _retrieve(
             answerer = _load("kg_retrievers.chains.answer:llm_answerer")(retriever.answer_prompt, llm)
         with _working("answering"):
             answer = answerer.invoke({"question": question, "documents": documents})
-    return _Reply(question, documents, state.get("answers", []), answer, state.get("pattern"), reason)
+    return _Reply(
+        question=question,
+        documents=documents,
+        answers=state.get("answers", []),
+        answer=answer,
+        pattern=state.get("pattern"),
+        reason=reason,
+        seeds=state.get("seed_entities", []),
+        by_llm=llm is not None,
+    )
 
 
 @contextmanager
 def _working(what: str) -> Iterator[None]:
     """Show on the terminal what is going on; and everywhere, once, that numba compiles, since it takes so long."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    compiling = "compiling the matcher, once (half a minute or so; it is kept for the next time)"
+    compiling = "compiling the matcher, once (up to a minute; it is kept for the next time)"
     with ExitStack() as stack:
         status = None
         if console.is_terminal:
@@ -489,15 +539,14 @@ def _working(what: str) -> Iterator[None]:
         if "numba" in sys.modules:
             from numba.core import event
 
-            class Announcement(event.Listener):  # type: ignore[misc]
+            class Announcement(event.Listener):
                 made = False
 
                 def on_start(self, _: Any) -> None:
                     if not self.made and status is not None:
                         status.update(f"{compiling} ...")
                     elif not self.made:
-                        sys.stderr.write(f"kg-retrievers: {compiling} ...\n")
-                        sys.stderr.flush()
+                        _remark(f"{compiling} ...")
                     self.made = True
 
                 def on_end(self, _: Any) -> None:
@@ -510,24 +559,19 @@ def _working(what: str) -> Iterator[None]:
 # --- for the reader ---------------------------------------------------------------------------------------------------
 
 
-def _rendered(reply: _Reply, by_llm: bool = False) -> list[RenderableType]:
+def _rendered(reply: _Reply) -> list[RenderableType]:
     """Lay out a reply: the answer, how it was come by, and the evidence."""
     head = _grid()
     head.add_row("Question", _plain(reply.question))
     if not reply.documents:
         head.add_row("Answer", "No evidence found.")
         head.add_row("", _plain(reply.reason or "Nothing in the graph fits."))
-    elif by_llm or not reply.answers:
+    elif reply.by_llm or not reply.answers:
         head.add_row("Answer", "\n".join(map(_plain, (reply.answer or "").splitlines())))
     else:
-        head.add_row("Answer", _plain(_answers(reply.documents[0])))
-        best = [
-            document
-            for document in reply.documents
-            if document.metadata["score"] == reply.documents[0].metadata["score"]
-        ]
-        for document in best[1:]:
-            head.add_row("or", _plain(_answers(document)))
+        for document in reply.documents:
+            if document.metadata["score"] == reply.documents[0].metadata["score"]:
+                head.add_row("or" if head.row_count > 1 else "Answer", _plain(_answers(document)))
     if reply.pattern:
         lines = [" -> ".join(map(_term, triple)) for triple in reply.pattern["triples"]]
         head.add_row("Pattern", "\n".join(map(_plain, lines)))
@@ -549,31 +593,30 @@ def _evidence(document: Document, count: int) -> list[RenderableType]:
     table = _table("#", "head", "relation", "tail", number="#")
     for number, (head, relation, tail) in enumerate(triples[:ROWS_SHOWN], 1):
         table.add_row(str(number), *map(_plain, (_named(head, labels), relation, _named(tail, labels))))
-    return [_title(title), table, _left_out(len(triples))]
+    return [_title(title), table, *_left_out(len(triples))]
 
 
-def _notes(
-    reply: _Reply, graph: KnowledgeGraph, seeds: Sequence[str] = (), by_llm: bool = False
-) -> list[RenderableType]:
+def _notes(reply: _Reply, graph: KnowledgeGraph) -> list[RenderableType]:
     """Say what a reader may not expect: namesakes that the evidence is not about, seeds that it does not hold."""
     notes = []
-    linked = [document.metadata["details"].get("entities", {}) for document in reply.documents]
-    shown = {key for entities in linked for key in entities.values()}
-    for key in dict.fromkeys(linked[0].values()) if linked and not seeds else ():
+    linked = [document.metadata["details"].get("entities", {}).values() for document in reply.documents]
+    shown = {key for keys in linked for key in keys}
+    for key in dict.fromkeys(linked[0]) if linked and not reply.seeds else ():
         same = graph.entities_named(graph.label(key))
         if others := [other for other in same if other not in shown]:
-            pinned = "" if by_llm else f" or --seed {shlex.quote(others[0])}"
+            pinned = "" if reply.by_llm else f" or --seed {shlex.quote(others[0])}"
+            about = _listed(other for other in same if other in shown)
             notes.append(
-                f"{graph.label(key)!r} names {len(same)} entities; this is about {_listed(k for k in same if k in shown)}. "
-                f"For others, add --k {len(same)}{pinned}."
+                f"{graph.label(key)!r} names {len(same)} entities; this is about {about}. "
+                f"For the others, add --k {len(same)}{pinned}."
             )
     ends = {
-        key for document in reply.documents for head, _, tail in document.metadata["triples"] for key in (head, tail)
+        end for document in reply.documents for head, _, tail in document.metadata["triples"] for end in (head, tail)
     }
-    if reply.documents and seeds and not any(set(graph.entities_named(seed)) | {seed} & ends for seed in seeds):
-        notes.append(f"The evidence holds none of the seeds {_listed(seeds)}.")
+    if ends and reply.seeds and not ends & set(reply.seeds):
+        notes.append(f"The evidence holds none of the seeds: {_listed(reply.seeds)}.")
     if not reply.documents:
-        notes.append("See what the graph holds with `kg-retrievers info`, or name an entity of it with --seed.")
+        notes.append("`kg-retrievers info` shows what is in the graph; --seed names an entity of it.")
     return [Text(f"\nNote: {_plain(note)}") for note in notes]
 
 
@@ -602,10 +645,8 @@ def _listed(names: Iterable[str], separator: str = ", ") -> str:
     return separator.join(names[:ROWS_SHOWN]) + more
 
 
-def _left_out(count: int) -> RenderableType:
-    return Text(
-        f"{count - ROWS_SHOWN:,} more; --json has all." if count > ROWS_SHOWN else "", end="\n" * (count > ROWS_SHOWN)
-    )
+def _left_out(count: int) -> list[Text]:
+    return [Text(f" {count - ROWS_SHOWN:,} more; --json has all.")] if count > ROWS_SHOWN else []
 
 
 def _plain(text: str) -> str:
@@ -625,7 +666,7 @@ def _grid() -> Table:
 
 
 def _table(*columns: str, number: str) -> Table:
-    table = Table(box=None, header_style="dim", padding=(0, 2), pad_edge=True)
+    table = Table(box=None, header_style="dim", padding=(0, 1))
     for column in columns:
         table.add_column(column, overflow="fold", justify="right" if column == number else "left")
     return table
@@ -633,15 +674,8 @@ def _table(*columns: str, number: str) -> Table:
 
 def _show(*parts: RenderableType) -> None:
     """Print on stdout: in the width and colours of a terminal, else plain, a row a line."""
-    terminal = sys.stdout.isatty()
-    console = Console(
-        file=sys.stdout,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        width=None if terminal else 10_000,
-        force_jupyter=False,
-    )
+    width = None if sys.stdout.isatty() else 10_000
+    console = Console(width=width, markup=False, highlight=False, emoji=False, force_jupyter=False)
     with console.capture() as capture:
         for part in parts:
             console.print(part)
@@ -680,7 +714,7 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         namespace, rest = super().parse_known_args(args, namespace)
         if rest:
-            quotes = "" if rest[0].startswith("-") else " Put a question in quotes, or all of it in one place."
+            quotes = "" if rest[0].startswith("-") else " Put the question in quotes."
             self.error(f"unrecognized arguments: {' '.join(rest)}.{quotes}")
         return namespace, rest
 
@@ -701,16 +735,21 @@ def _columns(text: str) -> list[str]:
     return names
 
 
+def _help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     common = _Parser(add_help=False)
     common.add_argument(
-        "--debug", action="store_true", default=argparse.SUPPRESS, help="show where an error comes from"
+        "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
     )
     graph = _Parser(add_help=False)
     graph.add_argument(
         "graph",
         metavar="GRAPH",
-        help="a file with a triple a line: .csv, .tsv, head|relation|tail or .jsonl, also as .gz; or a folder made by `index`",
+        help="a file with a triple a line (.csv, .tsv, head|relation|tail, .jsonl; also .gz), or a folder of `index`",
     )
     reading = graph.add_argument_group("how a graph file is read")
     reading.add_argument("--entities", metavar="FILE", help="a second file: labels, aliases and types of entities")
@@ -719,21 +758,21 @@ def _parser() -> argparse.ArgumentParser:
         "--columns",
         type=_columns,
         metavar="HEAD,RELATION,TAIL",
-        help="what the header calls them, if something unusual",
+        help="what the header calls them, where unusual",
     )
     reading.add_argument("--encoding", help="of the files (default: utf-8)")
     reading.add_argument(
-        "--on-error", choices=("raise", "skip"), help="at a malformed line: stop (default), or skip it"
+        "--on-error", choices=("raise", "skip"), help="what to do at a malformed line (default: raise)"
     )
     as_json = _Parser(add_help=False)
     as_json.add_argument("--json", action="store_true", help="one JSON object on stdout, and nothing else")
 
     parser = _Parser(prog="kg-retrievers", description=DESCRIPTION, epilog=EPILOG, parents=[common])
     parser.add_argument("--version", action="version", version=f"kg-retrievers {version('kg-retrievers')}")
-    parser.set_defaults(debug=False, run=lambda _: parser.print_help() or 0)
+    parser.set_defaults(run=lambda _: _help(parser))
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
 
-    def command(name: str, run: Any, about: str, parents: Sequence[argparse.ArgumentParser] = ()) -> _Parser:
+    def command(name: str, run: Any, about: str, parents: Sequence[_Parser] = ()) -> _Parser:
         made: _Parser = commands.add_parser(name, help=about, description=f"{about}.", parents=[*parents, common])
         made.set_defaults(run=run)
         return made
@@ -741,9 +780,7 @@ def _parser() -> argparse.ArgumentParser:
     ask = command("ask", _ask, "Answer a question from a graph, with the evidence", [graph, as_json])
     ask.epilog = "exit codes: 0 evidence found; 1 no evidence found; 2 a mistake, told on one line of stderr"
     ask.add_argument("question", metavar="QUESTION", nargs="+", help="the question, best in quotes")
-    ask.add_argument(
-        "--method", choices=sorted(RETRIEVERS), default="simgrag", help="how to retrieve (default: simgrag)"
-    )
+    ask.add_argument("--method", choices=sorted(RETRIEVERS), default="simgrag", help="(default: simgrag)")
     ask.add_argument(
         "--llm",
         metavar="PROVIDER:MODEL",

@@ -153,7 +153,7 @@ class ExamplePatternGenerator(_LinkingGenerator):
         relations: dict[str, int] = {}
         for masked, slots, written in order:
             pattern = Pattern.from_dict(json.loads(written))
-            labels = [self._labels(pattern, Known(str(slot)), relations) for slot in range(slots)]
+            labels = [self._labels(pattern, _slot_term(slot), relations) for slot in range(slots)]
             self._templates.setdefault(slots, []).append((row[masked], pattern, labels))
 
     def _labels(self, pattern: Pattern, slot: Known, relations: dict[str, int]) -> list[int]:
@@ -189,7 +189,7 @@ class ExamplePatternGenerator(_LinkingGenerator):
                 f"{' or '.join(map(str, sorted(self._templates)))}."
             )
         _, _, _, pattern, filled, _ = tried[0]
-        return _replace(pattern, {Known(str(number)): slot.term for number, slot in enumerate(filled)}, "examples")
+        return _replace(pattern, {_slot_term(number): slot.term for number, slot in enumerate(filled)}, "examples")
 
     def _has_labels(self, slot: _Slot, labels: list[int]) -> bool:
         """Whether some entity of a slot has an edge of every label."""
@@ -231,7 +231,7 @@ class LinkedPatternGenerator(_LinkingGenerator):
         return self._walk(slots[0], starts[0], likeness)
 
     def _likeness(self, words: Sequence[str]) -> Array:
-        """Return how near each word is to each relation, above what it is to relations on average; (words, relations)."""
+        """Return how near each word is to each relation, above the average over relations; (words, relations)."""
         relations = self.index.embed([readable(relation) for relation in self.index.graph.relations])
         cosines = self.index.embed(words) @ relations.T if words else np.zeros((1, len(relations)))
         means = cosines.sum(axis=1, keepdims=True) / max(len(relations), 1)
@@ -281,9 +281,7 @@ class LinkedPatternGenerator(_LinkingGenerator):
         for start in starts:
             labels = [label for label, reached in self._around(start).items() if common & set(reached)]
             best.append(min(labels, key=lambda label: (-float(likeness[:, label >> 1].max()), label)))
-        triples = [
-            self._triple(slot.term, Unknown("entity 1"), label) for slot, label in zip(slots, best, strict=True)
-        ]
+        triples = [self._triple(slot.term, Unknown("entity 1"), label) for slot, label in zip(slots, best, strict=True)]
         return Pattern.of(*triples, target="entity 1", source="linked")
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
@@ -311,6 +309,11 @@ def _content_words(text: str) -> list[str]:
     return list(dict.fromkeys(ASKED.get(word, word) for word in words))
 
 
+def _slot_term(number: int) -> Known:
+    """What stands for the entity of a slot in the pattern of a template."""
+    return Known(f"{MASK}{number}")
+
+
 def _template(question: str, pattern: Pattern) -> tuple[str, int, str]:
     """Return a question with its entities masked, how many there are, and its pattern with their numbers for names."""
     known = sorted((node for node in pattern.nodes if isinstance(node, Known)), key=lambda node: -len(node.text))
@@ -321,7 +324,7 @@ def _template(question: str, pattern: Pattern) -> tuple[str, int, str]:
             spans[node] = span
             hidden = hidden[: span[0]] + "\0" * (span[1] - span[0]) + hidden[span[1] :]
     order = sorted(spans, key=lambda node: spans[node])
-    numbered = {node: Known(str(number)) for number, node in enumerate(order)}
+    numbered = {node: _slot_term(number) for number, node in enumerate(order)}
     written = json.dumps(_replace(pattern, numbered, None).to_dict(), sort_keys=True)
     return _mask(question, list(spans.values())), len(spans), written
 

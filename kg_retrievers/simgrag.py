@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.algorithms.pattern_match import Candidates, Match, MatchNode, MatchQuery, match_pattern
-from kg_retrievers.base import BaseKGRetriever, RetrievalState, Stage
+from kg_retrievers.base import AnswerPrompt, BaseKGRetriever, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
 from kg_retrievers.index import GraphIndex
@@ -58,7 +58,8 @@ class SimGRAGRetriever(BaseKGRetriever):
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
-        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")])
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
+        >>> graph = KnowledgeGraph.from_triples(facts)
         >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
         >>> document = retriever.invoke("Who directed Her?")[0]
         >>> document.metadata["triples"], document.metadata["answers"]
@@ -92,7 +93,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     #: The most seconds to search; beyond, the evidence is marked as truncated. None for no limit.
     max_seconds: float | None = Field(default=None, gt=0)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
-    answering: BasePromptTemplate[Any] = ANSWER_PROMPT
+    answering: AnswerPrompt = ANSWER_PROMPT
 
     @classmethod
     def from_index(
@@ -117,7 +118,9 @@ class SimGRAGRetriever(BaseKGRetriever):
             InvalidArgumentError: If a model is given, or both `llm` and `examples`.
         """
         if model is not None:
-            raise InvalidArgumentError("SimGRAGRetriever: got a trained model, but SimGRAG is not trained. Leave it out.")
+            raise InvalidArgumentError(
+                "SimGRAGRetriever: got a trained model, but SimGRAG is not trained. Leave it out."
+            )
         if llm is not None and examples is not None:
             raise InvalidArgumentError("SimGRAGRetriever: got both llm and examples; patterns come from one of them.")
         if "pattern_generator" not in fields:

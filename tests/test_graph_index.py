@@ -157,7 +157,7 @@ def test_a_relation_that_is_the_readable_form_of_another() -> None:
 
 def test_types(index: GraphIndex) -> None:
     (candidates,) = index.nearest_types(["film director"], 5)
-    assert [index.graph.types[number] for number in candidates.ids][0] == "film_director"
+    assert index.graph.types[candidates.ids[0]] == "film_director"
     assert candidates.distances[0] == 0
 
 
@@ -200,9 +200,7 @@ def test_exact_names_win_with_embeddings_that_are_blind_to_case(graph: Knowledge
 # --- embed ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_is_one_call_and_recent_texts_are_none(
-    graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_is_one_call_and_recent_texts_are_none(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     embeddings = Counted()
     index = GraphIndex.build(graph, embeddings, batch_size=1000)
     assert len(embeddings.calls) == 1
@@ -264,7 +262,9 @@ def test_the_cache_is_used(graph: KnowledgeGraph, tmp_path: Path) -> None:
 
 def test_other_embeddings_are_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
     GraphIndex.build(graph, HashedEmbeddings(64), tmp_path)
-    with pytest.raises(StaleIndexError, match=r"was built with .*dimension=64\), but got .*dimension=32\)\. Open it wi"):
+    with pytest.raises(
+        StaleIndexError, match=r"was built with .*dimension=64\), but got .*dimension=32\)\. Open it wi"
+    ):
         GraphIndex.open(tmp_path, HashedEmbeddings(32))
 
 
@@ -382,11 +382,12 @@ def chroma(folder: Path) -> VectorStoreSearch:
 
 def near(found: Sequence[Candidates], wanted: Sequence[Candidates]) -> bool:
     """Equal but for what the store finds first among equals."""
-    return all(a.ids[0] == b.ids[0] and a.distances[0] == b.distances[0] for a, b in zip(found, wanted, strict=True))
+    pairs = zip(found, wanted, strict=True)
+    return all(a.ids[0] == b.ids[0] and abs(a.distances[0] - b.distances[0]) < 1e-5 for a, b in pairs)
 
 
 def test_names_in_chroma(graph: KnowledgeGraph, index: GraphIndex, tmp_path: Path) -> None:
-    texts = [text for text in NAMES if text.strip()]
+    texts = ["Inferno", "INFERNO", "Howard", "Her", "Sie", "m1", "Ludwig II of Bavaria"]
     store = chroma(tmp_path / "chroma")
     built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path, store=store)
     assert near(built.nearest_entities(texts, 3), index.nearest_entities(texts, 3))
@@ -411,13 +412,11 @@ def test_store_must_be_handed_in(graph: KnowledgeGraph, tmp_path: Path) -> None:
 
 
 def test_store_of_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    empty, other = (
-        VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity") for _ in range(2)
-    )
+    empty, other = (VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity") for _ in range(2))
     GraphIndex.build(KnowledgeGraph.from_triples([("a", "b", "c")]), HashedEmbeddings(), store=other)
     index = GraphIndex.build(graph, HashedEmbeddings(), tmp_path, store=empty)
     for store in (other, VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")):
-        with pytest.raises(StaleIndexError, match="does not hold the names of this graph. Empty it and build"):
+        with pytest.raises(StaleIndexError, match=r"does not hold the names of this graph\. Empty it and build"):
             GraphIndex.open(tmp_path, HashedEmbeddings(), store=store)
     assert isinstance(empty.store, InMemoryVectorStore)
     empty.store.add_texts(["strange"], metadatas=[{"number": 99}])

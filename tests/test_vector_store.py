@@ -174,5 +174,5 @@ def test_store_without_search_by_vector() -> None:
 
 
 def test_unknown_score() -> None:
-    with pytest.raises(InvalidArgumentError, match="score must be one of .*but got 'cosine'"):
+    with pytest.raises(InvalidArgumentError, match=r"score must be one of .*but got 'cosine'"):
         VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine")  # type: ignore[arg-type]

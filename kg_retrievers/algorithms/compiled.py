@@ -1,4 +1,4 @@
-"""`compiled`: numba's njit, cached on disk where that is possible."""
+"""`compiled` and `compiled_entry`: numba's njit, cached on disk where that is possible."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ R = TypeVar("R")
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile at the first call and release the interpreter lock while running.
+    """Compile a function that only other compiled functions call: without a wrapper for Python, which takes long."""
+    return _compiled(function, no_cpython_wrapper=True)
 
-    The machine code is cached beside the source or in the user's cache folder, so that later processes start fast;
-    where neither can be written, every process compiles for itself.
+
+def compiled_entry(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function that Python calls, at its first call; the interpreter lock is released while it runs."""
+    return _compiled(function)
+
+
+def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
+    """Compile with the machine code cached beside the source or in the user's cache folder.
+
+    Where neither can be written, every process compiles for itself.
     """
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        entry: Callable[P, R] = numba.njit(cache=True, error_model="numpy", **options)(function)
     except (RuntimeError, OSError):  # numba found no place for its cache
-        return numba.njit(nogil=True)(function)
+        entry = numba.njit(error_model="numpy", **options)(function)
+    return entry

@@ -7,8 +7,8 @@ from kg_retrievers.graph.verbalize import Verbalization, readable, verbalize
 __all__ = [
     "Adjacency",
     "Evidence",
-    "Known",
     "KnowledgeGraph",
+    "Known",
     "Path",
     "Pattern",
     "PatternTriple",

@@ -167,13 +167,14 @@ def open_columns(
         raise error(f"{reason}. Save it again.", folder)
     try:
         manifest = json.loads(manifest_path.read_text("utf-8"))
-        version, data, shapes, meta = (manifest[key] for key in ("format", "data", "columns", "meta"))
-    except (ValueError, KeyError, TypeError) as cause:
+        version, data, meta = (manifest[key] for key in ("format", "data", "meta"))
+        shapes = [(column, dtype, shape) for column, (dtype, shape) in manifest["columns"].items()]
+    except (ValueError, KeyError, TypeError, AttributeError) as cause:
         raise error("the manifest is damaged. Save it again.", manifest_path) from cause
     if version != FORMAT_VERSION:
         raise error(f"written in format {version}, this package reads {FORMAT_VERSION}. Save it again.", manifest_path)
     columns = {}
-    for column, (dtype, shape) in shapes.items():
+    for column, dtype, shape in shapes:
         file = folder / data / f"{column}.npy"
         try:
             array = np.load(file, mmap_mode="r", allow_pickle=False)

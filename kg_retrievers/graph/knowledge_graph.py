@@ -143,7 +143,9 @@ class KnowledgeGraph:
         return cls._build(rows.triples, rows.labels, rows.aliases, rows.types, skipped)
 
     @classmethod
-    def from_networkx(cls, graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any], *, relation: str = "relation") -> KnowledgeGraph:
+    def from_networkx(
+        cls, graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any], *, relation: str = "relation"
+    ) -> KnowledgeGraph:
         """Read a directed NetworkX graph.
 
         The relation of an edge is its attribute `relation`, else its key in a multigraph. Nodes are taken by `str`;
@@ -187,10 +189,10 @@ class KnowledgeGraph:
             GraphLoadError: If the folder holds no complete graph.
         """
         columns, meta = open_columns(path, "graph", GraphLoadError)
-        try:
-            return cls(columns, meta["duplicates"], meta["skipped"])
-        except KeyError as cause:
-            raise GraphLoadError(f"the column {cause} is missing. Save the graph again.", path) from cause
+        wanted = [*cls.from_triples([])._columns, "duplicates", "skipped"]
+        if missing := [name for name in wanted if name not in columns and name not in meta]:
+            raise GraphLoadError(f"{', '.join(missing)} is missing. Save the graph again.", path)
+        return cls(columns, meta["duplicates"], meta["skipped"])
 
     @classmethod
     def _build(
@@ -232,7 +234,8 @@ class KnowledgeGraph:
         columns["labels"] = label_ids
         columns |= _ragged("aliases", alias_ids)
         columns |= _ragged("entity_types", type_ids)
-        columns |= _inverted("name_entities", len(names), [[label, *rest] for label, rest in zip(label_ids, alias_ids)])
+        named = [[label, *rest] for label, rest in zip(label_ids, alias_ids, strict=True)]
+        columns |= _inverted("name_entities", len(names), named)
         columns |= _inverted("type_entities", len(kinds), type_ids)
         adjacency = _adjacency(edges, len(keys))
         columns |= {f"adjacency.{name}": array for name, array in adjacency._asdict().items()}

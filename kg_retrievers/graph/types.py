@@ -184,8 +184,9 @@ class Pattern:
         """
         if not isinstance(data, Mapping):
             raise PatternError(f"Pattern: wanted an object with the key 'triples', but got {data!r}.")
-        if strange := sorted(set(data) - {"triples", "target", "different", "source"}):
-            raise PatternError(f"Pattern: unknown keys {strange}; known are 'triples', 'target', 'different', 'source'.")
+        known = ["triples", "target", "different", "source"]
+        if strange := [key for key in data if key not in known]:
+            raise PatternError(f"Pattern: unknown keys {strange}; known are {known}.")
         triples, different = data.get("triples"), data.get("different", [])
         if not isinstance(triples, Sequence) or isinstance(triples, str):
             raise PatternError(f"Pattern: 'triples' must be a list of [head, relation, tail], but got {triples!r}.")
@@ -232,9 +233,7 @@ def _term_from_json(value: object) -> Term:
             return _term(Unknown(value["unknown"], value.get("type")))
         if "known" in keys and keys <= {"known", "type", "entity"}:
             return _term(Known(value["known"], value.get("type"), value.get("entity")))
-    raise PatternError(
-        f'Pattern: a term is a text or {{"unknown": name}}, with "type" if wanted, but got {value!r}.'
-    )
+    raise PatternError(f'Pattern: a term is a text or {{"unknown": name}}, with "type" if wanted, but got {value!r}.')
 
 
 @dataclass(frozen=True)

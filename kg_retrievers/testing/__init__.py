@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["RetrieverContract", "ScriptedChatModel", "tiny_graph"]
 
-_LAZY = {"RetrieverContract": "kg_retrievers.testing.contract"}
+_CONTRACT = "kg_retrievers.testing.contract"
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs pytest only when it is asked for."""
-    if name not in _LAZY:
+    """Load the contract when it is asked for, so that the rest is there without pytest."""
+    if name != "RetrieverContract":
         raise AttributeError(f"module 'kg_retrievers.testing' has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    if _CONTRACT not in sys.modules:
+        with suppress(ImportError):  # the contract says what is missing
+            import pytest
+
+            pytest.register_assert_rewrite(_CONTRACT)
+    return import_module(_CONTRACT).RetrieverContract

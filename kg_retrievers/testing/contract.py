@@ -28,8 +28,6 @@ from kg_retrievers.testing.tiny_graph import tiny_graph
 
 try:
     import pytest
-
-    pytest.register_assert_rewrite(__name__)
     from langchain_tests.integration_tests import RetrieversIntegrationTests
 except ImportError as cause:
     raise MissingExtraError("RetrieverContract", "test") from cause
@@ -341,7 +339,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert events[-1]["event"] == "on_retriever_end"
         root = events[0]["run_id"]
         stages = [event for event in events if event["event"] == "on_custom_event" and event["name"] == STAGE_EVENT]
-        assert [event["data"]["stage"] for event in stages] == names
+        assert [cast(dict[str, Any], event["data"])["stage"] for event in stages] == names
         assert {event["run_id"] for event in stages} == {root}
         children = [event for event in events if event["run_id"] != root]
         assert all(root in event["parent_ids"] for event in children)

@@ -54,7 +54,7 @@ class Match:
 
     Attributes:
         distance: The GSD, a multiple of 2^-20.
-        entities: For each node, the numbers of the entities it takes in some match, int32, ascending.
+        entities: For each node, the numbers of the entities it takes in some match, int64, ascending.
         triples: For each edge, the numbers of the triples it takes in some match, int64, ascending.
         relations: For each edge, the number of its relation, or -1 where an unknown relation may take several.
         truncated: True if a budget or `max_bindings` cut the search, so that bindings may be missing here, or better
@@ -105,7 +105,8 @@ def match_pattern(
         max_bindings: The most entities of one unknown node in one match; the lowest numbers stay.
         max_scans: The most adjacency entries looked at, for finding the matches and again for completing each; a
             deterministic budget.
-        max_seconds: A budget of wall-clock time, not deterministic; None for no limit.
+        max_seconds: A budget of wall-clock time for finding the matches, not deterministic; None for no limit. Those
+            found by then are completed.
 
     Raises:
         InvalidArgumentError: If a number is out of range.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kg_retrievers.algorithms.compiled import compiled
 from kg_retrievers.algorithms.pattern_match.plan import CYCLE, INFINITE, Array, Plan
 from kg_retrievers.graph import Adjacency
@@ -50,31 +48,32 @@ def own_cost(plan: Plan, node: int, entity: int) -> int:
 
 
 @compiled
-def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -> int:
+def lower_bounds(
+    adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array, reached: Array, message: Array, touched: Array
+) -> int:
     """Bound from below what the subtree of each node costs.
 
     Args:
         adjacency: The graph.
         plan: The pattern.
-        nodes: (v) filled in: `lower_row`, the row of a node in `lower`, -1 where own cost + `below` must do; `below`,
-            the least cost of what hangs below a node; `least`, the least cost of its subtree.
-        lower: int32, (nodes that inform and have a parent, entities), INFINITE; filled in: the least cost of a node's
-            subtree for each entity, its own cost included.
+        nodes: (v) filled in: `lower_row`, the row of a node in the next two, -1 where own cost + `below` must do;
+            `reach`, how many entities it reaches; `below`, the least cost of what hangs below it; `least`, the least
+            cost of its subtree.
+        lower: int32, (informing nodes, entities), INFINITE; filled in: the least cost of a node's subtree for each
+            entity, its own cost included.
+        reached: int32, (informing nodes, entities); filled in: the entities that are not INFINITE.
+        message: int32, (entities), INFINITE, and so again afterwards.
+        touched: int32, (entities), scratch.
 
     Returns:
         The number of adjacency entries looked at.
     """
-    size, rows = len(adjacency.indptr) - 1, len(lower)
     row = 0
     for v in range(len(nodes)):
         nodes[v].lower_row = -1
         if plan.nodes[v].informs and plan.nodes[v].parent >= 0:
             nodes[v].lower_row = row
             row += 1
-    message = np.full(size if rows else 0, INFINITE, np.int32)
-    touched = np.empty(size if rows else 0, np.int32)
-    reached = np.empty((rows, size), np.int32)  # the entities of each row that are not INFINITE
-    reach = np.zeros(rows, np.int64)  # how many of them
     scans = 0
     for s in range(len(plan.steps) - 1, -1, -1):
         if plan.steps[s].kind == CYCLE:
@@ -86,7 +85,7 @@ def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -
             for i in range(low, high):
                 lower[row, plan.candidates[i]] = plan.candidate_costs[i]
                 reached[row, i - low] = plan.candidates[i]
-            reach[row] = high - low
+            nodes[v].reach = high - low
         for c in range(len(nodes)):
             if plan.nodes[c].parent != v:
                 continue
@@ -94,24 +93,20 @@ def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -
             cheapest = nodes[c].least + least_of(costs, 0, len(costs))
             nodes[v].below += cheapest
             from_row = nodes[c].lower_row
-            if row < 0 or from_row < 0:
-                if begun:
-                    for i in range(reach[row]):
-                        lower[row, reached[row, i]] += cheapest
-                continue
             weight = 0
-            for i in range(reach[from_row]):
-                x = reached[from_row, i]
-                weight += adjacency.indptr[x + 1] - adjacency.indptr[x]
-            if weight > MESSAGE_SHARE * len(adjacency.neighbors):
+            if from_row >= 0:
+                for i in range(nodes[c].reach):
+                    x = reached[from_row, i]
+                    weight += adjacency.indptr[x + 1] - adjacency.indptr[x]
+            if row < 0 or from_row < 0 or weight > MESSAGE_SHARE * len(adjacency.neighbors):
                 if begun:
-                    for i in range(reach[row]):
+                    for i in range(nodes[v].reach):
                         lower[row, reached[row, i]] += cheapest
                 continue
             scans += weight
             side = plan.steps[plan.nodes[c].step].side
             count = 0
-            for j in range(reach[from_row]):
+            for j in range(nodes[c].reach):
                 x = reached[from_row, j]
                 i, end = adjacency.indptr[x], adjacency.indptr[x + 1]
                 while i < end:
@@ -128,7 +123,7 @@ def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -
                     i += 1
             if begun:
                 kept = 0
-                for i in range(reach[row]):
+                for i in range(nodes[v].reach):
                     a = reached[row, i]
                     if message[a] < INFINITE:
                         lower[row, a] += message[a]
@@ -136,7 +131,7 @@ def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -
                         kept += 1
                     else:
                         lower[row, a] = INFINITE
-                reach[row] = kept
+                nodes[v].reach = kept
             else:
                 begun = True
                 for i in range(count):
@@ -144,15 +139,15 @@ def lower_bounds(adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array) -
                     price = own_cost(plan, v, a)
                     if price < INFINITE:
                         lower[row, a] = price + message[a] + nodes[v].below - cheapest
-                        reached[row, reach[row]] = a
-                        reach[row] += 1
+                        reached[row, nodes[v].reach] = a
+                        nodes[v].reach += 1
             for i in range(count):
                 message[touched[i]] = INFINITE
         if row >= 0 and not begun:
             nodes[v].lower_row = row = -1
         if row >= 0:
             nodes[v].least = INFINITE
-            for i in range(reach[row]):
+            for i in range(nodes[v].reach):
                 nodes[v].least = min(nodes[v].least, lower[row, reached[row, i]])
         else:
             nodes[v].least = nodes[v].below

@@ -122,11 +122,12 @@ def plan_query(
     size = len(adjacency.indptr) - 1
     known = tuple(node.entities is not None for node in query.nodes)
     typed = tuple(node.types is not None for node in query.nodes)
-    candidates, levels, level_costs = _node_costs(query.nodes, size)
+    starts, candidates, candidate_costs, levels, level_costs = _node_costs(query.nodes, size)
     # The root is searched lazily, the other known nodes send messages: the one with most edges becomes the root.
     weight = [0] * len(known)
     if sum(known) > 1:
-        weight = [int((adjacency.indptr[ids + 1] - adjacency.indptr[ids]).sum()) for ids, _ in candidates]
+        degrees = np.append(0, np.cumsum(adjacency.indptr[candidates + 1] - adjacency.indptr[candidates]))
+        weight = np.diff(degrees[starts]).tolist()
     roots = tuple(sorted(range(len(known)), key=lambda v: (not known[v], not typed[v], -weight[v], v)))
     relation_costs = np.full((len(query.relations), relations), INFINITE, np.int32)
     for row, of_term in zip(relation_costs, query.relations, strict=True):
@@ -138,9 +139,9 @@ def plan_query(
     shape = (tuple(query.edges), tuple(query.different), roots, known, typed, unknown)
     return Plan(
         *_layout(*shape, distinct, direction, ties),
-        np.array(list(accumulate((len(ids) for ids, _ in candidates), initial=0)), np.int64),
-        np.concatenate([ids for ids, _ in candidates], dtype=np.int32),
-        np.concatenate([costs for _, costs in candidates], dtype=np.int32),
+        starts,
+        candidates,
+        candidate_costs,
         levels,
         level_costs,
         relation_costs,
@@ -201,7 +202,7 @@ def _layout(
             steps.append((kind, near, far, -1, -1, -1, 0, -1, 0))
             continue
         if kind == CYCLE and as_set[far] and not as_set[near]:
-            near, far = far, near  # noqa: PLW2901
+            near, far = far, near
         head, term, _ = edges[e]
         side = -1 if direction == "ignore" else int(head != near)
         first = bound_by.setdefault(term, s) if unknown[term] and not free[term] else -1
@@ -266,31 +267,34 @@ def _costs(distances: Array) -> Array:
     return np.rint(np.asarray(distances, np.float64) * SCALE).astype(np.int32)
 
 
-def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[list[tuple[Array, Array]], Array, Array]:
-    """Return ids and costs of the candidates of each node, and levels and their costs of those unknown with a type."""
-    nothing = np.zeros(0, np.int32)
-    candidates = []
+def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Array, Array, Array]:
+    """Return `starts`, `candidates`, `candidate_costs`, `levels` and `level_costs` of a plan."""
+    ids, distances = [np.zeros(0, np.int32)], [np.zeros(0)]
+    counts = [0]
     levels: list[Array] = []
     level_costs: list[Array] = []
     for entities, types in nodes:
         if types is not None:
-            distinct_costs, level_of_type = np.unique(_costs(types[0]), return_inverse=True)
+            costs, level_of_type = np.unique(_costs(types[0]), return_inverse=True)
             level = np.full(size, -1, np.int32)
             for position in np.argsort(-level_of_type, kind="stable"):
                 level[types[1][position]] = level_of_type[position]
-        if entities is None:
-            candidates.append((nothing, nothing))
+        if entities is not None:
             if types is not None:
-                levels.append(level)
-                level_costs.append(distinct_costs)
-            continue
-        order = np.argsort(entities.ids)
-        ids, costs = entities.ids[order], _costs(entities.distances[order])
-        if types is not None:
-            ids, costs = ids[level[ids] >= 0], costs[level[ids] >= 0]
-            costs = costs + distinct_costs[level[ids]]
-        candidates.append((ids, costs))
+                typed = level[entities.ids] >= 0
+                further = costs[level[entities.ids[typed]]] / SCALE
+                entities = Candidates(entities.ids[typed], entities.distances[typed] + further)
+            ids.append(entities.ids)
+            distances.append(entities.distances)
+        elif types is not None:
+            levels.append(level)
+            level_costs.append(costs)
+        counts.append(len(entities.ids) if entities is not None else 0)
+    starts = np.cumsum(counts)
+    candidates, candidate_costs = np.concatenate(ids, dtype=np.int32), _costs(np.concatenate(distances))
+    order = np.lexsort((candidates, np.repeat(np.arange(len(nodes)), counts[1:])))
     padded = np.full((len(levels), max(map(len, level_costs), default=0)), INFINITE, np.int32)
     for row, costs in zip(padded, level_costs, strict=True):
         row[: len(costs)] = costs
-    return candidates, np.array(levels, np.int32).reshape(len(levels), size), padded
+    stacked = np.array(levels, np.int32).reshape(len(levels), size)
+    return starts, candidates[order], candidate_costs[order], stacked, padded

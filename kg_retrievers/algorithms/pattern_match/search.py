@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry
 from kg_retrievers.algorithms.pattern_match.bounds import first_place, least_of, lower_bounds, own_cost
 from kg_retrievers.algorithms.pattern_match.plan import CYCLE, INFINITE, LEVEL, NOTHING, START, TREE, Array, Plan
 from kg_retrievers.graph import Adjacency
 
 #: Places in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the last
-#: stamp, whether `max_bindings` left something out, facts and bindings collected, whether the search was
-#: stopped before the best were certain; then what the caller set: the limits, and 1 while
-#: a match is completed.
-SCANS, STOPPED, FULL, FOUND, STAMP, LEFT_OUT, FACTS, BINDINGS, CUT, MAX_SCANS, MAX_BINDINGS, COMPLETING = range(12)
+#: stamp, whether `max_bindings` left something out, facts and bindings collected, the match that is
+#: completed, -1 while searching; then what the caller set.
+SCANS, STOPPED, FULL, FOUND, STAMP, LEFT_OUT, FACTS, BINDINGS, MATCH, MAX_SCANS, MAX_BINDINGS, EDGES = range(12)
 
 #: How a step stands.
 STEP_STATE = np.dtype(
@@ -35,7 +35,8 @@ NODE_STATE = np.dtype(
     [
         ("code", np.int64),  # the entity of a bound node, the level of a set with types, else 0
         ("only", np.int64),  # the code of the match to complete; -1 where free to choose
-        ("lower_row", np.int64),  # these three as `lower_bounds` returns them
+        ("lower_row", np.int64),  # these four as `lower_bounds` fills them in
+        ("reach", np.int64),
         ("below", np.int64),
         ("least", np.int64),
         ("bound", np.int64),  # how many entities it takes in the match that is completed
@@ -49,17 +50,68 @@ class State(NamedTuple):
     steps: Array  # (s + 1) of STEP_STATE; the last row is the end
     nodes: Array  # (v) of NODE_STATE
     sets: Array  # int64, (s + 1, v, 2): where the set of each node before each step begins and ends in `pool`
-    pool: Array  # int32
-    options: Array  # int64, (n, 2): bound and relation * entities + code
-    lower: Array  # as `lower_bounds` returns it
-    stamps: Array  # int64, (entities): marks of the set that is compared at the moment
     keys: Array  # int64, (k, s + v): the best combinations
-    costs: Array  # int64, (k + 1): their costs, ascending, and the limit
-    is_bound: Array  # bool, (v, entities): what the nodes take in the match that is completed
-    bindings: Array  # int64: the same as a list of node * entities + entity
-    facts: Array  # int64: edge * triples + triple of the same match
+    costs: Array  # int64, (k + 1): their costs, ascending, and the limit; while one is completed, its own
+    key: Array  # int64, (s + v): the combination at hand
+    best_costs: Array  # int64, (k): their costs
+    truncated: Array  # bool, (k): whether something of a match was left out
     counts: Array  # int64: see above
     stop: Array  # int64, (1): set from outside when the time is up
+    slots: Array  # int64, (relations * levels): the best bound of each of a few options
+    pool: Array  # these as in `Scratch`
+    options: Array
+    bindings: Array
+    facts: Array
+    lower: Array
+    reached: Array
+    message: Array
+    touched: Array
+    stamps: Array
+    is_bound: Array
+
+
+class Scratch(threading.local):
+    """Arrays that a thread keeps from one search to the next: fresh memory costs more than most searches do.
+
+    Attributes:
+        pool: int32, (capacity): the sets.
+        options: int64, (capacity, 2): bound, and relation * entities + code.
+        bindings: int64, (capacity): (match * nodes + node) * entities + entity.
+        facts: int64, (capacity): (match * edges + edge) * triples + triple.
+        lower: int32, (informing nodes, entities): as in `lower_bounds`; INFINITE between searches.
+        reached: int32, (informing nodes, entities): as in `lower_bounds`.
+        message: int32, (entities): as in `lower_bounds`.
+        touched: int32, (entities): as in `lower_bounds`.
+        stamps: int64, (entities): marks of the set that is compared at the moment; older marks mean nothing.
+        is_bound: bool, (nodes * entities): what the nodes take in the match that is completed; False between searches.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.capacity = self.entities = self.rows = self.bits = self.stamp = 0
+
+    def arrays(self, capacity: int, entities: int, rows: int, nodes: int) -> tuple[Array, ...]:
+        """Return the arrays, in at least these sizes."""
+        if capacity > self.capacity:
+            self.capacity = capacity
+            self.pool, self.options = np.empty(capacity, np.int32), np.empty((capacity, 2), np.int64)
+            self.bindings, self.facts = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+        if entities > self.entities or rows > self.rows:
+            self.rows = max(rows, self.rows)
+            self.lower = np.full((self.rows, max(entities, self.entities)), INFINITE, np.int32)
+            self.reached = np.empty_like(self.lower)
+        if entities > self.entities:
+            self.entities = entities
+            self.message, self.touched = np.full(entities, INFINITE, np.int32), np.empty(entities, np.int32)
+            self.stamps = np.zeros(entities, np.int64)
+        if nodes * entities > self.bits:
+            self.bits = nodes * entities
+            self.is_bound = np.zeros(self.bits, np.bool_)
+        buffers = (self.pool, self.options, self.bindings, self.facts)
+        return (*buffers, self.lower, self.reached, self.message, self.touched, self.stamps, self.is_bound)
+
+
+_SCRATCH = Scratch()
 
 
 class Combination(NamedTuple):
@@ -83,7 +135,7 @@ def _worst(state: State) -> int:
 def _spend(state: State, scans: int) -> bool:
     """Count scans; whether the search must stop."""
     state.counts[SCANS] += scans
-    if state.counts[SCANS] > state.counts[MAX_SCANS] or state.stop[0] != 0:
+    if state.counts[SCANS] > state.counts[MAX_SCANS] or (state.counts[MATCH] < 0 and state.stop[0] != 0):
         state.counts[STOPPED] = 1
     return bool(state.counts[STOPPED] != 0)
 
@@ -176,7 +228,10 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
     by_slot = kind == CYCLE or plan.nodes[v].as_set  # few choices, each reached over and over: keep the best of each
     free = kind == START or plan.steps[s].free
     relations = 1 if free else plan.relation_costs.shape[1]
-    best = np.full(relations * levels if by_slot else 0, INFINITE, np.int64)
+    best = state.slots
+    slots = relations * levels if by_slot else 0
+    for slot in range(slots):
+        best[slot] = INFINITE
     if kind == START:
         low, high = (plan.starts[v], plan.starts[v + 1]) if plan.nodes[v].known else (0, size)
         if _spend(state, high - low) or not _has_room(state, state.options, end, high - low):
@@ -239,9 +294,9 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
                 else:
                     state.options[end, 0], state.options[end, 1] = bound, (0 if free else r) * size + e
                     end += 1
-    if not _has_room(state, state.options, end, len(best)):
+    if not _has_room(state, state.options, end, slots):
         return
-    for slot in range(len(best)):
+    for slot in range(slots):
         if best[slot] < worst:
             state.options[end, 0], state.options[end, 1] = best[slot], (slot // levels) * size + slot % levels
             end += 1
@@ -421,11 +476,11 @@ def _apply(adjacency: Adjacency, plan: Plan, state: State, s: int, relation: int
 def _keep(plan: Plan, state: State, cost: int) -> None:
     """Put a complete combination among the k best, unless it is there already."""
     steps, k, found = len(plan.steps), len(state.keys), state.counts[FOUND]
-    key = np.full(steps + len(plan.nodes), -1, np.int64)
+    key = state.key
     for i in range(steps):
-        if plan.steps[i].in_key:
-            key[i] = state.steps[i].relation
+        key[i] = state.steps[i].relation if plan.steps[i].in_key else -1
     for v in range(len(plan.nodes)):
+        key[steps + v] = -1
         if plan.nodes[v].key == LEVEL and not plan.nodes[v].as_set:
             key[steps + v] = plan.levels[plan.nodes[v].level_row, state.nodes[v].code]
         elif plan.nodes[v].key != NOTHING:
@@ -440,9 +495,11 @@ def _keep(plan: Plan, state: State, cost: int) -> None:
     while place > 0 and state.costs[place - 1] > cost:
         place -= 1
     for i in range(min(found, k - 1), place, -1):
-        state.keys[i] = state.keys[i - 1]
+        for j in range(len(key)):
+            state.keys[i, j] = state.keys[i - 1, j]
         state.costs[i] = state.costs[i - 1]
-    state.keys[place] = key
+    for j in range(len(key)):
+        state.keys[place, j] = key[j]
     state.costs[place] = cost
     state.counts[FOUND] = min(found + 1, k)
 
@@ -496,13 +553,14 @@ def _collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
         room = state.counts[MAX_BINDINGS] - state.nodes[v].bound
         if end - begin <= room:
             continue
+        first = v * (len(adjacency.indptr) - 1)
         if not _has_room(state, state.pool, top, end - begin):
             return
         count = 0
         for p in range(begin, end):
             e = state.pool[p]
-            if state.is_bound[v, e] or room > 0:
-                room -= 0 if state.is_bound[v, e] else 1
+            if state.is_bound[first + e] or room > 0:
+                room -= 0 if state.is_bound[first + e] else 1
                 state.pool[top + count] = e
                 count += 1
         if count < end - begin:
@@ -511,15 +569,15 @@ def _collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
             if count == 0 or not _make_consistent(adjacency, plan, state):
                 return
     for v in range(len(plan.nodes)):
-        begin, end = state.sets[row, v, 0], state.sets[row, v, 1]
+        begin, end, size = state.sets[row, v, 0], state.sets[row, v, 1], len(adjacency.indptr) - 1
         if not _has_room(state, state.bindings, state.counts[BINDINGS], end - begin):
             return
         for p in range(begin, end):
-            e = state.pool[p]
-            if not state.is_bound[v, e]:
-                state.is_bound[v, e] = True
+            bit = v * size + state.pool[p]
+            if not state.is_bound[bit]:
+                state.is_bound[bit] = True
                 state.nodes[v].bound += 1
-                state.bindings[state.counts[BINDINGS]] = v * state.is_bound.shape[1] + e
+                state.bindings[state.counts[BINDINGS]] = state.counts[MATCH] * len(plan.nodes) * size + bit
                 state.counts[BINDINGS] += 1
     for s in range(row):
         if plan.steps[s].kind == START:
@@ -540,7 +598,8 @@ def _collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
                 if state.stamps[e] != stamp or (u == v and e != a):
                     continue
                 if (side < 0 or (label & 1) == side) and costs[label >> 1] < INFINITE:
-                    state.facts[state.counts[FACTS]] = plan.steps[s].edge * len(adjacency.triples) + adjacency.triples[i]
+                    edge = state.counts[MATCH] * state.counts[EDGES] + plan.steps[s].edge
+                    state.facts[state.counts[FACTS]] = edge * len(adjacency.triples) + adjacency.triples[i]
                     state.counts[FACTS] += 1
 
 
@@ -580,18 +639,21 @@ def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
             state.steps[s].prefix = total
             state.steps[s].option = state.steps[s + 1].first_option = state.steps[s].first_option
             _options(adjacency, plan, state, s, total)
-        elif state.counts[COMPLETING] == 0:
+        elif state.counts[MATCH] < 0:
             _keep(plan, state, total)
         else:
             _collect(adjacency, plan, state)
 
 
-@compiled
-def _find_best(adjacency: Adjacency, plan: Plan, state: State) -> None:
-    """Leave the k best combinations in `state.keys` and `state.costs`."""
-    state.counts[SCANS] = lower_bounds(adjacency, plan, state.nodes, state.lower)
-    for s in range(len(plan.steps)):
-        for later in range(len(plan.steps)):
+@compiled_entry
+def _solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
+    """Find the k best combinations, collect the bindings and facts of each, and return how many there are."""
+    counts, steps, size = state.counts, len(plan.steps), len(adjacency.indptr) - 1
+    counts[SCANS] = lower_bounds(
+        adjacency, plan, state.nodes, state.lower, state.reached, state.message, state.touched
+    )
+    for s in range(steps):
+        for later in range(steps):
             if plan.outside[s, later]:
                 if plan.steps[later].kind != CYCLE:
                     state.steps[s].pending += state.nodes[plan.steps[later].far].least
@@ -599,36 +661,32 @@ def _find_best(adjacency: Adjacency, plan: Plan, state: State) -> None:
                     costs = plan.relation_costs[plan.steps[later].term]
                     state.steps[s].pending += least_of(costs, 0, len(costs))
     _walk(adjacency, plan, state)
-
-
-@compiled
-def _complete(adjacency: Adjacency, plan: Plan, state: State, number: int, keys: Array, costs: Array) -> bool:
-    """Collect all bindings of one of the best combinations, finding them first for the first; whether there is one."""
-    if number == 0:
-        _find_best(adjacency, plan, state)
-        keys[:], costs[:] = state.keys, state.costs
-        costs[-1] = state.counts[FOUND]
-        state.counts[CUT] = state.counts[STOPPED]
-        state.counts[FOUND] = 0
-        state.counts[COMPLETING] = 1
-    if number >= costs[-1] or state.counts[FULL] != 0:
-        return False
-    size = len(adjacency.indptr) - 1
-    for place in (SCANS, STOPPED, LEFT_OUT, FACTS):
-        state.counts[place] = 0
-    while state.counts[BINDINGS] > 0:
-        state.counts[BINDINGS] -= 1
-        binding = state.bindings[state.counts[BINDINGS]]
-        state.is_bound[binding // size, binding % size] = False
-    for i in range(len(state.costs)):
-        state.costs[i] = costs[number] + 1
-    for s in range(len(plan.steps)):
-        state.steps[s].only = keys[number, s]
+    found, cut = counts[FOUND], counts[STOPPED] != 0
+    for i in range(found):
+        state.best_costs[i] = state.costs[i]
+    counts[FOUND] = 0
+    for match in range(found):
+        if counts[FULL] != 0:
+            break
+        counts[MATCH], counts[SCANS], counts[STOPPED], counts[LEFT_OUT] = match, 0, 0, 0
+        first = counts[BINDINGS]
+        for i in range(len(state.costs)):
+            state.costs[i] = state.best_costs[match] + 1
+        for s in range(steps):
+            state.steps[s].only = state.keys[match, s]
+        for v in range(len(plan.nodes)):
+            state.nodes[v].only = state.keys[match, steps + v]
+            state.nodes[v].bound = 0
+        _walk(adjacency, plan, state)
+        state.truncated[match] = cut or counts[STOPPED] != 0 or counts[LEFT_OUT] != 0
+        for i in range(first, counts[BINDINGS]):
+            state.is_bound[state.bindings[i] % (len(plan.nodes) * size)] = False
     for v in range(len(plan.nodes)):
-        state.nodes[v].only = keys[number, len(plan.steps) + v]
-        state.nodes[v].bound = 0
-    _walk(adjacency, plan, state)
-    return True
+        row = state.nodes[v].lower_row
+        if row >= 0:
+            for i in range(state.nodes[v].reach):
+                state.lower[row, state.reached[row, i]] = INFINITE
+    return int(found)
 
 
 def search(
@@ -650,49 +708,55 @@ def search(
         limit: Matches at this cost or above are not wanted.
         max_bindings: The most entities of one unknown node in one match.
         max_scans: The most adjacency entries to look at.
-        stop: Shape (1); the search ends soon after it is set to 1.
+        stop: Shape (1); the search for the best ends soon after it is set to 1.
         capacity: The size of the buffers for sets, options, bindings and facts.
 
     Returns:
         The combinations, ascending by cost; None if a buffer was too small.
     """
     steps, nodes, size = len(plan.steps), len(plan.nodes), len(adjacency.indptr) - 1
-    informs = plan.nodes["informs"] & (plan.nodes["parent"] >= 0)
+    edge_steps = [s for _, s in sorted((edge, s) for s, edge in enumerate(plan.steps["edge"].tolist()) if edge >= 0)]
+    edges, triples = len(edge_steps), len(adjacency.triples)
+    counts = np.zeros(12, np.int64)
+    counts[[STAMP, MATCH, MAX_SCANS, MAX_BINDINGS, EDGES]] = _SCRATCH.stamp, -1, max_scans, max_bindings, edges
     state = State(
         np.zeros(steps + 1, STEP_STATE),
         np.zeros(nodes, NODE_STATE),
         np.zeros((steps + 1, nodes, 2), np.int64),
-        np.empty(capacity, np.int32),
-        np.empty((capacity, 2), np.int64),
-        np.full((np.count_nonzero(informs), size), INFINITE, np.int32),
-        np.zeros(size, np.int64),
         np.full((k, steps + nodes), -1, np.int64),
         np.full(k + 1, limit, np.int64),
-        np.zeros((nodes, size), np.bool_),
-        np.empty(capacity, np.int64),
-        np.empty(capacity, np.int64),
-        np.array([0] * MAX_SCANS + [max_scans, max_bindings, 0], np.int64),
+        np.empty(steps + nodes, np.int64),
+        np.empty(k, np.int64),
+        np.zeros(k, np.bool_),
+        counts,
         stop,
+        np.empty(plan.relation_costs.shape[1] * max(plan.level_costs.shape[1], 1), np.int64),
+        *_SCRATCH.arrays(capacity, size, int(np.count_nonzero(plan.nodes["informs"])), nodes),
     )
     state.steps["only"] = state.nodes["only"] = -1
-    counts = state.counts
-    keys, costs = state.keys.copy(), state.costs.copy()
-    edge_steps = sorted((edge, s) for s, edge in enumerate(plan.steps["edge"].tolist()) if edge >= 0)
-    combinations: list[Combination] = []
-    while len(combinations) < k and _complete(adjacency, plan, state, len(combinations), keys, costs):
-        key = keys[len(combinations)].tolist()
-        entities = _grouped(state.bindings[: counts[BINDINGS]], nodes, size)
-        triples = _grouped(state.facts[: counts[FACTS]], len(edge_steps), len(adjacency.triples))
-        relations = tuple(key[s] for _, s in edge_steps)
-        truncated = bool(counts[CUT] or counts[STOPPED] or counts[LEFT_OUT])
-        combinations.append(Combination(int(costs[len(combinations)]), entities, triples, relations, truncated))
-    return None if counts[FULL] else combinations
+    found = _solve(adjacency, plan, state)
+    _SCRATCH.stamp = int(counts[STAMP])
+    if counts[FULL]:
+        return None
+    entities = _grouped(state.bindings[: counts[BINDINGS]], found * nodes, size)
+    facts = _grouped(state.facts[: counts[FACTS]], found * edges, triples)
+    return [
+        Combination(
+            cost,
+            tuple(entities[i * nodes : (i + 1) * nodes]),
+            tuple(facts[i * edges : (i + 1) * edges]),
+            tuple(key[s] for s in edge_steps),
+            bool(state.truncated[i]),
+        )
+        for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True))
+    ]
 
 
-def _grouped(codes: Array, groups: int, size: int) -> tuple[Array, ...]:
+def _grouped(codes: Array, groups: int, size: int) -> list[Array]:
     """Split numbers written as group * size + number by group, each ascending, each number once."""
     codes = np.sort(codes)
     if len(codes):
         codes = codes[np.concatenate(([True], codes[1:] != codes[:-1]))]
     ends = np.searchsorted(codes, np.arange(groups + 1) * size).tolist()
-    return tuple(codes[ends[i] : ends[i + 1]] - i * size for i in range(groups))
+    codes %= size
+    return [codes[low:high] for low, high in zip(ends, ends[1:], strict=False)]

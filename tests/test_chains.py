@@ -1,0 +1,144 @@
+"""From evidence to an answer: extractive, by a language model, and as a chain from the question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnableLambda
+
+from kg_retrievers import ExtractiveAnswerer, GraphIndex, HashedEmbeddings, SimGRAGRetriever, answer_chain
+from kg_retrievers.chains.answer import NO_ANSWER, format_evidence, llm_answerer
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.prompts.simgrag import ANSWER_PROMPT
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+
+QUESTION = "Who starred in Amélie?"
+ANSWER = "Audrey Tautou; Mathieu Kassovitz; Dominique Pinon"
+SHORT = PromptTemplate.from_template("{question}\n{evidence}")
+
+
+@pytest.fixture(scope="module")
+def retriever() -> SimGRAGRetriever:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    return SimGRAGRetriever.from_index(index, no_entity="empty", answering=SHORT)
+
+
+def document(text: str, *answers: str, **labels: str) -> Document:
+    metadata = {"answers": list(answers), "labels": {**{key: key for key in answers}, **labels}}
+    return Document(text, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("documents", "answer"),
+    [
+        ([], NO_ANSWER),
+        ([document("facts")], NO_ANSWER),
+        ([document("", "Her")], "Her"),
+        ([document("", "Q1", "Q2", Q1="Dune", Q2="Arrival")], "Dune; Arrival"),
+        ([document("", "Q1", "Q2", Q1="Dune", Q2="Dune")], "Dune"),
+        ([document("", "Her"), document("", "Dune")], "Her"),
+        ([document(""), document("", "Dune")], NO_ANSWER),
+    ],
+    ids=["nothing", "no answers", "one", "two", "one label", "best group only", "best group is silent"],
+)
+async def test_extractive(documents: list[Document], answer: str) -> None:
+    value: Any = {"question": QUESTION, "documents": documents}
+    assert ExtractiveAnswerer().invoke(value) == answer
+    assert await ExtractiveAnswerer().ainvoke(value) == answer
+
+
+def test_evidence_is_numbered() -> None:
+    assert format_evidence([]) == ""
+    assert format_evidence([document("a\nb"), document("{c}")]) == "[1]\na\nb\n\n[2]\n{c}"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_llm(asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=["Spike Jonze."])
+    answerer = llm_answerer(SHORT, llm)
+    value: Any = {"question": "Who {made} Her?", "documents": [document("Her -> directed by -> Spike Jonze")]}
+    assert (await answerer.ainvoke(value) if asynchronous else answerer.invoke(value)) == "Spike Jonze."
+    (messages,) = llm.prompts
+    assert messages[0].text == "Who {made} Her?\n[1]\nHer -> directed by -> Spike Jonze"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_llm_is_not_called_without_evidence(asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=[])
+    answerer, value = llm_answerer(SHORT, llm), {"question": QUESTION, "documents": list[Document]()}
+    assert (await answerer.ainvoke(value) if asynchronous else answerer.invoke(value)) == NO_ANSWER  # type: ignore
+    assert llm.prompts == []
+
+
+@pytest.mark.parametrize("template", ["{question}", "{question} {evidence} {tone}", "{question} {context}"])
+def test_prompt_with_other_placeholders_is_refused(template: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="llm_answerer: prompt"):
+        llm_answerer(PromptTemplate.from_template(template), ScriptedChatModel(replies=[]))
+
+
+async def test_chain_without_a_model(retriever: SimGRAGRetriever) -> None:
+    chain = answer_chain(retriever)
+    assert chain.invoke(QUESTION) == ANSWER
+    assert await chain.ainvoke(QUESTION) == ANSWER
+    assert chain.batch([QUESTION, "Who directed Xyzzyplugh?"]) == [ANSWER, NO_ANSWER]
+    assert await chain.abatch(["Who directed 千と千尋の神隠し?"]) == ["宮崎駿"]
+    assert list(chain.stream(QUESTION)) == [ANSWER]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_chain_with_a_model(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=["Audrey Tautou and others."])
+    chain = answer_chain(retriever, llm)
+    assert (await chain.ainvoke(QUESTION) if asynchronous else chain.invoke(QUESTION)) == "Audrey Tautou and others."
+    text = llm.prompts[0][0].text
+    assert text.startswith(f"{QUESTION}\n[1]\nAmélie -> starring -> Audrey Tautou;")
+
+
+async def test_chain_streams(retriever: SimGRAGRetriever) -> None:
+    chain = answer_chain(retriever, ScriptedChatModel(replies=["one two three", "four five"]))
+    assert [part for part in chain.stream(QUESTION) if part] == ["one", " two", " three"]
+    assert [part async for part in chain.astream(QUESTION) if part] == ["four", " five"]
+    assert list(chain.stream("Who directed Xyzzyplugh?")) == [NO_ANSWER]
+
+
+def test_chain_uses_the_prompt_of_the_retriever(retriever: SimGRAGRetriever) -> None:
+    other = retriever.model_copy(update={"answering": ANSWER_PROMPT})
+    llm = ScriptedChatModel(replies=["Reason: ... Answer: ..."])
+    answer_chain(other, llm).invoke(QUESTION)
+    assert "Answer a question from facts" in llm.prompts[0][0].text
+
+
+async def test_chain_with_any_answerer(retriever: SimGRAGRetriever) -> None:
+    def count(value: Any) -> str:
+        return f"{value['question']} {len(value['documents'])}"
+
+    chain = answer_chain(retriever, RunnableLambda(count))
+    assert chain.invoke(QUESTION) == await chain.ainvoke(QUESTION) == f"{QUESTION} 1"
+
+
+async def test_errors_come_through(retriever: SimGRAGRetriever) -> None:
+    failing = answer_chain(retriever, ScriptedChatModel(replies=[TimeoutError("late")] * 2))
+    with pytest.raises(TimeoutError, match="late"):
+        failing.invoke(QUESTION)
+    with pytest.raises(TimeoutError, match="late"):
+        await failing.ainvoke(QUESTION)
+    strict = retriever.model_copy(update={"no_entity": "raise"})
+    with pytest.raises(EntityLinkingError):
+        answer_chain(strict).invoke("Who directed Xyzzyplugh?")
+    with pytest.raises(InvalidArgumentError, match="empty"):
+        answer_chain(retriever).invoke("")
+
+
+async def test_everything_is_traced(retriever: SimGRAGRetriever) -> None:
+    chain = answer_chain(retriever, ScriptedChatModel(replies=["one two"]))
+    events = [event async for event in chain.astream_events(QUESTION, version="v2")]
+    root = events[0]["run_id"]
+    started = {event["name"]: event["parent_ids"] for event in events if event["event"].endswith("_start")}
+    assert {"SimGRAGRetriever", "llm_answerer", "ScriptedChatModel"} <= set(started)
+    assert all(parents[:1] == [root] for name, parents in started.items() if parents)
+    tokens = [event["data"]["chunk"] for event in events if event["event"] == "on_chat_model_stream"]
+    assert [token.text for token in tokens if isinstance(token, BaseMessage) and token.text] == ["one", " two"]

@@ -1,0 +1,192 @@
+"""Triple, Path, Pattern and Evidence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.graph import Evidence, Known, Path, Pattern, Term, Triple, Unknown
+
+X, Y = Unknown("x"), Unknown("y")
+HER = Triple("Her", "directed_by", "Spike Jonze")
+ADAPTATION = Triple("Adaptation", "directed_by", "Spike Jonze")
+EDGE = ("Her", "directed by", X)
+
+
+# --- triples, paths and evidence ---
+
+
+def test_triple_is_a_tuple() -> None:
+    assert HER == ("Her", "directed_by", "Spike Jonze")
+    assert (HER.head, HER.relation, HER.tail) == tuple(HER)
+
+
+def test_path_crosses_triples_either_way() -> None:
+    path = Path(("Her", "Spike Jonze", "Adaptation"), (HER, ADAPTATION))
+    assert path.relations == ("directed_by", "directed_by")
+    loop = Triple("a", "r", "a")
+    assert Path(("a", "a"), (loop,)).relations == ("r",)
+    assert Path(("a",), ()).relations == ()
+
+
+@pytest.mark.parametrize(
+    ("entities", "triples", "words"),
+    [
+        ((), (), "0 triples join 1 entities, but got 0"),
+        (("Her",), (HER,), "1 triples join 2 entities, but got 1"),
+        (("Her", "Adaptation"), (HER,), "does not join 'Her' and 'Adaptation'"),
+        (("Her", "Her"), (HER,), "does not join"),
+        (("Spike Jonze", "Her", "Adaptation"), (HER, ADAPTATION), "does not join 'Her' and 'Adaptation'"),
+    ],
+)
+def test_path_that_does_not_hold_together(entities: tuple[str, ...], triples: tuple[Triple, ...], words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=words):
+        Path(entities, triples)
+
+
+def test_evidence_is_frozen_and_has_defaults() -> None:
+    evidence = Evidence((HER,), 1.0)
+    assert (evidence.answers, evidence.truncated, evidence.details) == ((), False, {})
+    assert Evidence((HER,), 1.0).details is not evidence.details
+    with pytest.raises(FrozenInstanceError):
+        evidence.score = 2.0  # type: ignore[misc]
+
+
+# --- patterns ---
+
+
+def test_strings_are_known_and_repeated_triples_count_once() -> None:
+    pattern = Pattern.of(EDGE, ("Her", "directed by", X), (X, "born in", Unknown("y", "city")), target="y")
+    assert pattern.nodes == (Known("Her"), X, Unknown("y", "city"))
+    assert len(pattern.triples) == 2
+    assert pattern == Pattern((EDGE, pattern.triples[1]), target="y")  # type: ignore[arg-type]
+
+
+def test_source_is_no_part_of_equality() -> None:
+    by_model = Pattern.of(EDGE, source="llm")
+    assert by_model == Pattern.of(EDGE)
+    assert by_model.to_dict()["source"] == "llm"
+    assert hash(by_model) == hash(Pattern.of(EDGE))
+
+
+def test_a_film_may_be_called_unknown() -> None:
+    pattern = Pattern.of(("Unknown", "directed by", Unknown("Unknown")), target="Unknown")
+    assert pattern.to_dict() == {
+        "triples": [["Unknown", "directed by", {"unknown": "Unknown"}]],
+        "target": "Unknown",
+    }
+    assert Pattern.from_dict(pattern.to_dict()) == pattern
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Pattern(()), "no triples"),
+        (lambda: Pattern.of(), "no triples"),
+        (lambda: Pattern.of(("Her", "directed by")), "a head, a relation and a tail"),
+        (lambda: Pattern.of((X, "r", Unknown("x", "film"))), "two different types"),
+        (lambda: Pattern.of(EDGE, target="y"), "the target 'y' is none of the unknown nodes"),
+        (lambda: Pattern.of(EDGE, target="Her"), "the target 'Her' is none"),
+        (lambda: Pattern.of(("a", X, "b"), target="x"), "the target 'x' is none"),
+        (lambda: Pattern.of(EDGE, different=[(X, "Adaptation")]), "is no node of it"),
+        (lambda: Pattern.of(EDGE, different=[(X, X)]), "cannot differ from itself"),
+        (lambda: Pattern.of(("Her", Known("r", type="film"), X)), "is a relation"),
+        (lambda: Pattern.of(("Her", Unknown("r", type="film"), X)), "is a relation"),
+        (lambda: Pattern.of(("Her", Known("r", entity="Her"), X)), "is a relation"),
+        (lambda: Pattern.of(("Her", 3, X)), "a term is a text, Known or Unknown, but got 3"),  # type: ignore[arg-type]
+        (lambda: Pattern.of(("Her", " ", X)), "empty text"),
+        (lambda: Pattern.of(("Her", "r", Unknown(""))), "empty text"),
+    ],
+)
+def test_bad_pattern(make: Any, words: str) -> None:
+    with pytest.raises(PatternError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([], "wanted an object"),
+        (None, "wanted an object"),
+        ({}, "'triples' must be a list"),
+        ({"triples": "Her"}, "'triples' must be a list"),
+        ({"triples": []}, "no triples"),
+        ({"triples": ["Her"]}, "wanted a list of 3 terms, but got 'Her'"),
+        ({"triples": [["Her", "r"]]}, "wanted a list of 3 terms"),
+        ({"triples": [["Her", "r", 3]]}, "a term is a text or"),
+        ({"triples": [["Her", "r", {}]]}, "a term is a text or"),
+        ({"triples": [["Her", "r", {"unknown": 3}]]}, "a term is a text or"),
+        ({"triples": [["Her", "r", {"unknown": "x", "entity": "Her"}]]}, "a term is a text or"),
+        ({"triples": [["Her", "r", {"known": "x", "kind": "film"}]]}, "a term is a text or"),
+        ({"triples": [["Her", "r", ""]]}, "empty text"),
+        ({"triples": [["Her", "r", "x"]], "targets": ["x"]}, r"unknown keys \['targets'\]"),
+        ({"triples": [["Her", "r", "x"]], "target": ["x"]}, "'target' must be a text"),
+        ({"triples": [["Her", "r", "x"]], "source": 1}, "'source' must be a text"),
+        ({"triples": [["Her", "r", "x"]], "different": "x"}, "'different' must be a list"),
+        ({"triples": [["Her", "r", "x"]], "different": None}, "'different' must be a list"),
+        ({"triples": [["Her", "r", "x"]], "different": [["Her"]]}, "wanted a list of 2 terms"),
+        ({"triples": [["Her", "r", "x"]], 3: 4}, "unknown keys"),
+        ({"triples": [["Her", "r", "x"]], 3: 4, "z": 5}, "unknown keys"),
+    ],
+    ids=str,
+)
+def test_bad_dictionary(data: Any, words: str) -> None:
+    with pytest.raises(PatternError, match=words):
+        Pattern.from_dict(data)
+
+
+names = st.text(min_size=1).filter(str.strip)
+kinds = st.none() | names
+known = st.builds(Known, names, kinds, kinds)
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Pattern:
+    """Any pattern: nodes with types and keys, relations without, a target and inequalities among the nodes."""
+    unknown = [Unknown(name, draw(kinds)) for name in draw(st.lists(names, max_size=3, unique=True))]
+    node: st.SearchStrategy[Term] = st.sampled_from([*unknown, *draw(st.lists(known, min_size=1, max_size=3))])
+    relation = st.builds(Known, names) | st.builds(Unknown, names)
+    edges = draw(st.lists(st.tuples(node, relation, node), min_size=1, max_size=4))
+    pattern = Pattern.of(*edges)
+    targets = [node.name for node in pattern.nodes if isinstance(node, Unknown)]
+    pairs = [(a, b) for a in pattern.nodes for b in pattern.nodes if a != b]
+    return Pattern.of(
+        *edges,
+        target=draw(st.sampled_from([None, *targets])),
+        different=draw(st.lists(st.sampled_from(pairs), max_size=2)) if pairs else (),
+        source=draw(st.sampled_from([None, "llm", "examples", "linked"])),
+    )
+
+
+@given(patterns())
+def test_round_trip(pattern: Pattern) -> None:
+    data = pattern.to_dict()
+    assert json.loads(json.dumps(data)) == data
+    again = Pattern.from_dict(data)
+    assert (again, again.source, again.nodes) == (pattern, pattern.source, pattern.nodes)
+    assert again.to_dict() == data
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["triples", "target", "different", "source", "x"]), json_values)
+    | st.fixed_dictionaries({"triples": st.lists(st.lists(json_values, min_size=3, max_size=3), max_size=2)})
+)
+def test_any_dictionary_is_a_pattern_or_a_pattern_error(data: dict[str, Any]) -> None:
+    try:
+        pattern = Pattern.from_dict(data)
+    except PatternError:
+        return
+    assert Pattern.from_dict(pattern.to_dict()) == pattern
