@@ -172,9 +172,7 @@ def gold(setting: Setting) -> None:
                     assert question.pattern is not None
                     evidence = retriever.match(question.pattern, 1)
                     answers.append(list(evidence[0].answers) if evidence else [])
-                rows.append(
-                    {"hop": str(hop), "distinct": distinct, "direction": direction} | score(answers, questions)
-                )
+                rows.append({"hop": str(hop), "distinct": distinct, "direction": direction} | score(answers, questions))
     table("Gold patterns, topic by its name among 16 candidates (MetaQA dev)", rows)
 
 

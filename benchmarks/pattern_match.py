@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import itertools
 import os
 import random
 import time
@@ -28,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, Known, KnowledgeGraph, Pattern, SimGRAGRetriever, Unknown
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, SimGRAGRetriever, Unknown
 from kg_retrievers.algorithms.pattern_match import Candidates, MatchNode, MatchQuery, match_pattern
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -65,13 +66,14 @@ def main() -> None:
     indptr, neighbors, labels, _ = graph.adjacency
     rows: list[Row] = [
         list(dict.fromkeys(zip((labels[low:high] // 2).tolist(), neighbors[low:high].tolist(), strict=True)))
-        for low, high in zip(indptr, indptr[1:], strict=False)
+        for low, high in itertools.pairwise(indptr)
     ]
     mode: dict[str, Any] = {"k": K, "distinct": "nodes", "ties": "break"}
     drawn = random.Random(SEED)
     print(f"{graph}, {count} queries a shape, CPU time\n")
-    print("| candidates | pattern | plain Python, median ms | ours, median ms | ratio of medians | of totals | our worst | stopped |")
-    print("|---|---|---|---|---|---|---|---|")
+    columns = ["candidates", "pattern", "plain Python, median ms", "ours, median ms", "ratio of medians", "of totals"]
+    print("| " + " | ".join([*columns, "our worst", "Python stopped"]) + " |")
+    print("|" + "---|" * (len(columns) + 2))
     for kind, name in ((kind, name) for kind in ("vague", "typo") for name in arguments.shapes):
         slow, fast, stopped = [], [], 0
         patterns = [draw(name, graph, rows, drawn) for _ in range(count + 1)]
@@ -109,19 +111,19 @@ def draw(name: str, graph: KnowledgeGraph, rows: Sequence[Row], drawn: random.Ra
         for a, b in edges:
             if a not in nodes:
                 nodes[a] = drawn.randrange(len(rows))
-            options = [(r, e) for r, e in rows[nodes[a]] if nodes.get(b, e) == e and (b in nodes or e not in nodes.values())]
+            options = [
+                (r, e) for r, e in rows[nodes[a]] if nodes.get(b, e) == e and (b in nodes or e not in nodes.values())
+            ]
             if not options:
                 break
             relation, nodes[b] = drawn.choice(options)
             relations.append(relation)
         if len(relations) == len(edges):
             break
-    terms = [
-        Known(graph.entities[nodes[v]]) if kind == "K" else Unknown(f"node {v}")
-        for v, kind in enumerate(kinds)
-    ]
+    terms = [Known(graph.entities[nodes[v]]) if kind == "K" else Unknown(f"node {v}") for v, kind in enumerate(kinds)]
     triples = [
-        (terms[a], Known(graph.relations[relation]), terms[b]) for (a, b), relation in zip(edges, relations, strict=True)
+        (terms[a], Known(graph.relations[relation]), terms[b])
+        for (a, b), relation in zip(edges, relations, strict=True)
     ]
     return Pattern.of(*triples)
 
@@ -134,7 +136,7 @@ def vague(pattern: Pattern, graph: KnowledgeGraph, drawn: random.Random) -> Matc
     def planted(right: int, others: list[int], names: int) -> Candidates:
         count = len(others) + 1
         rank = int(count ** drawn.random())
-        ids = others[: rank - 1] + [right] + others[rank - 1 :]
+        ids = [*others[: rank - 1], right, *others[rank - 1 :]]
         distances = 1.3 * (np.arange(1, count + 1) / names) ** (1 / 16)
         return Candidates(np.array(ids, np.int32), distances.astype(np.float32))
 
@@ -177,16 +179,18 @@ def plain_python(rows: Sequence[Row], query: MatchQuery, relations: int) -> list
     """Return the K smallest distances by the paper's algorithm: isomorphism, direction ignored; None if stopped."""
     deadline = time.thread_time() + LIMIT
     nodes = [
-        None if node.entities is None else dict(zip(node.entities.ids.tolist(), node.entities.distances.tolist(), strict=True))
+        None
+        if node.entities is None
+        else dict(zip(node.entities.ids.tolist(), node.entities.distances.tolist(), strict=True))
         for node in query.nodes
     ]
     terms = [
-        dict.fromkeys(range(relations), 0.0) if term is None else dict(zip(term.ids.tolist(), term.distances.tolist(), strict=True))
+        dict.fromkeys(range(relations), 0.0)
+        if term is None
+        else dict(zip(term.ids.tolist(), term.distances.tolist(), strict=True))
         for term in query.relations
     ]
-    root = min(
-        (v for v in range(len(nodes)) if nodes[v] is not None), key=lambda v: len(nodes[v] or {}), default=0
-    )
+    root = min((v for v in range(len(nodes)) if nodes[v] is not None), key=lambda v: len(nodes[v] or {}), default=0)
     order, placed, left = [], {root}, list(query.edges)
     stack = [root]
     while left:  # depth first
@@ -246,7 +250,11 @@ def plain_python(rows: Sequence[Row], query: MatchQuery, relations: int) -> list
             expand(i + 1, cost + price, {**bound, v: e})
 
     candidates = nodes[root]
-    starts = sorted((d, e) for e, d in candidates.items()) if candidates is not None else [(0.0, e) for e in range(len(rows))]
+    starts = (
+        sorted((d, e) for e, d in candidates.items())
+        if candidates is not None
+        else [(0.0, e) for e in range(len(rows))]
+    )
     try:
         for price, e in starts:
             if price + rest[0] >= worst():

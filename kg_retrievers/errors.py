@@ -64,6 +64,10 @@ class PatternParseError(PatternError):
         self.reply = reply
 
 
+class SearchBudgetError(KGRetrieversError):
+    """A search reached its budget before it found anything, so that "nothing" would be no answer."""
+
+
 class EntityLinkingError(KGRetrieversError):
     """No entity of the graph was found in a question. `suggestions` are the nearest names."""
 

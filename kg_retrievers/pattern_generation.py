@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -189,7 +189,8 @@ class ExamplePatternGenerator(_LinkingGenerator):
                 f"{' or '.join(map(str, sorted(self._templates)))}."
             )
         _, _, _, pattern, filled, _ = tried[0]
-        return _replace(pattern, {_slot_term(number): slot.term for number, slot in enumerate(filled)}, "examples")
+        terms = {_slot_term(number): slot.term for number, slot in enumerate(filled)}
+        return replace(pattern.with_known(terms), source="examples")
 
     def _has_labels(self, slot: _Slot, labels: list[int]) -> bool:
         """Whether some entity of a slot has an edge of every label."""
@@ -325,19 +326,5 @@ def _template(question: str, pattern: Pattern) -> tuple[str, int, str]:
             hidden = hidden[: span[0]] + "\0" * (span[1] - span[0]) + hidden[span[1] :]
     order = sorted(spans, key=lambda node: spans[node])
     numbered = {node: _slot_term(number) for number, node in enumerate(order)}
-    written = json.dumps(_replace(pattern, numbered, None).to_dict(), sort_keys=True)
+    written = json.dumps(replace(pattern.with_known(numbered), source=None).to_dict(), sort_keys=True)
     return _mask(question, list(spans.values())), len(spans), written
-
-
-def _replace(pattern: Pattern, terms: Mapping[Known, Known], source: str | None) -> Pattern:
-    """Return a pattern with other known nodes."""
-
-    def new(node: Term) -> Term:
-        return terms.get(node, node) if isinstance(node, Known) else node
-
-    return Pattern.of(
-        *((new(head), relation, new(tail)) for head, relation, tail in pattern.triples),
-        target=pattern.target,
-        different=[(new(a), new(b)) for a, b in pattern.different],
-        source=source,
-    )

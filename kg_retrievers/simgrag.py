@@ -158,10 +158,20 @@ class SimGRAGRetriever(BaseKGRetriever):
         return super().initial_state(question, **inputs)
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
-        pattern = Pattern.from_dict(state["pattern"])
+        pattern = self._pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [])
         evidence = self.match(pattern, state["k"])
         answers = list(evidence[0].answers) if evidence else []
         return {"answers": answers, "documents": self.documents_from(evidence, state["k"])}
+
+    def _pin_seeds(self, pattern: Pattern, seeds: Sequence[str]) -> Pattern:
+        """Let the nodes that a seed entity is named by stand for it alone, whoever wrote the pattern."""
+        pinned = {}
+        for seed in seeds:
+            names = {name.casefold() for name in (seed, self.graph.label(seed), *self.graph.aliases(seed))}
+            for node in pattern.nodes:
+                if isinstance(node, Known) and node.entity is None and node.text.casefold() in names:
+                    pinned[node] = Known(node.text, node.type, seed)
+        return pattern.with_known(pinned)
 
     def match(self, pattern: Pattern, k: int | None = None) -> list[Evidence]:
         """Return the k pieces of evidence nearest to a pattern, best first, without a question.

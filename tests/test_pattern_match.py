@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.algorithms.pattern_match import Candidates, Match, MatchNode, MatchQuery, match_pattern
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph
 
 Facts = list[tuple[int, int, int]]
@@ -34,9 +34,7 @@ def graph_of(facts: Facts, entities: int, relations: int) -> KnowledgeGraph:
     numbered = {f"r{r}": r for r in range(relations)}
     triples = [(h, r, t) for h, r, t in graph.triples() if r in numbered]
     isolated = {str(e): str(e) for e in range(entities)}
-    rebuilt = KnowledgeGraph.from_triples(
-        sorted(triples, key=lambda triple: numbered[triple[1]]), labels=isolated
-    )
+    rebuilt = KnowledgeGraph.from_triples(sorted(triples, key=lambda triple: numbered[triple[1]]), labels=isolated)
     return rebuilt
 
 
@@ -88,11 +86,7 @@ def brute_force(graph: KnowledgeGraph, query: MatchQuery, distinct: str, directi
         e = [choice[0] for choice in binding]
         clash = any(
             e[a] == e[b]
-            and (
-                distinct == "nodes"
-                or (distinct == "known" and (known[a] or known[b]))
-                or frozenset((a, b)) in stated
-            )
+            and (distinct == "nodes" or (distinct == "known" and (known[a] or known[b])) or frozenset((a, b)) in stated)
             for a in range(len(e))
             for b in range(a)
         )
@@ -132,9 +126,7 @@ def key_of(query: MatchQuery, e: list[int], r: list[int], types: list[float]) ->
 def problems(draw: st.DrawFn) -> tuple[KnowledgeGraph, MatchQuery]:
     """A small graph and a connected or disconnected pattern over it."""
     entities, relations = draw(st.integers(2, 6)), draw(st.integers(1, 3))
-    fact = st.tuples(
-        st.integers(0, entities - 1), st.integers(0, relations - 1), st.integers(0, entities - 1)
-    )
+    fact = st.tuples(st.integers(0, entities - 1), st.integers(0, relations - 1), st.integers(0, entities - 1))
     facts = draw(st.lists(fact, min_size=1, max_size=14, unique=True))
     graph = graph_of(facts, entities, relations)
     size = draw(st.integers(1, 4))
@@ -183,9 +175,7 @@ def test_merged_matches_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQu
     for cost, e, r, triples, types in brute_force(graph, query, mode["distinct"], mode["direction"]):
         if cost > mode["max_distance"]:
             continue
-        group = groups.setdefault(
-            key_of(query, e, r, types), (cost, [set() for _ in e], [set() for _ in query.edges])
-        )
+        group = groups.setdefault(key_of(query, e, r, types), (cost, [set() for _ in e], [set() for _ in query.edges]))
         for entities, entity in zip(group[1], e, strict=True):
             entities.add(entity)
         for facts, numbers_ in zip(group[2], triples, strict=True):
@@ -233,3 +223,151 @@ def test_broken_ties_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQuery
         assert (match.distance, e, r) in every
         assert all(len(triples) >= 1 for triples in match.triples)
     assert len({str(binding) for binding in bindings}) == len(bindings)
+
+
+def one(*pairs: tuple[int, float]) -> Candidates:
+    return Candidates(np.array([i for i, _ in pairs], np.int32), np.array([d for _, d in pairs], np.float32))
+
+
+def found(graph: KnowledgeGraph, query: MatchQuery, **options: Any) -> list[Match]:
+    return match_pattern(graph.adjacency, len(graph.relations), query, **options)
+
+
+@pytest.fixture(scope="module")
+def hub() -> KnowledgeGraph:
+    """An actor in 300 films, each with one of 3 genres and a year of its own."""
+    facts = []
+    for i in range(300):
+        facts += [
+            (f"film {i}", "starring", "hub"),
+            (f"film {i}", "genre", f"genre {i % 3}"),
+            (f"film {i}", "year", f"{i}"),
+        ]
+    return KnowledgeGraph.from_triples(facts)
+
+
+def star(graph: KnowledgeGraph, arms: int) -> MatchQuery:
+    """The hub and several films of it, all alike."""
+    nodes = [MatchNode(one((graph.entities.find("hub"), 0.0)))] + [MatchNode()] * arms
+    return MatchQuery(nodes, [one((graph.relations.find("starring"), 0.0))], [(v, 0, 0) for v in range(1, arms + 1)])
+
+
+def test_a_star_of_equal_arms_is_one_match_without_its_product(hub: KnowledgeGraph) -> None:
+    (match,) = found(hub, star(hub, 6), k=3, max_scans=100_000)  # 300 ** 6 bindings
+    assert not match.truncated
+    assert [len(entities) for entities in match.entities] == [1] + [300] * 6
+    assert all(len(triples) == 300 for triples in match.triples)
+
+
+def test_max_bindings_is_kept_and_flagged(hub: KnowledgeGraph) -> None:
+    (match,) = found(hub, star(hub, 2), max_bindings=10)
+    assert match.truncated
+    assert [len(entities) for entities in match.entities] == [1, 10, 10]
+    assert [len(triples) for triples in match.triples] == [10, 10]
+
+
+def test_max_bindings_keeps_the_sets_consistent(hub: KnowledgeGraph) -> None:
+    nodes = [MatchNode(one((hub.entities.find("hub"), 0.0))), MatchNode(), MatchNode()]
+    relations = [one((hub.relations.find(name), 0.0)) for name in ("starring", "year")]
+    (match,) = found(hub, MatchQuery(nodes, relations, [(1, 0, 0), (1, 1, 2)]), max_bindings=7)
+    assert match.truncated
+    films, years = (set(match.entities[v].tolist()) for v in (1, 2))
+    assert len(films) == len(years) == 7
+    assert {hub.entities.find(hub.entities[film].removeprefix("film ")) for film in films} == years
+
+
+def test_buffers_grow(hub: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = found(hub, star(hub, 3), k=2, ties="break", distinct="nodes")
+    merged = found(hub, star(hub, 3))
+    monkeypatch.setattr("kg_retrievers.algorithms.pattern_match.FIRST_CAPACITY", 2)
+    assert str(found(hub, star(hub, 3), k=2, ties="break", distinct="nodes")) == str(expected)
+    assert str(found(hub, star(hub, 3))) == str(merged)
+
+
+@pytest.mark.parametrize("scans", [1, 50, 310, 700])
+def test_a_scan_budget_flags_or_raises(hub: KnowledgeGraph, scans: int) -> None:
+    try:
+        matches = found(hub, star(hub, 3), k=2, ties="break", distinct="nodes", max_scans=scans)
+    except SearchBudgetError:
+        return
+    assert matches
+    assert all(match.truncated for match in matches)
+
+
+def test_a_scan_budget_that_ends_before_anything_is_found_is_an_error(hub: KnowledgeGraph) -> None:
+    with pytest.raises(SearchBudgetError, match="max_scans=1 "):
+        found(hub, star(hub, 3), max_scans=1)
+
+
+def test_a_scan_budget_that_suffices_flags_nothing(hub: KnowledgeGraph) -> None:
+    assert not any(match.truncated for match in found(hub, star(hub, 3), max_scans=20_000))
+
+
+def complete_graph(size: int) -> tuple[KnowledgeGraph, MatchQuery]:
+    """Everybody knows everybody, and a cycle of five of them that cannot be cheap."""
+    graph = KnowledgeGraph.from_triples([(f"{a}", "knows", f"{b}") for a in range(size) for b in range(size) if a != b])
+    everyone = one(*((e, 0.5 + e / 1000) for e in range(size)))
+    nodes = [MatchNode(everyone)] + [MatchNode()] * 4
+    return graph, MatchQuery(nodes, [one((0, 0.1))], [(v, 0, (v + 1) % 5) for v in range(5)])
+
+
+def test_a_time_budget_ends_the_search() -> None:
+    graph, query = complete_graph(40)
+    found(graph, query)  # compile
+    began = time.monotonic()
+    try:
+        matches = found(graph, query, k=10**5, ties="break", distinct="nodes", max_seconds=0.1, max_scans=10**9)
+    except SearchBudgetError:
+        matches = []
+    assert time.monotonic() - began < 20
+    assert all(match.truncated for match in matches)
+
+
+def test_threads_do_not_disturb_each_other(hub: KnowledgeGraph) -> None:
+    graph, cycle = complete_graph(12)
+    expected = str(found(hub, star(hub, 3))), str(found(graph, cycle, k=3))
+    with ThreadPoolExecutor(8) as pool:
+        ours = [pool.submit(lambda: str(found(hub, star(hub, 3)))) for _ in range(20)]
+        others = [pool.submit(lambda: str(found(graph, cycle, k=3))) for _ in range(20)]
+        assert {future.result() for future in ours} == {expected[0]}
+        assert {future.result() for future in others} == {expected[1]}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("k", 0), ("max_bindings", 0), ("max_scans", -1), ("max_distance", -0.1), ("max_distance", float("nan"))],
+)
+def test_numbers_out_of_range_are_refused(hub: KnowledgeGraph, option: str, value: float) -> None:
+    with pytest.raises(InvalidArgumentError, match=option):
+        found(hub, star(hub, 1), **{option: value})
+
+
+def test_no_candidates_or_no_facts_give_no_match(hub: KnowledgeGraph) -> None:
+    nobody = MatchQuery([MatchNode(one()), MatchNode()], [None], [(0, 0, 1)])
+    assert found(hub, nobody) == []
+    empty = KnowledgeGraph.from_triples([])
+    assert found(empty, MatchQuery([MatchNode(), MatchNode()], [None], [(0, 0, 1)])) == []
+
+
+def test_an_opened_graph_gives_the_same(hub: KnowledgeGraph, tmp_path: Path) -> None:
+    hub.save(tmp_path)
+    assert str(found(KnowledgeGraph.open(tmp_path), star(hub, 2))) == str(found(hub, star(hub, 2)))
+
+
+@pytest.mark.heavy
+def test_an_unwritable_cache_is_tolerated(tmp_path: Path) -> None:
+    """Compile in a process that may write its cache nowhere: beside no source and under no home."""
+    code = """
+import numba.core.caching as caching
+def refuse(self):
+    raise OSError("read-only")
+caching._CacheLocator.ensure_cache_path = refuse
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+print(retriever.invoke("Who directed Her?")[0].metadata["answers"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), check=False
+    )
+    assert done.stdout == "['Spike Jonze']\n", done.stderr

@@ -28,7 +28,7 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     """
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     try:
-        entry: Callable[P, R] = numba.njit(cache=True, error_model="numpy", **options)(function)
+        entry: Callable[P, R] = numba.njit(cache=True, error_model="numpy", **options)(function)  # type: ignore[call-overload]
     except (RuntimeError, OSError):  # numba found no place for its cache
-        entry = numba.njit(error_model="numpy", **options)(function)
+        entry = numba.njit(error_model="numpy", **options)(function)  # type: ignore[call-overload]
     return entry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -130,9 +131,14 @@ def save_columns(folder: str | Path, kind: str, columns: Mapping[str, Array], me
     except BaseException:
         shutil.rmtree(folder / name, ignore_errors=True)
         raise
-    for old in folder.glob(f"{kind}-*"):
+    for old in _data_folders(folder, kind):
         if old.name != name:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _data_folders(folder: Path, kind: str) -> list[Path]:
+    """The sub-folders that `save_columns` made, and no others that a user may have."""
+    return [path for path in folder.glob(f"{kind}-*") if re.fullmatch(r"[0-9a-f]{32}", path.name[len(kind) + 1 :])]
 
 
 @contextmanager
@@ -162,7 +168,7 @@ def open_columns(
         raise error(f"no such folder; nothing was saved here as {kind!r}.", folder)
     manifest_path = folder / f"{kind}.json"
     if not manifest_path.exists():
-        begun = any(folder.glob(f"{kind}-*"))
+        begun = bool(_data_folders(folder, kind))
         reason = "the save was interrupted before it was complete" if begun else f"the folder holds no saved {kind}"
         raise error(f"{reason}. Save it again.", folder)
     try:
@@ -177,7 +183,7 @@ def open_columns(
     for column, dtype, shape in shapes:
         file = folder / data / f"{column}.npy"
         try:
-            array = np.load(file, mmap_mode="r", allow_pickle=False)
+            array = np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
         except (OSError, ValueError, EOFError) as cause:
             raise error(f"the column cannot be read ({cause}). Save it again.", file) from cause
         if array.dtype.str != dtype or list(array.shape) != shape:

@@ -189,10 +189,12 @@ class KnowledgeGraph:
             GraphLoadError: If the folder holds no complete graph.
         """
         columns, meta = open_columns(path, "graph", GraphLoadError)
-        wanted = [*cls.from_triples([])._columns, "duplicates", "skipped"]
+        wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]
         if missing := [name for name in wanted if name not in columns and name not in meta]:
             raise GraphLoadError(f"{', '.join(missing)} is missing. Save the graph again.", path)
-        return cls(columns, meta["duplicates"], meta["skipped"])
+        graph = cls(columns, meta["duplicates"], meta["skipped"])
+        graph.fingerprint = meta["fingerprint"]
+        return graph
 
     @classmethod
     def _build(
@@ -245,7 +247,8 @@ class KnowledgeGraph:
 
     def save(self, path: str | Path) -> None:
         """Write the graph to a folder, replacing what was saved there only when all is written."""
-        save_columns(path, "graph", self._columns, {"duplicates": self.duplicates, "skipped": self.skipped})
+        meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
+        save_columns(path, "graph", self._columns, meta)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Return a MultiDiGraph with the relation as key and attribute, and "label", "aliases", "types" on nodes."""
@@ -278,7 +281,7 @@ class KnowledgeGraph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with any fact, name or type."""
+        """32 hexadecimal digits that change with any fact, name or type; computed once, and kept by `save`."""
         return fingerprint(self._columns, {})
 
     # --- questions of fact ------------------------------------------------------------------------------------------

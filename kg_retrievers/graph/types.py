@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kg_retrievers.errors import InvalidArgumentError, PatternError
@@ -159,6 +159,15 @@ class Pattern:
     def nodes(self) -> tuple[Term, ...]:
         """The nodes, each once, in order of first occurrence."""
         return tuple(dict.fromkeys(node for triple in self.triples for node in (triple.head, triple.tail)))
+
+    def with_known(self, terms: Mapping[Known, Known]) -> Pattern:
+        """Return the pattern with other known nodes in place of some of its own."""
+
+        def new(node: Term) -> Term:
+            return terms.get(node, node) if isinstance(node, Known) else node
+
+        triples = tuple(PatternTriple(new(head), relation, new(tail)) for head, relation, tail in self.triples)
+        return replace(self, triples=triples, different=tuple((new(a), new(b)) for a, b in self.different))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-safe dictionary that `from_dict` reads back.

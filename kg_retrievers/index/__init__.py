@@ -1,5 +1,6 @@
 """What text finds in a graph: embeddings, nearest names, entity linking."""
 
+from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.index.embeddings import (
     EmbeddingCache,
     HashedEmbeddings,
@@ -8,7 +9,7 @@ from kg_retrievers.index.embeddings import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, Candidates, GraphIndex
+from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, GraphIndex
 from kg_retrievers.index.linking import FUNCTION_WORDS, EntityLinker, LinkedEntity, Mention
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 

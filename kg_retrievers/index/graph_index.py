@@ -7,11 +7,11 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
+from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -25,18 +25,6 @@ EXACT_NAME_MARGIN = 1e-3
 
 #: How many vectors of recent texts are kept, since questions repeat the texts of relations.
 RECENT_TEXTS = 1024
-
-
-class Candidates(NamedTuple):
-    """What is nearest to a text, ascending by distance, then number.
-
-    Attributes:
-        ids: int32, shape (m): numbers of entities, relations or types, each once.
-        distances: float32, shape (m): L2 distances of unit vectors, in [0, 2].
-    """
-
-    ids: Array
-    distances: Array
 
 
 class GraphIndex:

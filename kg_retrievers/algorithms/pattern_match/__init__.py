@@ -23,16 +23,15 @@ cycle and at one end of an inequality between unknowns.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.algorithms.pattern_match.plan import (
     INFINITE,
     SCALE,
-    Array,
-    Candidates,
+    Match,
     MatchNode,
     MatchQuery,
     plan_query,
@@ -46,26 +45,6 @@ __all__ = ["Candidates", "Match", "MatchNode", "MatchQuery", "match_pattern"]
 
 #: How many items the buffers of a search take at first.
 FIRST_CAPACITY = 1 << 15
-
-
-@dataclass(frozen=True)
-class Match:
-    """One combination of known entities, relations and types, with all bindings of the unknowns.
-
-    Attributes:
-        distance: The GSD, a multiple of 2^-20.
-        entities: For each node, the numbers of the entities it takes in some match, int64, ascending.
-        triples: For each edge, the numbers of the triples it takes in some match, int64, ascending.
-        relations: For each edge, the number of its relation, or -1 where an unknown relation may take several.
-        truncated: True if a budget or `max_bindings` cut the search, so that bindings may be missing here, or better
-            matches altogether.
-    """
-
-    distance: float
-    entities: tuple[Array, ...]
-    triples: tuple[Array, ...]
-    relations: tuple[int, ...]
-    truncated: bool
 
 
 def match_pattern(
@@ -99,8 +78,8 @@ def match_pattern(
         distinct: "known": no other node takes an entity that a known node takes. "nodes": all nodes take different
             entities (the paper's isomorphism). "none": walks may turn back. Stated inequalities always hold.
         direction: "ignore": a triple fits an edge either way (as in the paper). "respect": head to head, tail to tail.
-        ties: "merge": all bindings of the unknowns that share their known entities, known relations and type distances are one match.
-            "break": each binding is a match of its own (as in the paper).
+        ties: "merge": all bindings of the unknowns that share their known entities, known relations and type
+            distances are one match. "break": each binding is a match of its own (as in the paper).
         max_distance: Matches beyond are not returned.
         max_bindings: The most entities of one unknown node in one match; the lowest numbers stay.
         max_scans: The most adjacency entries looked at, for finding the matches and again for completing each; a
@@ -110,6 +89,7 @@ def match_pattern(
 
     Raises:
         InvalidArgumentError: If a number is out of range.
+        SearchBudgetError: If a budget ends the search before anything is found.
     """
     for name, value in (("k", k), ("max_bindings", max_bindings), ("max_scans", max_scans)):
         if value < 1:
@@ -134,8 +114,4 @@ def match_pattern(
     finally:
         if timer is not None:
             timer.cancel()
-    return [
-        Match(c.cost / SCALE, c.entities, c.triples, c.relations, c.truncated)
-        for c in found
-        if all(map(len, c.entities))  # a budget may end before anything is bound
-    ]
+    return found

@@ -1,4 +1,4 @@
-"""A pattern in numbers, and its layout as a tree of steps in arrays."""
+"""A pattern in numbers, its matches, and its layout as a tree of steps in arrays."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.graph import Adjacency
 
 Array = npt.NDArray[Any]
@@ -26,18 +27,6 @@ START, TREE, CYCLE = 0, 1, 2
 
 #: What of a node tells matches apart.
 NOTHING, ENTITY, LEVEL = 0, 1, 2
-
-
-class Candidates(NamedTuple):
-    """What a text may stand for.
-
-    Attributes:
-        ids: int32, shape (m): numbers of entities, relations or types, each at most once.
-        distances: float32, shape (m): the distance of each, 0 or more.
-    """
-
-    ids: Array
-    distances: Array
 
 
 class MatchNode(NamedTuple):
@@ -69,6 +58,26 @@ class MatchQuery:
     relations: Sequence[Candidates | None]
     edges: Sequence[tuple[int, int, int]]
     different: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True)
+class Match:
+    """One combination of known entities, relations and types, with all bindings of the unknowns.
+
+    Attributes:
+        distance: The GSD, a multiple of 2^-20.
+        entities: For each node, the numbers of the entities it takes in some match, int64, ascending.
+        triples: For each edge, the numbers of the triples it takes in some match, int64, ascending.
+        relations: For each edge, the number of its relation, or -1 where an unknown relation may take several.
+        truncated: True if a budget or `max_bindings` cut the search, so that bindings may be missing here, or better
+            matches altogether.
+    """
+
+    distance: float
+    entities: tuple[Array, ...]
+    triples: tuple[Array, ...]
+    relations: tuple[int, ...]
+    truncated: bool
 
 
 #: A step of the plan.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import NamedTuple
 
@@ -9,7 +10,19 @@ import numpy as np
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry
 from kg_retrievers.algorithms.pattern_match.bounds import first_place, least_of, lower_bounds, own_cost
-from kg_retrievers.algorithms.pattern_match.plan import CYCLE, INFINITE, LEVEL, NOTHING, START, TREE, Array, Plan
+from kg_retrievers.algorithms.pattern_match.plan import (
+    CYCLE,
+    INFINITE,
+    LEVEL,
+    NOTHING,
+    SCALE,
+    START,
+    TREE,
+    Array,
+    Match,
+    Plan,
+)
+from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Adjacency
 
 #: Places in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the last
@@ -114,16 +127,6 @@ class Scratch(threading.local):
 _SCRATCH = Scratch()
 
 
-class Combination(NamedTuple):
-    """One of the best combinations, completed; as `Match`, with the cost in fixed point."""
-
-    cost: int
-    entities: tuple[Array, ...]
-    triples: tuple[Array, ...]
-    relations: tuple[int, ...]
-    truncated: bool
-
-
 @compiled
 def _worst(state: State) -> int:
     """A bound at or above this cannot be among the k best."""
@@ -203,16 +206,16 @@ def _subtree_cost(plan: Plan, state: State, node: int, entity: int) -> int:
     """The least cost of a node's subtree with this entity; INFINITE if impossible."""
     if state.nodes[node].lower_row >= 0:
         return int(state.lower[state.nodes[node].lower_row, entity])
-    return min(own_cost(plan, node, entity) + state.nodes[node].below, INFINITE)
+    return int(min(own_cost(plan, node, entity) + state.nodes[node].below, INFINITE))
 
 
 @compiled
 def _allowed(plan: Plan, state: State, node: int, entity: int, s: int) -> bool:
     """Whether no node that was bound before step s forbids the entity at this node."""
     for other in range(len(plan.nodes)):
-        if plan.differs[node, other] and not plan.nodes[other].as_set and plan.nodes[other].step < s:
-            if state.nodes[other].code == entity:
-                return False
+        is_bound = not plan.nodes[other].as_set and plan.nodes[other].step < s
+        if plan.differs[node, other] and is_bound and state.nodes[other].code == entity:
+            return False
     return True
 
 
@@ -220,7 +223,13 @@ def _allowed(plan: Plan, state: State, node: int, entity: int, s: int) -> bool:
 def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int) -> None:
     """List the choices at a step, the cheapest bound first, then by relation and code."""
     size = len(adjacency.indptr) - 1
-    u, v, t, side, kind = plan.steps[s].near, plan.steps[s].far, plan.steps[s].term, plan.steps[s].side, plan.steps[s].kind
+    u, v, t, side, kind = (
+        plan.steps[s].near,
+        plan.steps[s].far,
+        plan.steps[s].term,
+        plan.steps[s].side,
+        plan.steps[s].kind,
+    )
     begin = state.steps[s].first_option
     end = begin
     worst, rest = _worst(state), prefix + state.steps[s].pending
@@ -360,11 +369,11 @@ def _keep_supported(adjacency: Adjacency, plan: Plan, state: State, row: int, ch
         for i in range(low, high):
             label = adjacency.labels[i]
             looked += 1
-            if state.stamps[adjacency.neighbors[i]] == stamp and (side < 0 or (label & 1) == side):
-                if costs[label >> 1] < INFINITE:
-                    state.pool[top + count] = a
-                    count += 1
-                    break
+            fits = (side < 0 or (label & 1) == side) and costs[label >> 1] < INFINITE
+            if fits and state.stamps[adjacency.neighbors[i]] == stamp:
+                state.pool[top + count] = a
+                count += 1
+                break
         if _spend(state, looked):
             return False
     if count == end - begin:
@@ -426,11 +435,11 @@ def _apply(adjacency: Adjacency, plan: Plan, state: State, s: int, relation: int
                 if state.stamps[e] >= refused or (side >= 0 and (label & 1) != side) or costs[label >> 1] == INFINITE:
                     continue
                 state.stamps[e] = refused
-                if _subtree_cost(plan, state, v, e) < worst and _code(plan, v, e) == code:
-                    if _allowed(plan, state, v, e, s):
-                        state.stamps[e] = taken
-                        state.pool[top + count] = e
-                        count += 1
+                fits = _subtree_cost(plan, state, v, e) < worst and _code(plan, v, e) == code
+                if fits and _allowed(plan, state, v, e, s):
+                    state.stamps[e] = taken
+                    state.pool[top + count] = e
+                    count += 1
         if count == 0:
             return False
         _set(state, row, v, count)
@@ -516,7 +525,12 @@ def _make_consistent(adjacency: Adjacency, plan: Plan, state: State) -> bool:
     for s in range(row):
         if plan.steps[s].kind != TREE:
             continue
-        parent, child, relation, side = plan.steps[s].near, plan.steps[s].far, state.steps[s].relation, plan.steps[s].side
+        parent, child, relation, side = (
+            plan.steps[s].near,
+            plan.steps[s].far,
+            state.steps[s].relation,
+            plan.steps[s].side,
+        )
         costs = plan.relation_costs[plan.steps[s].term]
         state.counts[STAMP] += 1
         stamp = state.counts[STAMP]
@@ -649,9 +663,7 @@ def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
 def _solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
     """Find the k best combinations, collect the bindings and facts of each, and return how many there are."""
     counts, steps, size = state.counts, len(plan.steps), len(adjacency.indptr) - 1
-    counts[SCANS] = lower_bounds(
-        adjacency, plan, state.nodes, state.lower, state.reached, state.message, state.touched
-    )
+    counts[SCANS] = lower_bounds(adjacency, plan, state.nodes, state.lower, state.reached, state.message, state.touched)
     for s in range(steps):
         for later in range(steps):
             if plan.outside[s, later]:
@@ -698,7 +710,7 @@ def search(
     max_scans: int,
     stop: Array,
     capacity: int,
-) -> list[Combination] | None:
+) -> list[Match] | None:
     """Find the k best combinations and complete each.
 
     Args:
@@ -712,7 +724,10 @@ def search(
         capacity: The size of the buffers for sets, options, bindings and facts.
 
     Returns:
-        The combinations, ascending by cost; None if a buffer was too small.
+        The matches, ascending by distance; None if a buffer was too small.
+
+    Raises:
+        SearchBudgetError: If a budget ends the search before anything is found.
     """
     steps, nodes, size = len(plan.steps), len(plan.nodes), len(adjacency.indptr) - 1
     edge_steps = [s for _, s in sorted((edge, s) for s, edge in enumerate(plan.steps["edge"].tolist()) if edge >= 0)]
@@ -740,16 +755,19 @@ def search(
         return None
     entities = _grouped(state.bindings[: counts[BINDINGS]], found * nodes, size)
     facts = _grouped(state.facts[: counts[FACTS]], found * edges, triples)
-    return [
-        Combination(
-            cost,
-            tuple(entities[i * nodes : (i + 1) * nodes]),
-            tuple(facts[i * edges : (i + 1) * edges]),
-            tuple(key[s] for s in edge_steps),
-            bool(state.truncated[i]),
+    matches = []
+    for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True)):
+        of_nodes = tuple(entities[i * nodes : (i + 1) * nodes])
+        of_edges = tuple(facts[i * edges : (i + 1) * edges])
+        if all(map(len, of_nodes)):  # else the budget ended before anything was bound
+            chosen = tuple(key[s] for s in edge_steps)
+            matches.append(Match(cost / SCALE, of_nodes, of_edges, chosen, bool(state.truncated.any())))
+    if counts[STOPPED] and not matches:
+        raise SearchBudgetError(
+            f"match_pattern: a budget (max_scans={max_scans} or max_seconds) ended the search before anything was "
+            "found. Raise it, or name more in the pattern."
         )
-        for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True))
-    ]
+    return matches
 
 
 def _grouped(codes: Array, groups: int, size: int) -> list[Array]:
@@ -759,4 +777,4 @@ def _grouped(codes: Array, groups: int, size: int) -> list[Array]:
         codes = codes[np.concatenate(([True], codes[1:] != codes[:-1]))]
     ends = np.searchsorted(codes, np.arange(groups + 1) * size).tolist()
     codes %= size
-    return [codes[low:high] for low, high in zip(ends, ends[1:], strict=False)]
+    return [codes[low:high] for low, high in itertools.pairwise(ends)]
