@@ -42,16 +42,17 @@ class SimGRAGState(RetrievalState, total=False):
 class SimGRAGRetriever(BaseKGRetriever):
     """Writes a small pattern of what the question asks for and finds the subgraphs nearest to it.
 
-    The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum, over the known nodes and
-    relations of the pattern, of the L2 distances between the embeddings of their texts and of what they matched; 0 or
-    more, and 0 where all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1]. The search is exact:
-    see `kg_retrievers.algorithms.pattern_match`.
+    The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum, over the known nodes of the
+    pattern and over its triples with a known relation, of the L2 distances between the embeddings of their texts and of
+    what they matched; 0 or more, and 0 where all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1].
+    The search is exact: see `kg_retrievers.algorithms.pattern_match`.
 
     Differs from the paper: results that differ only in what the unknowns are bound to are one piece of evidence, so
     that "all films of this director" are complete (`ties="merge"`); no other node takes the entity of a known node,
-    but two unknowns may share one, since one person can both write and direct (`distinct="known"`); the type of an
-    unknown adds its distance to the GSD; embeddings are unit vectors. A pattern can also come from labelled examples
-    or from the entities named in the question, without a language model.
+    but two unknowns may share one, since one person can both write and direct (`distinct="known"`); a node with a type
+    adds by how much the type of its entity is farther from that text than the nearest type of the graph is; embeddings
+    are unit vectors. A pattern can also come from labelled examples or from the entities named in the question, without
+    a language model.
 
     Cost: one call of the language model, two where its first reply is unreadable, none with the other generators.
     The search is linear in the edges around the candidates for a pattern without cycles.
@@ -210,9 +211,8 @@ class SimGRAGRetriever(BaseKGRetriever):
         for node in nodes:
             kinds = nearest_types.get(node.type) if node.type is not None else None
             members = kinds and [np.array(self.graph.type_entities(kind), np.int32) for kind in kinds.ids.tolist()]
-            match_nodes.append(
-                MatchNode(entity_candidates.get(node), (kinds.distances, members) if kinds and members else None)
-            )
+            types_of = (kinds.distances - kinds.distances.min(), members) if kinds and members else None
+            match_nodes.append(MatchNode(entity_candidates.get(node), types_of))
         relation_candidates = self._nearest(self.index.nearest_relations, relations, self.k_relations)
         node_number = {node: number for number, node in enumerate(nodes)}
         term_number = {relation: number for number, relation in enumerate(relations)}

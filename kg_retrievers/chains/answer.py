@@ -18,6 +18,9 @@ from kg_retrievers.prompts import check_placeholders
 #: What is answered where there is no evidence.
 NO_ANSWER = "The knowledge graph holds no answer to this question."
 
+#: What the extractive answerer says of evidence that proposes no entity, as that of a pattern without a target.
+NO_TARGET = "The knowledge graph holds facts on this question, but they propose no entity as the answer."
+
 
 class AnswerInput(TypedDict):
     """What an answerer is given."""
@@ -40,15 +43,14 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     """
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
-        """Return the labels, each once, or `NO_ANSWER`."""
+        """Return the labels, each once, or `NO_ANSWER` without evidence, `NO_TARGET` without answers."""
         return self._call_with_config(self._answer, input, config)
 
     def _answer(self, input: AnswerInput) -> str:
-        for document in input["documents"][:1]:
-            labels = document.metadata["labels"]
-            if names := dict.fromkeys(labels[key] for key in document.metadata["answers"]):
-                return "; ".join(names)
-        return NO_ANSWER
+        if not input["documents"]:
+            return NO_ANSWER
+        metadata = input["documents"][0].metadata
+        return "; ".join(dict.fromkeys(metadata["labels"][key] for key in metadata["answers"])) or NO_TARGET
 
 
 def format_evidence(documents: Sequence[Document]) -> str:

@@ -48,6 +48,15 @@ def own_cost(plan: Plan, node: int, entity: int) -> int:
 
 
 @compiled
+def weight_of(adjacency: Adjacency, reached: Array, row: int, reach: int) -> int:
+    """Return how many adjacency entries the entities in a row of `reached` have."""
+    weight = 0
+    for i in range(reach):
+        weight += adjacency.indptr[reached[row, i] + 1] - adjacency.indptr[reached[row, i]]
+    return weight
+
+
+@compiled
 def lower_bounds(
     adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array, reached: Array, message: Array, touched: Array
 ) -> int:
@@ -57,8 +66,8 @@ def lower_bounds(
         adjacency: The graph.
         plan: The pattern.
         nodes: (v) filled in: `lower_row`, the row of a node in the next two, -1 where own cost + `below` must do;
-            `reach`, how many entities it reaches; `below`, the least cost of what hangs below it; `least`, the least
-            cost of its subtree.
+            `reach`, how many entities it reaches, and `weight`, how many adjacency entries these have; `below`, the
+            least cost of what hangs below it; `least`, the least cost of its subtree; `sent`, 1 once its parent knows.
         lower: int32, (informing nodes, entities), INFINITE; filled in: the least cost of a node's subtree for each
             entity, its own cost included.
         reached: int32, (informing nodes, entities); filled in: the entities that are not INFINITE.
@@ -86,41 +95,49 @@ def lower_bounds(
                 lower[row, plan.candidates[i]] = plan.candidate_costs[i]
                 reached[row, i - low] = plan.candidates[i]
             nodes[v].reach = high - low
-        for c in range(len(nodes)):
-            if plan.nodes[c].parent != v:
-                continue
+        while True:
+            c = -1  # the child with the fewest edges comes first: those after it need to answer for its entities only
+            for other in range(len(nodes)):
+                if plan.nodes[other].parent == v and nodes[other].sent == 0:
+                    c = other if c < 0 or nodes[other].weight < nodes[c].weight else c
+            if c < 0:
+                break
+            nodes[c].sent = 1
             costs = plan.relation_costs[plan.steps[plan.nodes[c].step].term]
             cheapest = nodes[c].least + least_of(costs, 0, len(costs))
             nodes[v].below += cheapest
             from_row = nodes[c].lower_row
-            weight = 0
-            if from_row >= 0:
-                for i in range(nodes[c].reach):
-                    x = reached[from_row, i]
-                    weight += adjacency.indptr[x + 1] - adjacency.indptr[x]
-            if row < 0 or from_row < 0 or weight > MESSAGE_SHARE * len(adjacency.neighbors):
+            asked = weight_of(adjacency, reached, row, nodes[v].reach) if begun else INFINITE
+            if row < 0 or from_row < 0 or min(nodes[c].weight, asked) > MESSAGE_SHARE * len(adjacency.neighbors):
                 if begun:
                     for i in range(nodes[v].reach):
                         lower[row, reached[row, i]] += cheapest
                 continue
-            scans += weight
+            scans += min(nodes[c].weight, asked)
+            from_parent = asked < nodes[c].weight
             side = plan.steps[plan.nodes[c].step].side
+            if side >= 0 and not from_parent:
+                side = 1 - side  # seen from the child, the direction is the other one
             count = 0
-            for j in range(nodes[c].reach):
-                x = reached[from_row, j]
+            for j in range(nodes[v].reach if from_parent else nodes[c].reach):
+                x = reached[row if from_parent else from_row, j]
                 i, end = adjacency.indptr[x], adjacency.indptr[x + 1]
                 while i < end:
                     label = adjacency.labels[i]
                     cost = costs[label >> 1]
-                    if cost == INFINITE or (label & 1) == side:  # seen from the child, the direction is the other one
+                    if cost == INFINITE or (side >= 0 and (label & 1) != side):
                         i = first_place(adjacency.labels, i, end, label + 1)
                         continue
-                    a = adjacency.neighbors[i]
+                    a, below = adjacency.neighbors[i], x
+                    if from_parent:
+                        a, below = x, a
+                    i += 1
+                    if lower[from_row, below] == INFINITE:
+                        continue
                     if message[a] == INFINITE:
                         touched[count] = a
                         count += 1
-                    message[a] = min(message[a], cost + lower[from_row, x])
-                    i += 1
+                    message[a] = min(message[a], cost + lower[from_row, below])
             if begun:
                 kept = 0
                 for i in range(nodes[v].reach):
@@ -149,6 +166,7 @@ def lower_bounds(
             nodes[v].least = INFINITE
             for i in range(nodes[v].reach):
                 nodes[v].least = min(nodes[v].least, lower[row, reached[row, i]])
+            nodes[v].weight = weight_of(adjacency, reached, row, nodes[v].reach)
         else:
             nodes[v].least = nodes[v].below
             if plan.nodes[v].known:

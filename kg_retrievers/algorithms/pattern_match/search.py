@@ -48,8 +48,10 @@ NODE_STATE = np.dtype(
     [
         ("code", np.int64),  # the entity of a bound node, the level of a set with types, else 0
         ("only", np.int64),  # the code of the match to complete; -1 where free to choose
-        ("lower_row", np.int64),  # these four as `lower_bounds` fills them in
+        ("lower_row", np.int64),  # these as `lower_bounds` fills them in
         ("reach", np.int64),
+        ("weight", np.int64),
+        ("sent", np.int64),
         ("below", np.int64),
         ("least", np.int64),
         ("bound", np.int64),  # how many entities it takes in the match that is completed
@@ -223,13 +225,8 @@ def _allowed(plan: Plan, state: State, node: int, entity: int, s: int) -> bool:
 def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int) -> None:
     """List the choices at a step, the cheapest bound first, then by relation and code."""
     size = len(adjacency.indptr) - 1
-    u, v, t, side, kind = (
-        plan.steps[s].near,
-        plan.steps[s].far,
-        plan.steps[s].term,
-        plan.steps[s].side,
-        plan.steps[s].kind,
-    )
+    u, v, t = plan.steps[s].near, plan.steps[s].far, plan.steps[s].term
+    side, kind = plan.steps[s].side, plan.steps[s].kind
     begin = state.steps[s].first_option
     end = begin
     worst, rest = _worst(state), prefix + state.steps[s].pending
@@ -263,13 +260,19 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
             only_relation = state.steps[plan.steps[s].first_use].relation
         # One neighbour is as good as another where nothing is known of them.
         alike = by_slot and kind == TREE and state.nodes[v].lower_row < 0 and plan.nodes[v].level_row < 0
-        for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
-            a = state.pool[p]
-            i, stop = _row(adjacency, a, only_relation, side)
-            wanted, flip = -1, 0
+        back = side if side < 0 else 1 - side
+        begin_set, end_set, others = state.sets[s, u, 0], state.sets[s, u, 1], 0
+        first = state.pool[begin_set]
+        if kind == TREE and state.nodes[v].lower_row >= 0 and end_set - begin_set == 1:
+            low, high = _row(adjacency, first, only_relation, side)
+            if state.nodes[v].weight < high - low:  # fewer edges at the entities that the other end may be
+                begin_set, end_set, others = 0, state.nodes[v].reach, 1
+        for p in range(begin_set, end_set):
+            a = state.reached[state.nodes[v].lower_row, p] if others else state.pool[p]
+            i, stop = _row(adjacency, a, only_relation, back if others else side)
+            wanted, flip = first, others
             if kind == CYCLE:
                 wanted = a if u == v else state.nodes[v].code
-                back = side if side < 0 else 1 - side
                 other, other_stop = _row(adjacency, wanted, only_relation, back)
                 if other_stop - other < stop - i:  # the row of the other end is shorter
                     i, stop, wanted, flip = other, other_stop, a, 1
@@ -289,6 +292,10 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
                         slot = (0 if free else r) * levels
                         best[slot] = min(best[slot], rest + cost)
                     continue
+                if others:
+                    if e != wanted:
+                        continue
+                    e = a
                 bound = rest + cost + _subtree_cost(plan, state, v, e)
                 if bound >= worst:
                     continue
