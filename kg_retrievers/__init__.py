@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kg_retrievers.base import flat_metadata
-    from kg_retrievers.chains import ExtractiveAnswerer, answer_chain
+    from kg_retrievers.chains import ExtractiveAnswerer, answer_chain, llm_answerer
     from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
     from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "kg_retrievers.base": ("flat_metadata",),
-    "kg_retrievers.chains": ("ExtractiveAnswerer", "answer_chain"),
+    "kg_retrievers.chains": ("ExtractiveAnswerer", "answer_chain", "llm_answerer"),
     "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown"),
     "kg_retrievers.index": ("EntityLinker", "GraphIndex", "HashedEmbeddings", "local_embeddings"),
     "kg_retrievers.pattern_generation": (
@@ -51,6 +51,7 @@ __all__ = [
     "Unknown",
     "answer_chain",
     "flat_metadata",
+    "llm_answerer",
     "local_embeddings",
     "read_questions",
 ]
