@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kg_retrievers.base import flat_metadata
     from kg_retrievers.chains import ExtractiveAnswerer, answer_chain, llm_answerer
+    from kg_retrievers.errors import KGRetrieversError
     from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
     from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "kg_retrievers.base": ("flat_metadata",),
     "kg_retrievers.chains": ("ExtractiveAnswerer", "answer_chain", "llm_answerer"),
+    "kg_retrievers.errors": ("KGRetrieversError",),
     "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown"),
     "kg_retrievers.index": ("EntityLinker", "GraphIndex", "HashedEmbeddings", "local_embeddings"),
     "kg_retrievers.pattern_generation": (
@@ -39,6 +41,7 @@ __all__ = [
     "ExtractiveAnswerer",
     "GraphIndex",
     "HashedEmbeddings",
+    "KGRetrieversError",
     "KnowledgeGraph",
     "Known",
     "LLMPatternGenerator",

@@ -6,6 +6,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
@@ -16,7 +17,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, create_retriever_tool
-from pydantic import ConfigDict, Field, PlainValidator
+from pydantic import ConfigDict, Field, PlainValidator, ValidationError
 from typing_extensions import TypedDict
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -28,6 +29,9 @@ from kg_retrievers.steps import Call, Event, Steps, adrive, drive
 
 #: The name of the custom event that is sent after each stage.
 STAGE_EVENT = "kg_retrievers.stage"
+
+#: The most Documents that can be asked for.
+MAX_K = 1_000_000
 
 
 def _checked_answer_prompt(prompt: object) -> BasePromptTemplate[Any]:
@@ -79,7 +83,7 @@ class BaseKGRetriever(BaseRetriever):
     the same body and give the same list.
 
     Raises:
-        InvalidArgumentError: If the question is empty, or an argument is misspelt or out of range.
+        InvalidArgumentError: If the question is empty, or a field or an argument is misspelt or out of range.
         EntityLinkingError: If no entity of the graph is found in the question and `no_entity` is "raise".
     """
 
@@ -91,11 +95,38 @@ class BaseKGRetriever(BaseRetriever):
     #: The graph and what finds things in it.
     index: GraphIndex
     #: The number of Documents to return; fewer only where the graph holds no more.
-    k: int = Field(default=1, ge=1)
+    k: int = Field(default=1, ge=1, le=MAX_K)
     #: What one Document holds.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: What to do where no entity is found in a question.
     no_entity: Literal["raise", "empty"] = "raise"
+
+    def __init__(self, **fields: Any) -> None:
+        """Take the fields by name."""
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise self._refusal(error) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Change a field; its new value is checked."""
+        try:
+            super().__setattr__(name, value)
+        except ValidationError as error:
+            raise self._refusal(error) from None
+
+    @classmethod
+    def _refusal(cls, error: ValidationError) -> InvalidArgumentError:
+        reasons = []
+        for problem in error.errors():
+            name = ".".join(map(str, problem["loc"])) or "fields"
+            if problem["type"] in ("extra_forbidden", "no_such_attribute"):
+                close = get_close_matches(name, cls.model_fields, 1)
+                hint = f"did you mean {close[0]!r}?" if close else f"the fields are {sorted(cls.model_fields)}."
+                reasons.append(f"there is no field {name!r}; {hint}")
+            else:
+                reasons.append(f"{name}: {problem['msg']}, but got {problem['input']!r}.")
+        return InvalidArgumentError(f"{cls.__name__}: " + " ".join(reasons))
 
     @classmethod
     @abstractmethod
@@ -167,14 +198,16 @@ class BaseKGRetriever(BaseRetriever):
             EntityLinkingError: If a seed entity is not in the graph.
         """
         who = type(self).__name__
-        if not isinstance(question, str) or not question.strip():
+        if not isinstance(question, str):
+            raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
+        if not question.strip():
             raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
         allowed = sorted(set(get_type_hints(self.state_class)) - {"question"})
         if strange := sorted(set(inputs) - set(allowed)):
             raise InvalidArgumentError(f"{who}: unknown arguments {strange}; invoke takes {allowed}.")
         k = inputs.get("k", self.k)
-        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-            raise InvalidArgumentError(f"{who}: k must be a whole number of 1 or more, but got {k!r}.")
+        if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MAX_K:
+            raise InvalidArgumentError(f"{who}: k must be a whole number in 1 ... {MAX_K}, but got {k!r}.")
         state = {"question": question, **inputs, "k": k}
         if (seeds := state.get("seed_entities")) is not None:
             if isinstance(seeds, str) or not isinstance(seeds, Sequence):

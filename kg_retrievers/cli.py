@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    question = " ".join(options.question)
+    question = options.question
     examples = kg_retrievers.read_questions(options.examples) if options.examples else None
     llm = _language_model(options.llm) if options.llm else None
     index = _index_of(_graph(options), options)
@@ -135,6 +135,8 @@ def _ask(options: argparse.Namespace) -> int:
 
 def _index(options: argparse.Namespace) -> int:
     output = Path(options.output)
+    if output.exists() and not output.is_dir():
+        raise InvalidArgumentError(f"{output} is a file. Name a folder: --output ...")
     if output.exists() and any(output.iterdir()) and not (output / "index.json").exists():
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     graph = _graph(options)
@@ -248,7 +250,7 @@ def _language_model(name: str) -> BaseChatModel:
         try:
             from langchain.chat_models import init_chat_model
         except ImportError as cause:
-            raise MissingExtraError("--llm", "langchain") from cause
+            raise MissingExtraError("--llm", "openai") from cause
         return init_chat_model(name, temperature=0)
 
 
@@ -433,7 +435,7 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     ask = command("ask", _ask, "Answer a question from a graph, with the evidence", graph, embeddings, as_json)
-    ask.add_argument("question", metavar="QUESTION", nargs="+", help="the question, best in quotes")
+    ask.add_argument("question", metavar="QUESTION", help="the question, in quotes")
     ask.add_argument("--method", choices=sorted(RETRIEVERS), default="simgrag", help="(default: simgrag)")
     ask.add_argument(
         "--llm",

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, Patte
 from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import FUNCTION_WORDS, EntityLinker, GraphIndex, Mention, embed
-from kg_retrievers.prompts import check_placeholders
+from kg_retrievers.prompts import check_model, check_placeholders
 from kg_retrievers.prompts.simgrag import PATTERN_PROMPT, REPAIR_PROMPT, parse_pattern
 from kg_retrievers.questions import Question
 from kg_retrievers.steps import Call, SteppedRunnable, Steps
@@ -49,7 +50,7 @@ class LLMPatternGenerator(SteppedRunnable[Mapping[str, Any], Pattern]):
         repair_prompt: In place of ours, with the placeholders `question`, `reply` and `error`.
 
     Raises:
-        InvalidArgumentError: If a prompt has other placeholders.
+        InvalidArgumentError: If `llm` is no language model, or a prompt has other placeholders.
         PatternParseError: From `invoke`, if the second reply is unreadable, too.
     """
 
@@ -60,7 +61,8 @@ class LLMPatternGenerator(SteppedRunnable[Mapping[str, Any], Pattern]):
         prompt: BasePromptTemplate[Any] = PATTERN_PROMPT,
         repair_prompt: BasePromptTemplate[Any] = REPAIR_PROMPT,
     ) -> None:
-        """Check the prompts."""
+        """Check the model and the prompts."""
+        check_model(llm, "LLMPatternGenerator")
         check_placeholders(prompt, ["question"], "LLMPatternGenerator: prompt")
         check_placeholders(repair_prompt, ["question", "reply", "error"], "LLMPatternGenerator: repair_prompt")
         self.llm = llm
@@ -92,6 +94,10 @@ class _LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
     """What the two generators without a language model share: finding the entities of a question."""
 
     def __init__(self, index: GraphIndex, linker: EntityLinker | None) -> None:
+        if not isinstance(index, GraphIndex):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: wanted a GraphIndex, but got {index!r:.100}. Make one: GraphIndex.build(...)."
+            )
         self.index = index
         self.linker = linker or EntityLinker(index)
 
@@ -139,7 +145,18 @@ class ExamplePatternGenerator(_LinkingGenerator):
     def __init__(self, index: GraphIndex, examples: Sequence[Question], *, linker: EntityLinker | None = None) -> None:
         """Mask the examples and embed them."""
         super().__init__(index, linker)
-        templates = Counter(_template(example.text, example.pattern) for example in examples if example.pattern)
+        if isinstance(examples, str) or not all(isinstance(example, Question) for example in examples):
+            raise InvalidArgumentError(
+                f"ExamplePatternGenerator: wanted a list of Question, but got {examples!r:.100}. "
+                "Read a file with read_questions(path)."
+            )
+        templates: Counter[tuple[str, int, str]] = Counter()
+        filled_by: dict[tuple[str, int, str], list[str]] = {}
+        for example in examples:
+            if example.pattern:
+                template, names = _template(example.text, example.pattern)
+                templates[template] += 1
+                filled_by.setdefault(template, names)
         if not templates:
             raise InvalidArgumentError(
                 f"ExamplePatternGenerator: got {len(examples)} examples, but none with a pattern. A row is "
@@ -151,20 +168,31 @@ class ExamplePatternGenerator(_LinkingGenerator):
         self._templates: dict[int, list[tuple[int, Pattern, list[list[int]]]]] = {}
         row = {text: number for number, text in enumerate(texts)}
         relations: dict[str, int] = {}
-        for masked, slots, written in order:
+        for template in order:
+            masked, slots, written = template
             pattern = Pattern.from_dict(json.loads(written))
-            labels = [self._labels(pattern, _slot_term(slot), relations) for slot in range(slots)]
+            labels = [
+                self._labels(pattern, _slot_term(slot), name, relations)
+                for slot, name in enumerate(filled_by[template])
+            ]
             self._templates.setdefault(slots, []).append((row[masked], pattern, labels))
 
-    def _labels(self, pattern: Pattern, slot: Known, relations: dict[str, int]) -> list[int]:
-        """Return the adjacency labels that an entity needs to fill a slot."""
+    def _labels(self, pattern: Pattern, slot: Known, name: str, relations: dict[str, int]) -> list[int]:
+        """Return the adjacency labels that an entity needs to fill a slot.
+
+        Where the example's own entity has a relation in the other direction only, that direction counts: people write
+        patterns either way round.
+        """
         labels = []
+        entities = self.index.graph.entities_named(name) or [name]
         for head, relation, tail in pattern.triples:
             if isinstance(relation, Known) and slot in (head, tail):
                 if relation.text not in relations:
                     found = self.index.nearest_relations([relation.text], 1)[0].ids
                     relations[relation.text] = int(found[0]) if len(found) else -1
-                labels.append(2 * relations[relation.text] + (slot != head))
+                label = 2 * relations[relation.text] + (slot != head)
+                turned = not self._has_labels(entities, [label]) and self._has_labels(entities, [label ^ 1])
+                labels.append(label ^ 1 if turned else label)
         return labels
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
@@ -180,7 +208,9 @@ class ExamplePatternGenerator(_LinkingGenerator):
             nearest = sorted(range(len(templates)), key=lambda i: (distances[templates[i][0]], i))[:EXAMPLES_TRIED]
             for i in nearest:
                 row, pattern, labels = templates[i]
-                fits = all(self._has_labels(slot, of_slot) for slot, of_slot in zip(filled, labels, strict=True))
+                fits = all(
+                    self._has_labels(slot.entities, of_slot) for slot, of_slot in zip(filled, labels, strict=True)
+                )
                 tried.append((float(distances[row]), -count, i, pattern, filled, fits))
         tried.sort(key=lambda option: (not option[-1], *option[:3]))
         if not tried:
@@ -192,11 +222,12 @@ class ExamplePatternGenerator(_LinkingGenerator):
         terms = {_slot_term(number): slot.term for number, slot in enumerate(filled)}
         return replace(pattern.with_known(terms), source="examples")
 
-    def _has_labels(self, slot: _Slot, labels: list[int]) -> bool:
-        """Whether some entity of a slot has an edge of every label."""
+    def _has_labels(self, entities: Sequence[str], labels: list[int]) -> bool:
+        """Whether some of the entities has an edge of every label."""
         graph = self.index.graph
-        for entity in slot.entities:
-            number = graph.entities.find(entity)
+        for entity in entities:
+            if (number := graph.entities.find(entity)) < 0:
+                continue
             row = graph.adjacency.labels[graph.adjacency.indptr[number] : graph.adjacency.indptr[number + 1]]
             if all((places := np.searchsorted(row, [label, label + 1]))[0] < places[1] for label in labels):
                 return True
@@ -224,15 +255,15 @@ class LinkedPatternGenerator(_LinkingGenerator):
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         if not (slots := self._slots(input)):
             raise EntityLinkingError(f"LinkedPatternGenerator: found no entity in {input['question']!r}.")
-        words = _content_words(_mask(input["question"], [(slot.start, slot.end) for slot in slots]))
-        likeness = self._likeness(words)
+        phrases = _phrases(_mask(input["question"], [(slot.start, slot.end) for slot in slots]))
+        likeness = self._likeness([phrase.text for phrase in phrases])
         starts = [[self.index.graph.entities.find(entity) for entity in slot.entities] for slot in slots]
         if len(slots) > 1 and (pattern := self._join(slots, starts, likeness)):
             return pattern
-        return self._walk(slots[0], starts[0], likeness)
+        return self._walk(slots[0], starts[0], phrases, likeness)
 
     def _likeness(self, words: Sequence[str]) -> Array:
-        """Return how near each word is to each relation, above the average over relations; (words, relations)."""
+        """Return how near each phrase is to each relation, above the average over relations; (phrases, relations)."""
         relations = self.index.embed([readable(relation) for relation in self.index.graph.relations])
         cosines = self.index.embed(words) @ relations.T if words else np.zeros((1, len(relations)))
         means = cosines.sum(axis=1, keepdims=True) / max(len(relations), 1)
@@ -249,8 +280,10 @@ class LinkedPatternGenerator(_LinkingGenerator):
                 around.setdefault(label, []).append(neighbor)
         return around
 
-    def _walk(self, slot: _Slot, start: Sequence[int], likeness: Array) -> Pattern:
+    def _walk(self, slot: _Slot, start: Sequence[int], phrases: Sequence[_Phrase], likeness: Array) -> Pattern:
         """The hop, or the two hops, from an entity whose relations the words name best."""
+        starts, ends = np.array([(phrase.start, phrase.end) for phrase in phrases] or [(0, 1)]).T
+        overlap = (starts[:, None] < ends) & (starts < ends[:, None])
         options: list[tuple[float, tuple[int, ...]]] = []
         for label, middle in self._around(start).items():
             first = likeness[:, label >> 1]
@@ -258,7 +291,7 @@ class LinkedPatternGenerator(_LinkingGenerator):
             for onward in self._around(middle):
                 second = likeness[:, onward >> 1]
                 sums = first[:, None] + second[None, :]
-                np.fill_diagonal(sums, 0.0)  # one word names one relation
+                sums[overlap] = 0.0  # one word names one relation
                 options.append((float(sums.max()), (label, onward)))
         if not options:
             raise EntityLinkingError(
@@ -304,10 +337,24 @@ def _mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return " ".join(text.split())
 
 
-def _content_words(text: str) -> list[str]:
-    """The words that may name a relation, each once; a question word stands for what it asks for."""
-    words = (word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in FUNCTION_WORDS or word in ASKED)
-    return list(dict.fromkeys(ASKED.get(word, word) for word in words))
+@dataclass(frozen=True)
+class _Phrase:
+    """A word of a question, or two in a row, and which words these are."""
+
+    text: str
+    start: int
+    end: int
+
+
+def _phrases(text: str) -> list[_Phrase]:
+    """The words that may name a relation, and with the word before or after; question words as what they ask for."""
+    words = re.findall(r"[^\W_]+|_", text.casefold())
+    telling = [word != MASK and (word not in FUNCTION_WORDS or word in ASKED) for word in words]
+    found = [_Phrase(ASKED.get(word, word), i, i + 1) for i, word in enumerate(words) if telling[i]]
+    for i, (one, two) in enumerate(pairwise(words)):
+        if (telling[i] or telling[i + 1]) and MASK not in (one, two):
+            found.append(_Phrase(f"{one} {two}", i, i + 2))
+    return found
 
 
 def _slot_term(number: int) -> Known:
@@ -315,8 +362,8 @@ def _slot_term(number: int) -> Known:
     return Known(f"{MASK}{number}")
 
 
-def _template(question: str, pattern: Pattern) -> tuple[str, int, str]:
-    """Return a question with its entities masked, how many there are, and its pattern with their numbers for names."""
+def _template(question: str, pattern: Pattern) -> tuple[tuple[str, int, str], list[str]]:
+    """Return a question with its entities masked, their number, the pattern with numbers for names; and the names."""
     known = sorted((node for node in pattern.nodes if isinstance(node, Known)), key=lambda node: -len(node.text))
     spans: dict[Known, tuple[int, int]] = {}
     hidden = question
@@ -327,4 +374,4 @@ def _template(question: str, pattern: Pattern) -> tuple[str, int, str]:
     order = sorted(spans, key=lambda node: spans[node])
     numbered = {node: _slot_term(number) for number, node in enumerate(order)}
     written = json.dumps(replace(pattern.with_known(numbered), source=None).to_dict(), sort_keys=True)
-    return _mask(question, list(spans.values())), len(spans), written
+    return (_mask(question, list(spans.values())), len(spans), written), [node.text for node in order]

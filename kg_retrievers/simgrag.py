@@ -15,7 +15,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
 
-from kg_retrievers.algorithms.pattern_match import Candidates, Match, MatchNode, MatchQuery, match_pattern
+from kg_retrievers.algorithms.pattern_match import MAX, Candidates, Match, MatchNode, MatchQuery, match_pattern
 from kg_retrievers.base import AnswerPrompt, BaseKGRetriever, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
@@ -31,6 +31,9 @@ from kg_retrievers.questions import Question
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
 
+#: The largest time budget: a year.
+MAX_SECONDS = 366 * 24 * 3600.0
+
 
 class SimGRAGState(RetrievalState, total=False):
     """The state of SimGRAG's stages."""
@@ -45,14 +48,15 @@ class SimGRAGRetriever(BaseKGRetriever):
     The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum, over the known nodes of the
     pattern and over its triples with a known relation, of the L2 distances between the embeddings of their texts and of
     what they matched; 0 or more, and 0 where all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1].
-    The search is exact: see `kg_retrievers.algorithms.pattern_match`.
+    Among the candidates (`k_nodes` names a node, `k_relations` relations a relation) the search is exact, unless a
+    limit marks its result as truncated: see `kg_retrievers.algorithms.pattern_match`.
 
     Differs from the paper: results that differ only in what the unknowns are bound to are one piece of evidence, so
     that "all films of this director" are complete (`ties="merge"`); no other node takes the entity of a known node,
     but two unknowns may share one, since one person can both write and direct (`distinct="known"`); a node with a type
-    adds by how much the type of its entity is farther from that text than the nearest type of the graph is; embeddings
-    are unit vectors. A pattern can also come from labelled examples or from the entities named in the question, without
-    a language model.
+    adds by how much the type of its entity is farther from that text than the nearest type of the graph is, an entity
+    without type nothing; embeddings are unit vectors. A pattern can also come from labelled examples or from the
+    entities named in the question, without a language model.
 
     Cost: one call of the language model, two where its first reply is unreadable, none with the other generators.
     The search is linear in the edges around the candidates for a pattern without cycles.
@@ -88,11 +92,12 @@ class SimGRAGRetriever(BaseKGRetriever):
     #: Subgraphs with a larger GSD are not evidence; None for no limit.
     max_distance: float | None = Field(default=None, ge=0)
     #: The most entities of one unknown node in one piece of evidence.
-    max_bindings: int = Field(default=10_000, ge=1)
+    max_bindings: int = Field(default=10_000, ge=1, le=MAX)
     #: The most adjacency entries to look at; beyond, the evidence is marked as truncated.
-    max_scans: int = Field(default=50_000_000, ge=1)
-    #: The most seconds to search; beyond, the evidence is marked as truncated. None for no limit.
-    max_seconds: float | None = Field(default=None, gt=0)
+    max_scans: int = Field(default=50_000_000, ge=1, le=MAX)
+    #: The most seconds to look for the best subgraphs; beyond, those found by then are completed and marked as
+    #: truncated. None for no limit.
+    max_seconds: float | None = Field(default=None, gt=0, le=MAX_SECONDS)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answering: AnswerPrompt = ANSWER_PROMPT
 
@@ -116,21 +121,21 @@ class SimGRAGRetriever(BaseKGRetriever):
             **fields: Fields of the retriever.
 
         Raises:
-            InvalidArgumentError: If a model is given, or both `llm` and `examples`.
+            InvalidArgumentError: If a model is given, or more than one of `llm`, `examples` and `pattern_generator`.
         """
         if model is not None:
             raise InvalidArgumentError(
                 "SimGRAGRetriever: got a trained model, but SimGRAG is not trained. Leave it out."
             )
-        if llm is not None and examples is not None:
-            raise InvalidArgumentError("SimGRAGRetriever: got both llm and examples; patterns come from one of them.")
-        if "pattern_generator" not in fields:
-            if llm is not None:
-                fields["pattern_generator"] = LLMPatternGenerator(llm)
-            elif examples is not None:
-                fields["pattern_generator"] = ExamplePatternGenerator(index, examples)
-            else:
-                fields["pattern_generator"] = LinkedPatternGenerator(index)
+        given = {"llm": llm, "examples": examples, "pattern_generator": fields.get("pattern_generator")}
+        if len(sources := [name for name, value in given.items() if value is not None]) > 1:
+            raise InvalidArgumentError(f"SimGRAGRetriever: got {sources}; patterns come from one of them.")
+        if llm is not None:
+            fields["pattern_generator"] = LLMPatternGenerator(llm)
+        elif examples is not None:
+            fields["pattern_generator"] = ExamplePatternGenerator(index, examples)
+        elif not sources:
+            fields["pattern_generator"] = LinkedPatternGenerator(index)
         return cls(index=index, **fields)
 
     @property
@@ -166,12 +171,16 @@ class SimGRAGRetriever(BaseKGRetriever):
 
     def _pin_seeds(self, pattern: Pattern, seeds: Sequence[str]) -> Pattern:
         """Let the nodes that a seed entity is named by stand for it alone, whoever wrote the pattern."""
+        named = {
+            seed: {name.casefold() for name in (seed, self.graph.label(seed), *self.graph.aliases(seed))}
+            for seed in seeds
+        }
         pinned = {}
-        for seed in seeds:
-            names = {name.casefold() for name in (seed, self.graph.label(seed), *self.graph.aliases(seed))}
-            for node in pattern.nodes:
-                if isinstance(node, Known) and node.entity is None and node.text.casefold() in names:
-                    pinned[node] = Known(node.text, node.type, seed)
+        for node in pattern.nodes:
+            if isinstance(node, Known) and node.entity is None:
+                meant = [seed for seed, names in named.items() if node.text.casefold() in names]
+                if len(meant) == 1:  # of two seeds with one name, either may be meant
+                    pinned[node] = Known(node.text, node.type, meant[0])
         return pattern.with_known(pinned)
 
     def match(self, pattern: Pattern, k: int | None = None) -> list[Evidence]:
@@ -199,19 +208,23 @@ class SimGRAGRetriever(BaseKGRetriever):
         """Give every text of a pattern its candidates."""
         nodes = pattern.nodes
         relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))
-        if not any(isinstance(term, Known) or term.type is not None for term in (*nodes, *relations)):
+        typed = len(self.graph.types) > 0
+        if not any(isinstance(term, Known) or (typed and term.type is not None) for term in (*nodes, *relations)):
             raise PatternError(
                 "SimGRAGRetriever: everything in the pattern is unknown, so that any part of the graph would fit. "
-                "Name an entity, a relation or a type."
+                "Name an entity, a relation or a type of the graph."
             )
         entity_candidates = self._nearest(self.index.nearest_entities, nodes, self.k_nodes)
-        types = [node.type for node in nodes if node.type is not None] if len(self.graph.types) else []
+        types = [node.type for node in nodes if node.type is not None] if typed else []
         nearest_types = dict(zip(types, self.index.nearest_types(types, self.k_types), strict=True))
         match_nodes = []
         for node in nodes:
             kinds = nearest_types.get(node.type) if node.type is not None else None
             members = kinds and [np.array(self.graph.type_entities(kind), np.int32) for kind in kinds.ids.tolist()]
-            types_of = (kinds.distances - kinds.distances.min(), members) if kinds and members else None
+            types_of = None
+            if kinds and members:  # an entity without type may be of any
+                extra = kinds.distances - kinds.distances.min()
+                types_of = np.append(extra, 0.0), [*members, self.graph.untyped]
             match_nodes.append(MatchNode(entity_candidates.get(node), types_of))
         relation_candidates = self._nearest(self.index.nearest_relations, relations, self.k_relations)
         node_number = {node: number for number, node in enumerate(nodes)}
@@ -247,10 +260,14 @@ class SimGRAGRetriever(BaseKGRetriever):
         target = next((node for node in entities if not isinstance(node, Known) and node.name == pattern.target), None)
         details: dict[str, Any] = {
             "distance": match.distance,
-            "entities": {
-                node.text: graph.entities[int(ids[0])] for node, ids in entities.items() if isinstance(node, Known)
-            },
-            "relations": {term.text: relation for term, relation in relations.items() if isinstance(term, Known)},
+            "entities": [
+                [node.text, graph.entities[int(ids[0])]] for node, ids in entities.items() if isinstance(node, Known)
+            ],
+            "relations": [
+                [triple.relation.text, graph.relations[relation]]
+                for triple, relation in zip(pattern.triples, match.relations, strict=True)
+                if isinstance(triple.relation, Known)
+            ],
             "pattern": pattern.to_dict(),
         }
         if self.ties == "break":  # each unknown is one thing; two bindings may share all their facts

@@ -12,7 +12,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 
 from kg_retrievers.base import STAGE_EVENT, AnswerPrompt, BaseKGRetriever, RetrievalState, Stage, flat_metadata
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -298,7 +298,7 @@ def test_seed_entities_become_keys(seeds: Any, keys: Any) -> None:
 
 @pytest.mark.parametrize("question", ["", "  ", None, 3, ["Who?"]])
 def test_question_is_checked(question: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="the question is empty"):
+    with pytest.raises(InvalidArgumentError, match="the question (is empty|must be a text)"):
         toy().initial_state(question)
 
 
@@ -309,10 +309,10 @@ def test_initial_state() -> None:
 
 @pytest.mark.parametrize("field", [{"k": 0}, {"granularity": "film"}, {"no_entity": "no"}, {"top_k": 1}], ids=str)
 def test_fields_are_checked(field: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidArgumentError):
         toy(**field)
     retriever = toy()
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidArgumentError):
         setattr(retriever, *next(iter(field.items())))
 
 

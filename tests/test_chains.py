@@ -11,7 +11,7 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import ExtractiveAnswerer, GraphIndex, HashedEmbeddings, SimGRAGRetriever, answer_chain
-from kg_retrievers.chains.answer import NO_ANSWER, format_evidence, llm_answerer
+from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, format_evidence, llm_answerer
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.prompts.simgrag import ANSWER_PROMPT
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
@@ -36,12 +36,12 @@ def document(text: str, *answers: str, **labels: str) -> Document:
     ("documents", "answer"),
     [
         ([], NO_ANSWER),
-        ([document("facts")], NO_ANSWER),
+        ([document("facts")], NO_TARGET),
         ([document("", "Her")], "Her"),
         ([document("", "Q1", "Q2", Q1="Dune", Q2="Arrival")], "Dune; Arrival"),
         ([document("", "Q1", "Q2", Q1="Dune", Q2="Dune")], "Dune"),
         ([document("", "Her"), document("", "Dune")], "Her"),
-        ([document(""), document("", "Dune")], NO_ANSWER),
+        ([document(""), document("", "Dune")], NO_TARGET),
     ],
     ids=["nothing", "no answers", "one", "two", "one label", "best group only", "best group is silent"],
 )

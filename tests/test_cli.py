@@ -110,7 +110,7 @@ def mistake(done: tuple[int, str, str]) -> str:
 
 
 def test_ask_shows_the_answer_and_where_it_comes_from(run: Run) -> None:
-    code, out, err = run("ask", "films.csv", "Who", "directed", "Her?")
+    code, out, err = run("ask", "films.csv", "Who directed Her?")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "Question  Who directed Her?",
@@ -237,7 +237,7 @@ def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServe
         ("nobody:model", (), (), "Unable to infer model provider for model='nobody:model'"),
         ("openai:test-model", ("no pattern", "nor here"), (), "The reply was: 'nor here'"),
         ("openai:test-model", (), (), "the script has 0 behaviours"),  # it refuses every request
-        ("openai:test-model", (), ("--examples", "labelled.jsonl"), "got both llm and examples"),
+        ("openai:test-model", (), ("--examples", "labelled.jsonl"), "patterns come from one of them"),
     ],
 )
 def test_mistakes_with_language_models(
@@ -252,7 +252,7 @@ def test_a_language_model_needs_a_key_and_a_package(run: Run, monkeypatch: pytes
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert "OPENAI_API_KEY" in mistake(run(*ask))
     monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
-    assert 'pip install "kg-retrievers[langchain]"' in mistake(run(*ask))
+    assert 'pip install "kg-retrievers[openai]"' in mistake(run(*ask))
 
 
 # --- index ------------------------------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ def test_demo(run: Run) -> None:
         (["info", "garbage"], "To index a file: kg-retrievers index FILE --output garbage"),
         (["info", "none.csv"], "none.csv: there is no such file"),
         (["index", "films.csv"], "required: --output"),
-        (["index", "films.csv", "--output", "films.csv"], "Not a directory: 'films.csv'"),
+        (["index", "films.csv", "--output", "films.csv"], "films.csv is a file. Name a folder"),
         (["index", "films.csv", "--output", "garbage"], "the folder garbage is not empty and holds no index"),
     ],
 )  # fmt: skip

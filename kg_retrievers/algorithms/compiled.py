@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+from zlib import crc32
 
 import numba
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_NJIT: Any = numba.njit  # its type knows neither of the options about wrappers
+
+#: The interpreter lock is released, division by zero is not checked, and no wrapper for C is made, which takes long.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that only other compiled functions call: without a wrapper for Python, which takes long."""
-    return _compiled(function, no_cpython_wrapper=True)
+    """Compile a function that only other compiled functions call, together with them."""
+    made: Callable[P, R] = _NJIT(no_cpython_wrapper=True, **_OPTIONS)(function)
+    return made
 
 
 def compiled_entry(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that Python calls, at its first call; the interpreter lock is released while it runs."""
-    return _compiled(function)
+    """Compile a function that Python calls, at its first call, and keep the machine code on disk.
 
-
-def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
-    """Compile with the machine code cached beside the source or in the user's cache folder.
-
-    Where neither can be written, every process compiles for itself.
+    It is kept beside the source or in the user's cache folder; where neither can be written, every process compiles
+    for itself. Numba looks at the function's own file and closure to see whether the code is up to date, so the
+    function must be closed over `source_number` of all files that are compiled into it.
     """
-    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    made: Callable[P, R]
     try:
-        entry: Callable[P, R] = numba.njit(cache=True, error_model="numpy", **options)(function)  # type: ignore[call-overload]
+        made = _NJIT(cache=True, **_OPTIONS)(function)
     except (RuntimeError, OSError):  # numba found no place for its cache
-        entry = numba.njit(error_model="numpy", **options)(function)  # type: ignore[call-overload]
-    return entry
+        made = _NJIT(**_OPTIONS)(function)
+    return made
+
+
+def source_number(folder: Path) -> int:
+    """Return a number above 0 that changes with the text of any Python file in a folder."""
+    return 1 + crc32(b"".join(path.read_bytes() for path in sorted(folder.glob("*.py"))))

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from typing_extensions import TypedDict
 
 from kg_retrievers.base import BaseKGRetriever
-from kg_retrievers.prompts import check_placeholders
+from kg_retrievers.prompts import check_model, check_placeholders
 
 #: What is answered where there is no evidence.
 NO_ANSWER = "The knowledge graph holds no answer to this question."
@@ -62,8 +62,10 @@ def llm_answerer(prompt: BasePromptTemplate[Any], llm: BaseLanguageModel[Any]) -
     """Return an answerer that shows the evidence to a language model; without evidence the model is not called.
 
     Raises:
-        InvalidArgumentError: If the prompt has other placeholders than `question` and `evidence`.
+        InvalidArgumentError: If `llm` is no language model, or the prompt has other placeholders than `question` and
+            `evidence`.
     """
+    check_model(llm, "llm_answerer")
     check_placeholders(prompt, ["question", "evidence"], "llm_answerer: prompt")
     ask = (
         {"question": lambda value: value["question"], "evidence": lambda value: format_evidence(value["documents"])}
@@ -93,6 +95,6 @@ def answer_chain(
     """
     if answerer is None:
         answerer = ExtractiveAnswerer()
-    elif isinstance(answerer, BaseLanguageModel):
+    elif isinstance(answerer, BaseLanguageModel) or not isinstance(answerer, Runnable):
         answerer = llm_answerer(retriever.answer_prompt, answerer)
     return {"question": RunnablePassthrough(), "documents": retriever} | answerer

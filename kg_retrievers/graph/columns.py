@@ -117,7 +117,7 @@ def save_columns(folder: str | Path, kind: str, columns: Mapping[str, Array], me
     The arrays go to a sub-folder of their own; the manifest `<kind>.json`, replaced last and in one step, names it.
     """
     folder = Path(folder)
-    name = f"{kind}-{uuid4().hex}"
+    name, before = f"{kind}-{uuid4().hex}", _named_by(folder / f"{kind}.json")
     (folder / name).mkdir(parents=True)
     manifest: dict[str, Any] = {"format": FORMAT_VERSION, "data": name, "columns": {}, "meta": dict(meta)}
     try:
@@ -131,9 +131,16 @@ def save_columns(folder: str | Path, kind: str, columns: Mapping[str, Array], me
     except BaseException:
         shutil.rmtree(folder / name, ignore_errors=True)
         raise
-    for old in _data_folders(folder, kind):
-        if old.name != name:
-            shutil.rmtree(old, ignore_errors=True)
+    if before is not None and (folder / before) in _data_folders(folder, kind):
+        shutil.rmtree(folder / before, ignore_errors=True)
+
+
+def _named_by(manifest: Path) -> str | None:
+    """The sub-folder that a manifest names; None where there is none, or it cannot be read."""
+    try:
+        return str(json.loads(manifest.read_text("utf-8"))["data"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _data_folders(folder: Path, kind: str) -> list[Path]:
@@ -164,13 +171,26 @@ def open_columns(
             anything was complete, a file is damaged, or it was written by another version of this package.
     """
     folder = Path(folder)
+    while True:
+        named = _named_by(folder / f"{kind}.json")
+        try:
+            return _open_columns(folder, kind, error)
+        except FileFormatError:
+            if named == _named_by(folder / f"{kind}.json"):
+                raise  # else another save replaced the columns while they were opened
+
+
+def _open_columns(folder: Path, kind: str, error: type[FileFormatError]) -> tuple[dict[str, Array], dict[str, Any]]:
     if not folder.is_dir():
-        raise error(f"no such folder; nothing was saved here as {kind!r}.", folder)
+        raise error(
+            f"{'a file, but no folder' if folder.exists() else 'no such folder'}; no {kind} is saved there.", folder
+        )
     manifest_path = folder / f"{kind}.json"
     if not manifest_path.exists():
         begun = bool(_data_folders(folder, kind))
-        reason = "the save was interrupted before it was complete" if begun else f"the folder holds no saved {kind}"
-        raise error(f"{reason}. Save it again.", folder)
+        if begun:
+            raise error("the save was interrupted before it was complete. Save it again.", folder)
+        raise error(f"the folder holds no saved {kind}. Save it there first.", folder)
     try:
         manifest = json.loads(manifest_path.read_text("utf-8"))
         version, data, meta = (manifest[key] for key in ("format", "data", "meta"))

@@ -349,6 +349,11 @@ class KnowledgeGraph:
         """Return the numbers of the entities with a name, given by its number in `names`; ascending."""
         return self._row("name_entities", name)
 
+    @cached_property
+    def untyped(self) -> Array:
+        """The numbers of the entities without type; int64, ascending."""
+        return np.flatnonzero(np.diff(self._columns["entity_types.indptr"]) == 0)
+
     def type_entities(self, kind: int) -> list[int]:
         """Return the numbers of the entities of a type, given by its number in `types`; ascending."""
         return self._row("type_entities", kind)
@@ -359,8 +364,9 @@ class KnowledgeGraph:
         counts = np.bincount(edges[:, 1], minlength=len(self.relations))
         order = np.argsort(-counts, kind="stable")
         relations = []
+        by_relation = np.split(edges[np.argsort(edges[:, 1], kind="stable")], np.cumsum(counts)[:-1])
         for relation in order.tolist():
-            of_relation = edges[edges[:, 1] == relation]
+            of_relation = by_relation[relation]
             head_types, tail_types = (
                 tuple(sorted({self.types[kind] for end in np.unique(ends) for kind in self._row("entity_types", end)}))
                 for ends in (of_relation[:, 0], of_relation[:, 2])

@@ -92,6 +92,10 @@ class GraphIndex:
             InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
             IndexLoadError: If the cache is damaged.
         """
+        if not isinstance(graph, KnowledgeGraph) or not isinstance(embeddings, Embeddings):
+            raise InvalidArgumentError(
+                f"GraphIndex.build: wanted a KnowledgeGraph and LangChain Embeddings, got {graph!r} and {embeddings!r}."
+            )
         if isinstance(cache, str | Path):
             cache = EmbeddingCache(cache)
         tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}

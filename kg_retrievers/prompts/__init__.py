@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 
 from kg_retrievers.errors import InvalidArgumentError
 
-__all__ = ["check_placeholders"]
+__all__ = ["check_model", "check_placeholders"]
+
+
+def check_model(llm: object, who: str) -> None:
+    """Check that a language model was given, and not its name.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if not isinstance(llm, BaseLanguageModel):
+        raise InvalidArgumentError(
+            f"{who}: wanted a LangChain language model, but got {llm!r}. "
+            "Make one from its name: langchain.chat_models.init_chat_model(...)."
+        )
 
 
 def check_placeholders(prompt: BasePromptTemplate[Any], wanted: Collection[str], name: str) -> None:

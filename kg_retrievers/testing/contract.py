@@ -17,7 +17,6 @@ from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ValidationError
 
 from kg_retrievers.base import STAGE_EVENT, BaseKGRetriever, flat_metadata
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError, MissingExtraError
@@ -252,18 +251,18 @@ class RetrieverContract(RetrieversIntegrationTests):
             retriever.invoke(self.question, kk=3)
         with pytest.raises(InvalidArgumentError, match="kk"):
             await retriever.ainvoke(self.question, kk=3)
-        with pytest.raises(ValidationError, match="kk"):
+        with pytest.raises(InvalidArgumentError, match="kk"):
             self.build(kk=3)
-        with pytest.raises(ValidationError, match="kk"):
-            retriever.kk = 3  # type: ignore[attr-defined]
+        with pytest.raises(InvalidArgumentError, match="kk"):
+            retriever.kk = 3
 
     @pytest.mark.parametrize("k", [0, -1, "three", 1.5])
     def test_k_out_of_range_is_refused(self, k: Any) -> None:
         """As a field, by assignment and as an argument."""
         retriever = self.build()
-        with pytest.raises(ValidationError):
+        with pytest.raises(InvalidArgumentError):
             self.build(k=k)
-        with pytest.raises(ValidationError):
+        with pytest.raises(InvalidArgumentError):
             retriever.k = k
         with pytest.raises(InvalidArgumentError, match="k must be"):
             retriever.invoke(self.question, k=k)

@@ -36,12 +36,15 @@ from kg_retrievers.algorithms.pattern_match.plan import (
     MatchQuery,
     plan_query,
 )
-from kg_retrievers.algorithms.pattern_match.search import search
+from kg_retrievers.algorithms.pattern_match.search import find_matches
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 
-__all__ = ["Candidates", "Match", "MatchNode", "MatchQuery", "match_pattern"]
+__all__ = ["MAX", "Candidates", "Match", "MatchNode", "MatchQuery", "match_pattern"]
 
+
+#: The largest values of `k`, and of `max_bindings` and `max_scans`.
+MAX_K, MAX = 1_000_000, 1 << 60
 
 #: How many items the buffers of a search take at first.
 FIRST_CAPACITY = 1 << 15
@@ -91,9 +94,11 @@ def match_pattern(
         InvalidArgumentError: If a number is out of range.
         SearchBudgetError: If a budget ends the search before anything is found.
     """
-    for name, value in (("k", k), ("max_bindings", max_bindings), ("max_scans", max_scans)):
-        if value < 1:
-            raise InvalidArgumentError(f"match_pattern: {name} must be 1 or more, but got {value}.")
+    for name, value, most in (("k", k, MAX_K), ("max_bindings", max_bindings, MAX), ("max_scans", max_scans, MAX)):
+        if not 1 <= value <= most:
+            raise InvalidArgumentError(f"match_pattern: {name} must be in 1 ... {most}, but got {value}.")
+    if max_seconds is not None and not 0 < max_seconds <= threading.TIMEOUT_MAX:
+        raise InvalidArgumentError(f"match_pattern: max_seconds must be above 0 and finite, but got {max_seconds}.")
     if not max_distance >= 0:
         raise InvalidArgumentError(f"match_pattern: max_distance must be 0 or more, but got {max_distance}.")
     empty = (node.entities is not None and not len(node.entities.ids) for node in query.nodes)
@@ -109,7 +114,7 @@ def match_pattern(
     try:
         capacity, found = FIRST_CAPACITY, None
         while found is None:  # sets, options or facts outgrew their buffers: the same search in larger ones
-            found = search(adjacency, plan, k, limit, max_bindings, max_scans, stop, capacity)
+            found = find_matches(adjacency, plan, k, limit, max_bindings, max_scans, stop, capacity)
             capacity *= 8
     finally:
         if timer is not None:

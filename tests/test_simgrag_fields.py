@@ -1,0 +1,148 @@
+"""Every field of SimGRAGRetriever changes what it says it changes."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from kg_retrievers import (
+    ExamplePatternGenerator,
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    Pattern,
+    Question,
+    SimGRAGRetriever,
+    Unknown,
+)
+from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.sample import load_graph
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+
+FACTS = [("Her", "directed_by", "Spike Jonze"), ("Her", "written_by", "Spike Jonze"), ("Hero", "directed_by", "Zhang")]
+INDEX = GraphIndex.build(KnowledgeGraph.from_triples(FACTS), HashedEmbeddings())
+SAMPLE = GraphIndex.build(load_graph(), HashedEmbeddings())
+X = Unknown("x")
+HERO = Pattern.of(("Hero", "written by", X), target="x")
+
+
+def best(index: GraphIndex = INDEX, pattern: Pattern = HERO, **fields: Any) -> list[list[str]]:
+    """The known names that the best two matches took, and their relations."""
+    found = SimGRAGRetriever.from_index(index, **fields).match(pattern, 2)
+    return [[name for _, name in evidence.details["entities"] + evidence.details["relations"]] for evidence in found]
+
+
+def test_k_nodes_limits_the_names() -> None:
+    assert ["Her", "written_by"] in best(
+        k_relations=1, k_nodes=16
+    )  # "Hero" was written by nobody: the next name is taken
+    assert best(k_relations=1, k_nodes=1) == []
+
+
+def test_k_relations_limits_the_relations() -> None:
+    assert best(k_nodes=1, k_relations=2) == [["Hero", "directed_by"]]
+    assert best(k_nodes=1, k_relations=1) == []
+
+
+def test_k_types_limits_the_types() -> None:
+    pattern = Pattern.of(("Steven Spielberg", Unknown("r"), Unknown("x", "film")), target="x")
+    assert len(best(SAMPLE, pattern, k_types=5, k_nodes=1)) == 2  # his films, and the country he was born in
+    assert len(best(SAMPLE, pattern, k_types=1, k_nodes=1)) == 1
+
+
+def test_direction() -> None:
+    turned = Pattern.of((X, "directed by", "Hero"), target="x")
+    assert best(pattern=turned, max_distance=0.01) == [["Hero", "directed_by"]]
+    assert best(pattern=turned, max_distance=0.01, direction="respect") == []
+
+
+def test_seed_entities_pin_what_a_model_wrote() -> None:
+    reply = '{"triples": [["Dune", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+    retriever = SimGRAGRetriever.from_index(SAMPLE, llm=ScriptedChatModel(replies=[reply], cycle=True))
+    for key, director in (("Dune (1984)", "David Lynch"), ("Dune (2021)", "Denis Villeneuve")):
+        (document,) = retriever.invoke("Who directed Dune?", seed_entities=[key])
+        assert document.metadata["answers"] == [director]
+
+
+def test_two_seeds_of_one_name_are_both_found() -> None:
+    seeds = ["Dune (1984)", "Dune (2021)"]
+    retriever = SimGRAGRetriever.from_index(SAMPLE, k=2)
+    pattern = Pattern.of(("Dune", "directed by", X), target="x")
+    for given in (seeds, seeds[::-1]):
+        found = retriever.invoke("Who directed Dune?", pattern=pattern, seed_entities=given)
+        assert sorted(document.metadata["answers"] for document in found) == [["David Lynch"], ["Denis Villeneuve"]]
+
+
+def test_kinds_of_unknowns_are_nothing_known_in_a_graph_without_types() -> None:
+    reply = '{"triples": [["UNKNOWN film 1", "UNKNOWN relation 1", "UNKNOWN person 1"]]}'
+    with pytest.raises(PatternError, match="everything in the pattern is unknown"):
+        SimGRAGRetriever.from_index(INDEX, llm=ScriptedChatModel(replies=[reply])).invoke("Who?")
+
+
+def test_entities_without_type_are_not_lost() -> None:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    for kind in (None, "film"):
+        pattern = Pattern.of((Unknown("x", kind), "directed by", "Spike Jonze"), target="x")
+        (found,) = SimGRAGRetriever.from_index(index).match(pattern)
+        assert set(found.answers) == {"Her", "Adaptation"}
+
+
+def test_examples_may_be_written_either_way_round() -> None:
+    graph = KnowledgeGraph.from_triples(
+        [(film, relation, tail)
+         for film, who, year in (("Her", "Spike Jonze", "2013"), ("Adaptation", "Jonze", "2002"))
+         for relation, tail in (("directed_by", who), ("release_year", year))]
+    )  # fmt: skip
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    examples = [
+        Question("who directed Her?", pattern=Pattern.of((X, "directed_by", "Her"), target="x")),
+        Question("when was Her released?", pattern=Pattern.of(("Her", "release_year", X), target="x")),
+    ]
+    retriever = SimGRAGRetriever.from_index(index, pattern_generator=ExamplePatternGenerator(index, examples))
+    assert retriever.invoke("who directed Adaptation?")[0].metadata["answers"] == ["Jonze"]
+
+
+@pytest.mark.parametrize("value", [10**11, float("inf"), float("nan")])
+def test_absurd_numbers_are_refused(value: float) -> None:
+    for name in ("k", "max_seconds"):
+        with pytest.raises(InvalidArgumentError, match=name):
+            SimGRAGRetriever.from_index(INDEX, **{name: value})
+
+
+def test_misspelt_fields_are_answered_with_the_right_one() -> None:
+    with pytest.raises(InvalidArgumentError, match="no field 'k_node'; did you mean 'k_nodes'"):
+        SimGRAGRetriever.from_index(INDEX, k_node=3)
+
+
+@pytest.mark.parametrize("model", ["openai:gpt", object()])
+def test_a_name_is_no_model(model: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="init_chat_model"):
+        SimGRAGRetriever.from_index(INDEX, llm=model)
+
+
+def test_an_interrupted_search_leaves_nothing_behind() -> None:
+    """An interrupt that arrives while compiled code runs is raised when it returns, before anything is noted down."""
+    graph = KnowledgeGraph.from_triples([(f"film {i}", "starring", f"actor {i % 50}") for i in range(2000)])
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+    wide = Pattern.of((Unknown("f"), "starring", Unknown("a")), target="f")
+    narrow = Pattern.of((Unknown("f"), "starring", "actor 7"), target="f")
+    expected = retriever.match(narrow)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for delay in (0.0002, 0.0004, 0.0008, 0.0016):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                retriever.match(wide)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            assert retriever.match(narrow) == expected
+    finally:
+        signal.signal(signal.SIGALRM, before)
