@@ -26,7 +26,6 @@ from kg_retrievers import (
     HashedEmbeddings,
     KnowledgeGraph,
     LinkedPatternGenerator,
-    Pattern,
     Question,
     SimGRAGRetriever,
     local_embeddings,
@@ -184,8 +183,9 @@ def speed(setting: Setting) -> None:
         index = prefetched(setting.index, (question.seed_entities[0] for question in questions), 16)
         retriever = SimGRAGRetriever.from_index(index)
         graph, times = index.graph, []
-        for question in questions:
-            query = retriever.query(question.pattern or Pattern(()))
+        queries = [retriever.query(question.pattern) for question in questions if question.pattern]
+        match_pattern(graph.adjacency, len(graph.relations), queries[0])  # loads what was compiled
+        for query in queries:
             began = time.thread_time()
             match_pattern(graph.adjacency, len(graph.relations), query)
             times.append(1000 * (time.thread_time() - began))

@@ -298,7 +298,7 @@ def test_seed_entities_become_keys(seeds: Any, keys: Any) -> None:
 
 @pytest.mark.parametrize("question", ["", "  ", None, 3, ["Who?"]])
 def test_question_is_checked(question: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="the question (is empty|must be a text)"):
+    with pytest.raises(InvalidArgumentError, match=r"the question (is empty|must be a text)"):
         toy().initial_state(question)
 
 

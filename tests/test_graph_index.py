@@ -322,7 +322,7 @@ def test_damaged_files(tmp_path: Path, graph: KnowledgeGraph, pattern: str, left
     path.unlink()
     if left is not None:
         path.write_bytes(content[:left])
-    with pytest.raises(IndexLoadError, match="again|first"):
+    with pytest.raises(IndexLoadError, match=r"again|first"):
         GraphIndex.open(tmp_path, HashedEmbeddings())
 
 
@@ -367,7 +367,7 @@ def test_killed_while_saving(tmp_path: Path, graph: KnowledgeGraph, before: bool
     if before and deadly == 2:
         assert answers(GraphIndex.open(tmp_path, HashedEmbeddings())) == answers(old)
     else:
-        with pytest.raises(IndexLoadError, match="again|first"):
+        with pytest.raises(IndexLoadError, match=r"again|first"):
             GraphIndex.open(tmp_path, HashedEmbeddings())
     new = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
     assert answers(GraphIndex.open(tmp_path, HashedEmbeddings())) == answers(new)
