@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_retrievers.algorithms.compiled import source_number
 from kg_retrievers.algorithms.pattern_match import Candidates, Match, MatchNode, MatchQuery, match_pattern
 from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph
@@ -371,3 +372,12 @@ print(retriever.invoke("Who directed Her?")[0].metadata["answers"])
         [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), check=False
     )
     assert done.stdout == "['Spike Jonze']\n", done.stderr
+
+
+def test_machine_code_is_told_apart_by_the_sources_it_was_made_from(tmp_path: Path) -> None:
+    numbers = set()
+    for text in ("", "x = 1\n", "x = 2\n"):
+        (tmp_path / "bounds.py").write_text(text)
+        numbers.add(source_number(tmp_path))
+    assert len(numbers) == 3
+    assert min(numbers) > 0
