@@ -475,3 +475,24 @@ def test_metaqa(metaqa_graph: KnowledgeGraph, tmp_path: Path) -> None:
     everything = index.nearest_entities(texts[:1], 10**6)[0]
     assert sorted(everything.ids.tolist()) == list(range(len(metaqa_graph.entities)))
     assert index.graph.relations[index.nearest_relations(["directed by"], 1)[0].ids[0]] == "directed_by"
+
+
+class Nameless(Embeddings):
+    """Embeddings that do not tell which model they are."""
+
+    def __init__(self, salt: str) -> None:
+        self._salt = salt
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return HashedEmbeddings(64).embed_documents([self._salt + text for text in texts])
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+def test_another_model_that_hides_its_name_is_refused(tmp_path: Path, graph: KnowledgeGraph) -> None:
+    GraphIndex.build(graph, Nameless(""), tmp_path)
+    assert answers(GraphIndex.open(tmp_path, Nameless("")))
+    for _ in range(2):
+        with pytest.raises(StaleIndexError, match="gives another vector for"):
+            GraphIndex.open(tmp_path, Nameless("another model ")).nearest_entities(["Her"], 1)

@@ -161,7 +161,7 @@ def local_embeddings(model: str | Path = "sentence-transformers/all-MiniLM-L6-v2
 
 
 def embedding_name(embeddings: Embeddings) -> str:
-    """Return the class and model of embeddings: equal names mean equal vectors. Holds no secrets.
+    """Return the class and model of embeddings, as far as they tell it. Holds no secrets.
 
     Example:
         >>> embedding_name(HashedEmbeddings(256))

@@ -23,6 +23,9 @@ from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStor
 #: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
 EXACT_NAME_MARGIN = 1e-3
 
+#: How far two vectors of one text may be apart: batches of other sizes round otherwise, other models are at about 1.
+SAME_VECTOR = 0.05
+
 #: How many vectors of recent texts are kept, since questions repeat the texts of relations.
 RECENT_TEXTS = 1024
 
@@ -63,6 +66,7 @@ class GraphIndex:
         self.fingerprint = fingerprint({}, _identity(graph, embeddings, dimension))
         self._names, self._relations, self._types = names, relations, types
         self._recent: dict[str, Array] = {}
+        self._probe: tuple[str, Array] | None = None
         self._lock = Lock()
 
     @classmethod
@@ -158,7 +162,10 @@ class GraphIndex:
                 sample = sorted({*numbers[:: len(numbers) // 16 + 1], *numbers[-1:]})
                 if not store.holds(sample, [readable(graph.names[number]) for number in sample]):
                     raise _stale_store()
-            return cls(graph, embeddings, dimension, **_searches(columns, store))
+            index = cls(graph, embeddings, dimension, **_searches(columns, store))
+            if len(graph.relations):
+                index._probe = (readable(graph.relations[0]), columns["relations"][0])
+            return index
         except KeyError as cause:
             raise IndexLoadError(f"{cause} is missing. Build the index again.", path) from cause
         except GraphLoadError as cause:
@@ -180,7 +187,9 @@ class GraphIndex:
         """
         with self._lock:
             rows = {text: self._recent[text] for text in texts if text in self._recent}
-        if new := [text for text in dict.fromkeys(texts) if text not in rows]:
+        probe = self._probe
+        wanted = [*texts, probe[0]] if probe else texts
+        if new := [text for text in dict.fromkeys(wanted) if text not in rows]:
             vectors = embed(self.embeddings, new, batch_size=len(new))
             if vectors.shape[1] != self.dimension:
                 raise StaleIndexError(
@@ -188,6 +197,12 @@ class GraphIndex:
                     f"gives {vectors.shape[1]}. Open it with the embeddings it was built with, or build it again."
                 )
             rows |= zip(new, vectors, strict=True)
+        if probe and np.linalg.norm(rows[probe[0]] - probe[1]) > SAME_VECTOR:
+            raise StaleIndexError(
+                f"GraphIndex: {embedding_name(self.embeddings)} gives another vector for {probe[0]!r} than the index "
+                "holds: another model of that class. Open it with the one it was built with, or build it again."
+            )
+        self._probe = None  # once is enough
         with self._lock:
             for text, row in rows.items():
                 self._recent.pop(text, None)
