@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kg_retrievers.agents import load_chat_model
     from kg_retrievers.base import flat_metadata
     from kg_retrievers.chains import ExtractiveAnswerer, answer_chain, llm_answerer
     from kg_retrievers.errors import KGRetrieversError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kg_retrievers.simgrag import SimGRAGRetriever
 
 _MODULES = {
+    "kg_retrievers.agents": ("load_chat_model",),
     "kg_retrievers.base": ("flat_metadata",),
     "kg_retrievers.chains": ("ExtractiveAnswerer", "answer_chain", "llm_answerer"),
     "kg_retrievers.errors": ("KGRetrieversError",),
@@ -55,6 +57,7 @@ __all__ = [
     "answer_chain",
     "flat_metadata",
     "llm_answerer",
+    "load_chat_model",
     "local_embeddings",
     "read_questions",
 ]

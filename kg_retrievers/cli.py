@@ -32,7 +32,6 @@ from kg_retrievers.errors import (
     GraphLoadError,
     InvalidArgumentError,
     KGRetrieversError,
-    MissingExtraError,
 )
 
 if TYPE_CHECKING:
@@ -245,13 +244,8 @@ def _embeddings(name: str) -> Embeddings:
 
 
 def _language_model(name: str) -> BaseChatModel:
-    """Return a chat model with a temperature of 0; its key comes from the environment."""
     with _working(f"loading {name}"):
-        try:
-            from langchain.chat_models import init_chat_model
-        except ImportError as cause:
-            raise MissingExtraError("--llm", "openai") from cause
-        return init_chat_model(name, temperature=0)
+        return kg_retrievers.load_chat_model(name)
 
 
 def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever, llm: BaseChatModel | None) -> str:

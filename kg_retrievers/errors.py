@@ -53,8 +53,8 @@ class PatternError(KGRetrieversError, ValueError):
     """A pattern cannot be built or matched, for example because nothing in it is known."""
 
 
-class PatternParseError(PatternError):
-    """A language model's reply holds no readable pattern. `reply` is the reply as it came."""
+class ReplyError(KGRetrieversError, ValueError):
+    """A language model's reply cannot be read. `reason` says why, `reply` is the reply as it came."""
 
     def __init__(self, reason: str, reply: str) -> None:
         """Keep `reason` and the whole `reply`; show the beginning of the reply in the message."""
@@ -64,8 +64,20 @@ class PatternParseError(PatternError):
         self.reply = reply
 
 
+class PatternParseError(PatternError, ReplyError):
+    """A language model's reply holds no readable pattern."""
+
+
+class AnswerParseError(ReplyError):
+    """A language model's reply holds no readable answer, or none in the form that was asked for."""
+
+
 class SearchBudgetError(KGRetrieversError):
     """A search reached its budget before it found anything, so that "nothing" would be no answer."""
+
+
+class BudgetError(KGRetrieversError):
+    """A run has used what it was allowed to: calls of a language model, tokens or seconds."""
 
 
 class EntityLinkingError(KGRetrieversError):

@@ -1,0 +1,101 @@
+"""What the calls of language models cost, counted and limited while they happen."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+from typing_extensions import TypedDict
+
+from kg_retrievers.errors import BudgetError
+from kg_retrievers.graph.verbalize import approximate_tokens
+
+
+class Cost(TypedDict):
+    """What was spent.
+
+    Attributes:
+        llm_calls: Requests to language models, failed ones included.
+        input_tokens: Tokens of the prompts, as the model reports them; where it does not, as `approximate_tokens` does.
+        output_tokens: Tokens of the replies, likewise.
+        seconds: Wall time.
+    """
+
+    llm_calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+
+
+class CostCounter(BaseCallbackHandler):
+    """Counts the calls and tokens of all language models that run under it, from any thread.
+
+    Args:
+        llm_calls: How many calls are allowed; None for any number.
+        tokens: How many tokens of prompts and replies together; None for any number. A call that begins below the
+            limit is let through, since its length is not known before.
+
+    Raises:
+        BudgetError: In place of a call beyond a limit.
+
+    Example:
+        >>> from kg_retrievers.testing import ScriptedChatModel
+        >>> counter = CostCounter()
+        >>> ScriptedChatModel(replies=["Spike Jonze"]).invoke("Who directed Her?", {"callbacks": [counter]}).text
+        'Spike Jonze'
+        >>> counter.llm_calls, counter.input_tokens, counter.output_tokens
+        (1, 5, 3)
+    """
+
+    raise_error = True
+    run_inline = True
+
+    def __init__(self, llm_calls: int | None = None, tokens: int | None = None) -> None:
+        """Start at zero."""
+        self.llm_calls = self.input_tokens = self.output_tokens = 0
+        self._limits = llm_calls, tokens
+        self._prompts: dict[UUID, str] = {}
+        self._lock = threading.Lock()
+
+    def _start(self, run_id: UUID, prompt: str) -> None:
+        calls, tokens = self._limits
+        with self._lock:
+            if calls is not None and self.llm_calls >= calls:
+                raise BudgetError(f"the budget of {self.llm_calls} more calls of a language model is used up.")
+            if tokens is not None and (used := self.input_tokens + self.output_tokens) >= tokens:
+                raise BudgetError(f"the budget of {tokens} more tokens is used up: {used} were used.")
+            self.llm_calls += 1
+            self._prompts[run_id] = prompt
+
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """Count a call of a chat model, or refuse it."""
+        self._start(run_id, "\n".join(message.text for part in messages for message in part))
+
+    def on_llm_start(self, serialized: dict[str, Any], prompts: list[str], *, run_id: UUID, **kwargs: Any) -> None:
+        """Count a call of a completion model, or refuse it."""
+        self._start(run_id, "\n".join(prompts))
+
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        """Count the tokens of a call."""
+        generations = [one for part in response.generations for one in part]
+        messages = [one.message for one in generations if isinstance(one, ChatGeneration)]
+        usage = next((m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata), None)
+        with self._lock:
+            prompt = self._prompts.pop(run_id, "")
+            if usage:
+                self.input_tokens += usage["input_tokens"]
+                self.output_tokens += usage["output_tokens"]
+            else:
+                self.input_tokens += approximate_tokens(prompt)
+                self.output_tokens += sum(approximate_tokens(one.text) for one in generations)
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Count the prompt of a call that failed."""
+        with self._lock:
+            self.input_tokens += approximate_tokens(self._prompts.pop(run_id, ""))
