@@ -11,7 +11,8 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import ExtractiveAnswerer, GraphIndex, HashedEmbeddings, SimGRAGRetriever, answer_chain
-from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, format_evidence, llm_answerer
+from kg_retrievers.chains import show_evidence
+from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, llm_answerer
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.prompts.simgrag import ANSWER_PROMPT
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
@@ -52,8 +53,8 @@ async def test_extractive(documents: list[Document], answer: str) -> None:
 
 
 def test_evidence_is_numbered() -> None:
-    assert format_evidence([]) == ""
-    assert format_evidence([document("a\nb"), document("{c}")]) == "[1]\na\nb\n\n[2]\n{c}"
+    assert show_evidence([]).text == ""
+    assert show_evidence([document("a\nb"), document("{c}")]).text == "[1]\na\nb\n\n[2]\n{c}"
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])

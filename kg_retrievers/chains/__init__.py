@@ -1,12 +1,34 @@
-"""Evidence -> answer: chains over any retriever."""
+"""From evidence to an answer, an answer with citations, or a verdict on a claim."""
 
-from kg_retrievers.chains.answer import (
-    Answerer,
-    AnswerInput,
-    ExtractiveAnswerer,
-    answer_chain,
-    format_evidence,
-    llm_answerer,
+from kg_retrievers.chains.answer import NO_ANSWER, Answerer, ExtractiveAnswerer, answer_chain, llm_answerer
+from kg_retrievers.chains.citations import Citation
+from kg_retrievers.chains.cited_answer import (
+    CitedAnswer,
+    CitedAnswerer,
+    ExtractiveCitedAnswerer,
+    LLMCitedAnswerer,
+    cited_answer_chain,
 )
+from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, ShownEvidence, show_evidence
+from kg_retrievers.chains.fact_verification import FactVerifier, Verdict, fact_verification_chain
 
-__all__ = ["AnswerInput", "Answerer", "ExtractiveAnswerer", "answer_chain", "format_evidence", "llm_answerer"]
+__all__ = [
+    "NO_ANSWER",
+    "AnswerInput",
+    "Answerer",
+    "Citation",
+    "CitedAnswer",
+    "CitedAnswerer",
+    "EvidenceStyle",
+    "ExtractiveAnswerer",
+    "ExtractiveCitedAnswerer",
+    "FactVerifier",
+    "LLMCitedAnswerer",
+    "ShownEvidence",
+    "Verdict",
+    "answer_chain",
+    "cited_answer_chain",
+    "fact_verification_chain",
+    "llm_answerer",
+    "show_evidence",
+]

@@ -1,18 +1,21 @@
-"""An answer to a question from the evidence of any retriever."""
+"""An answer to a question from the evidence of any retriever, as text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnablePassthrough
-from typing_extensions import TypedDict
 
 from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, show_evidence
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts import check_model, check_placeholders
 
 #: What is answered where there is no evidence.
@@ -21,16 +24,16 @@ NO_ANSWER = "The knowledge graph holds no answer to this question."
 #: What the extractive answerer says of evidence that proposes no entity, as that of a pattern without a target.
 NO_TARGET = "The knowledge graph holds facts on this question, but they propose no entity as the answer."
 
-
-class AnswerInput(TypedDict):
-    """What an answerer is given."""
-
-    question: str
-    documents: list[Document]
-
-
-#: Anything that turns a question and its evidence into an answer: `prompt | llm`, the extractive one, a trained model.
+#: Anything that turns a question and its evidence into a text: `prompt | llm`, the extractive one, a trained model.
 Answerer = Runnable[AnswerInput, str]
+
+Answer = TypeVar("Answer")
+
+
+def proposed_answers(documents: list[Document]) -> list[str]:
+    """Return the labels of the entities that the best evidence proposes, each once."""
+    metadata = documents[0].metadata
+    return list(dict.fromkeys(metadata["labels"][key] for key in metadata["answers"]))
 
 
 class ExtractiveAnswerer(Runnable[AnswerInput, str]):
@@ -49,13 +52,7 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     def _answer(self, input: AnswerInput) -> str:
         if not input["documents"]:
             return NO_ANSWER
-        metadata = input["documents"][0].metadata
-        return "; ".join(dict.fromkeys(metadata["labels"][key] for key in metadata["answers"])) or NO_TARGET
-
-
-def format_evidence(documents: Sequence[Document]) -> str:
-    """Number the Documents and put their texts one after the other."""
-    return "\n\n".join(f"[{number}]\n{document.page_content}" for number, document in enumerate(documents, 1))
+        return "; ".join(proposed_answers(input["documents"])) or NO_TARGET
 
 
 def llm_answerer(prompt: BasePromptTemplate[Any], llm: BaseLanguageModel[Any]) -> Answerer:
@@ -67,24 +64,74 @@ def llm_answerer(prompt: BasePromptTemplate[Any], llm: BaseLanguageModel[Any]) -
     """
     check_model(llm, "llm_answerer")
     check_placeholders(prompt, ["question", "evidence"], "llm_answerer: prompt")
-    ask = (
-        {"question": lambda value: value["question"], "evidence": lambda value: format_evidence(value["documents"])}
-        | prompt
-        | llm
-        | StrOutputParser()
-    )
+    ask = RunnableLambda(_prompt_values) | prompt | llm | StrOutputParser()
     return RunnableLambda(lambda value: ask if value["documents"] else NO_ANSWER).with_config(run_name="llm_answerer")
 
 
+def _prompt_values(value: AnswerInput) -> dict[str, str]:
+    evidence = value.get("evidence")
+    return {
+        "question": value["question"],
+        "evidence": show_evidence(value["documents"]).text if evidence is None else evidence,
+    }
+
+
+def choose_answerer(
+    answerer: object,
+    without_model: Callable[[], Runnable[AnswerInput, Answer]],
+    with_model: Callable[[BaseLanguageModel[Any]], Runnable[AnswerInput, Answer]],
+) -> Runnable[AnswerInput, Answer]:
+    """Return an answerer as it is, and make one of a language model, or of nothing.
+
+    Raises:
+        InvalidArgumentError: If it is something else, such as the name of a model.
+    """
+    if answerer is None:
+        return without_model()
+    if isinstance(answerer, BaseLanguageModel):
+        return with_model(answerer)
+    if not isinstance(answerer, Runnable):
+        raise InvalidArgumentError(
+            f"wanted an answerer, a LangChain language model or None, but got {answerer!r:.100}. "
+            'Make a model from its name: load_chat_model("provider:model").'
+        )
+    return answerer
+
+
+def evidence_chain(
+    retriever: BaseKGRetriever, style: EvidenceStyle, max_tokens: int | None, count_tokens: Callable[[str], int]
+) -> Runnable[str, AnswerInput]:
+    """Return the first half of every chain: from a question to what an answerer is given."""
+    show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
+
+    def with_evidence(value: dict[str, Any]) -> AnswerInput:
+        shown = show(value["documents"])
+        return {
+            "question": value["question"],
+            "documents": value["documents"],
+            "evidence": shown.text,
+            "citable": shown.citable,
+        }
+
+    verbalize = RunnableLambda(with_evidence, name="verbalize")
+    return {"question": RunnablePassthrough(), "documents": retriever} | verbalize
+
+
 def answer_chain(
-    retriever: BaseKGRetriever, answerer: Answerer | BaseLanguageModel[Any] | None = None
+    retriever: BaseKGRetriever,
+    answerer: Answerer | BaseLanguageModel[Any] | None = None,
+    *,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] = approximate_tokens,
 ) -> Runnable[str, str]:
-    """Return a chain from a question to an answer.
+    """Return a chain from a question to an answer; it streams what the answerer streams.
 
     Args:
         retriever: Any retriever of this package.
         answerer: An answerer; or a language model, which is asked with the retriever's own prompt; or None for the
             extractive answerer.
+        max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
+        count_tokens: Counts them, as the model at hand does.
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
@@ -93,8 +140,5 @@ def answer_chain(
         >>> answer_chain(SimGRAGRetriever.from_index(index)).invoke("Who directed Her?")
         'Spike Jonze'
     """
-    if answerer is None:
-        answerer = ExtractiveAnswerer()
-    elif isinstance(answerer, BaseLanguageModel) or not isinstance(answerer, Runnable):
-        answerer = llm_answerer(retriever.answer_prompt, answerer)
-    return {"question": RunnablePassthrough(), "documents": retriever} | answerer
+    chosen = choose_answerer(answerer, ExtractiveAnswerer, partial(llm_answerer, retriever.answer_prompt))
+    return evidence_chain(retriever, "documents", max_tokens, count_tokens) | chosen

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.types import Path, Triple
 
-Style = Literal["triples", "grouped"]
+Style = Literal["triples", "grouped", "numbered"]
 
 # Two or more words of a Freebase path, as in "/film/director/film" or "people.person.nationality".
 _FREEBASE = re.compile(r"/[a-z]\w+(?:[./]+[a-z]\w+)+|[a-z]\w+(?:\.[a-z]\w+){2,}", re.ASCII)
@@ -71,6 +71,16 @@ def triple_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -
         ['Her -> directed by -> Spike Jonze']
     """
     return [_line(f"{label(head)} -> {_relation_text(relation)} -> {label(tail)}") for head, relation, tail in triples]
+
+
+def numbered_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+    """Return `triple_lines`, each with its number in front, so that it can be cited.
+
+    Example:
+        >>> numbered_lines([Triple("Her", "directed_by", "Spike Jonze")])
+        ['[1] Her -> directed by -> Spike Jonze']
+    """
+    return [f"[{number}] {line}" for number, line in enumerate(triple_lines(triples, label), 1)]
 
 
 def grouped_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
@@ -159,7 +169,7 @@ def verbalize(
 
     Args:
         triples: The facts, most important first.
-        style: "triples" for `triple_lines`, "grouped" for `grouped_lines`.
+        style: "triples" for `triple_lines`, "grouped" for `grouped_lines`, "numbered" for `numbered_lines`.
         label: Maps an entity key to what it is called; the key itself by default.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
@@ -174,10 +184,10 @@ def verbalize(
         (2 more facts left out)
     """
     if style not in get_args(Style):
-        raise InvalidArgumentError(f'verbalize: style is "triples" or "grouped", but got {style!r}.')
+        raise InvalidArgumentError(f"verbalize: style is one of {list(get_args(Style))}, but got {style!r}.")
     if max_tokens is not None and max_tokens < 1:
         raise InvalidArgumentError(f"verbalize: max_tokens is 1 or more, or None for no limit, but got {max_tokens}.")
-    lines = triple_lines if style == "triples" else grouped_lines
+    lines = {"triples": triple_lines, "grouped": grouped_lines, "numbered": numbered_lines}[style]
     label, total = cache(label), len(triples)
 
     def text(shown: int) -> str:

@@ -1,0 +1,150 @@
+"""A language model that cites the facts it is shown, and the mapping of its citations back to triples."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from langchain_core.language_models import BaseChatModel, BaseLanguageModel
+from langchain_core.messages import BaseMessage
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, show_evidence
+from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
+from kg_retrievers.prompts import check_model, check_placeholders
+from kg_retrievers.prompts.citation import parse_reply
+from kg_retrievers.steps import Call, SteppedRunnable, Steps
+
+_MARK = re.compile(r"\s?\[(\d{1,9})\]")
+
+Reply = TypeVar("Reply", bound=BaseModel)
+Cited = TypeVar("Cited")
+
+
+class Citation(TypedDict):
+    """A fact that was shown and is cited.
+
+    Attributes:
+        number: The number under which the fact was shown, from 1.
+        triple: Head, relation and tail by entity key, in stored direction.
+    """
+
+    number: int
+    triple: list[str]
+
+
+def map_citations(numbers: Sequence[int], citable: Sequence[Sequence[str]]) -> tuple[list[Citation], int]:
+    """Return the cited triples, each once, in the order of the numbers; and how many numbers were never shown.
+
+    Example:
+        >>> map_citations([2, 2, 7], [["Her", "starring", "Amy Adams"], ["Her", "directed_by", "Spike Jonze"]])
+        ([{'number': 2, 'triple': ['Her', 'directed_by', 'Spike Jonze']}], 1)
+    """
+    once = list(dict.fromkeys(numbers))
+    shown = [number for number in once if 1 <= number <= len(citable)]
+    citations = [Citation(number=number, triple=list(citable[number - 1])) for number in shown]
+    return citations, len(once) - len(shown)
+
+
+def without_strange_marks(text: str, citable: Sequence[object]) -> str:
+    """Remove the marks "[n]" of facts that were not shown.
+
+    Example:
+        >>> without_strange_marks("As [1] and [9] say.", ["a fact"])
+        'As [1] and say.'
+    """
+    return _MARK.sub(lambda mark: mark[0] if 1 <= int(mark[1]) <= len(citable) else "", text)
+
+
+class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
+    """Shows numbered facts to a language model and reads a reply that cites them; asks once more if it is unreadable.
+
+    A model with structured output is asked for it; of any other the text is read. Without documents, no model is
+    called.
+
+    Args:
+        llm: The language model.
+        prompt: In place of ours, with the placeholders `question` and `evidence`.
+        repair_prompt: In place of ours, with the placeholders `question`, `evidence`, `reply` and `error`.
+        structured: Whether to use the model's structured output; None where the model has it. False suits servers that
+            speak the protocol of a model with structured output without having it.
+
+    Raises:
+        InvalidArgumentError: If `llm` is no language model, a prompt has other placeholders, or `structured` is asked
+            of a model that has it not.
+        AnswerParseError: From `invoke`, if the second reply is unreadable, too.
+    """
+
+    #: How the evidence is to be shown.
+    evidence_style: ClassVar[EvidenceStyle] = "numbered"
+    reply_form: ClassVar[type[BaseModel]]
+
+    def __init__(
+        self,
+        llm: BaseLanguageModel[Any],
+        prompt: BasePromptTemplate[Any],
+        repair_prompt: BasePromptTemplate[Any],
+        structured: bool | None,
+    ) -> None:
+        """Check the model and the prompts."""
+        who = type(self).__name__
+        check_model(llm, who)
+        check_placeholders(prompt, ["question", "evidence"], f"{who}: prompt")
+        check_placeholders(repair_prompt, ["question", "evidence", "reply", "error"], f"{who}: repair_prompt")
+        self.llm = llm
+        self.prompts = {"answer": prompt, "repair": repair_prompt}
+        self._model: Runnable[Any, Any] = llm
+        if structured is not False:
+            try:
+                if not isinstance(llm, BaseChatModel):
+                    raise NotImplementedError
+                self._model = llm.with_structured_output(self.reply_form, include_raw=True)
+            except NotImplementedError:
+                if structured:
+                    raise InvalidArgumentError(
+                        f"{who}: structured=True, but {type(llm).__name__} has no structured output. Leave it out."
+                    ) from None
+
+    def steps(self, input: AnswerInput) -> Steps[Cited]:
+        """Show the facts, ask, read, and if need be ask again with the reason."""
+        if not input["documents"]:
+            return self._refusal()
+        evidence, citable = input.get("evidence"), input.get("citable")
+        if evidence is None or citable is None:
+            shown = show_evidence(input["documents"], "numbered")
+            evidence, citable = shown.text, shown.citable
+        values = {"question": input["question"], "evidence": evidence}
+        if feedback := input.get("feedback"):
+            values |= {"reply": json.dumps(input.get("draft"), ensure_ascii=False), "error": feedback}
+        reply = yield Call(self.prompts["repair" if feedback else "answer"] | self._model, values)
+        try:
+            return self._cited(self._read(reply), citable)
+        except AnswerParseError as error:
+            values |= {"reply": error.reply, "error": error.reason}
+        reply = yield Call(self.prompts["repair"] | self._model, values)
+        return self._cited(self._read(reply), citable)
+
+    def _read(self, reply: Any) -> Reply:
+        if isinstance(reply, Mapping):  # of a structured output
+            if reply["parsed"] is not None:
+                parsed: Reply = reply["parsed"]
+                return parsed
+            reply = reply["raw"]
+            if reply.tool_calls:
+                return self._parsed(json.dumps(reply.tool_calls[0]["args"]))
+        return self._parsed(reply.text if isinstance(reply, BaseMessage) else str(reply))
+
+    def _parsed(self, text: str) -> Reply:
+        reply: Reply = parse_reply(text, self.reply_form)  # type: ignore[assignment]
+        return reply
+
+    def _cited(self, reply: Reply, citable: list[list[str]]) -> Cited:
+        raise NotImplementedError
+
+    def _refusal(self) -> Cited:
+        raise NotImplementedError

@@ -1,0 +1,142 @@
+"""An answer with citations: every fact that it rests on, as a triple of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableConfig
+from typing_extensions import TypedDict
+
+from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, choose_answerer, evidence_chain, proposed_answers
+from kg_retrievers.chains.citations import Citation, CitingModel, map_citations, without_strange_marks
+from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, show_evidence
+from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.prompts.citation import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
+
+
+class CitedAnswer(TypedDict):
+    """An answer and what it rests on.
+
+    Attributes:
+        answer: The answers as one text, or `NO_ANSWER`.
+        answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
+        explanation: How the facts answer the question.
+        citations: The facts that the answers rest on; only facts that were shown.
+        rejected_citations: How many citations of facts that were not shown were left out.
+    """
+
+    answer: str
+    answers: list[str]
+    explanation: str
+    citations: list[Citation]
+    rejected_citations: int
+
+
+#: Anything that turns a question and its evidence into an answer with citations.
+CitedAnswerer = Runnable[AnswerInput, CitedAnswer]
+
+
+class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
+    """Answers with the entities that the best evidence proposes, and cites all its facts. No language model."""
+
+    evidence_style: ClassVar[EvidenceStyle] = "numbered"
+
+    def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> CitedAnswer:
+        """Return the labels of the entities, and the facts of the first Document that were shown."""
+        return self._call_with_config(self._answer, input, config)
+
+    def _answer(self, input: AnswerInput) -> CitedAnswer:
+        documents = input["documents"]
+        if not documents:
+            return no_answer()
+        citable = input.get("citable")
+        if citable is None:
+            citable = show_evidence(documents, "numbered").citable
+        answers, own = proposed_answers(documents), documents[0].metadata["triples"]
+        numbers = [number for number, triple in enumerate(citable, 1) if triple in own]
+        return {
+            "answer": "; ".join(answers) or NO_TARGET,
+            "answers": answers,
+            "explanation": "The best evidence proposes these entities." if answers else NO_TARGET,
+            "citations": map_citations(numbers, citable)[0],
+            "rejected_citations": 0,
+        }
+
+
+class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
+    """Asks a language model for the answer to a question, with citations.
+
+    Args, errors and the second attempt are those of `CitingModel`.
+
+    Example:
+        >>> from langchain_core.documents import Document
+        >>> from kg_retrievers.testing import ScriptedChatModel
+        >>> facts = {"triples": [["Her", "directed_by", "Q1"]], "labels": {"Her": "Her", "Q1": "Spike Jonze"}}
+        >>> document = Document("", metadata=facts)
+        >>> llm = ScriptedChatModel(replies=['{"explanation": "", "answers": ["Spike Jonze"], "citations": [1, 9]}'])
+        >>> reply = LLMCitedAnswerer(llm).invoke({"question": "Who directed Her?", "documents": [document]})
+        >>> reply["answer"], reply["citations"], reply["rejected_citations"]
+        ('Spike Jonze', [{'number': 1, 'triple': ['Her', 'directed_by', 'Q1']}], 1)
+    """
+
+    reply_form = AnswerReply
+
+    def __init__(
+        self,
+        llm: BaseLanguageModel[Any],
+        *,
+        prompt: BasePromptTemplate[Any] = CITED_ANSWER_PROMPT,
+        repair_prompt: BasePromptTemplate[Any] = CITED_ANSWER_REPAIR_PROMPT,
+        structured: bool | None = None,
+    ) -> None:
+        """Check the model and the prompts."""
+        super().__init__(llm, prompt, repair_prompt, structured)
+
+    def _cited(self, reply: AnswerReply, citable: list[list[str]]) -> CitedAnswer:
+        citations, rejected = map_citations(reply.citations, citable)
+        return {
+            "answer": "; ".join(reply.answers) or NO_ANSWER,
+            "answers": reply.answers,
+            "explanation": without_strange_marks(reply.explanation, citable),
+            "citations": citations,
+            "rejected_citations": rejected,
+        }
+
+    def _refusal(self) -> CitedAnswer:
+        return no_answer()
+
+
+def no_answer() -> CitedAnswer:
+    """Return the refusal where there is no evidence."""
+    return {"answer": NO_ANSWER, "answers": [], "explanation": "", "citations": [], "rejected_citations": 0}
+
+
+def cited_answer_chain(
+    retriever: BaseKGRetriever,
+    answerer: CitedAnswerer | BaseLanguageModel[Any] | None = None,
+    *,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] = approximate_tokens,
+) -> Runnable[str, CitedAnswer]:
+    """Return a chain from a question to an answer with citations.
+
+    Args:
+        retriever: Any retriever of this package.
+        answerer: An answerer that cites, as `LLMCitedAnswerer(llm)`; or a language model, for that one; or None for the
+            entities that the best evidence proposes.
+        max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
+        count_tokens: Counts them, as the model at hand does.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
+        >>> index = GraphIndex.build(graph, HashedEmbeddings())
+        >>> cited_answer_chain(SimGRAGRetriever.from_index(index)).invoke("Who directed Her?")["citations"]
+        [{'number': 1, 'triple': ['Her', 'directed_by', 'Spike Jonze']}]
+    """
+    chosen = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
+    return evidence_chain(retriever, "numbered", max_tokens, count_tokens) | chosen

@@ -1,0 +1,128 @@
+"""What a language model is shown of the evidence, within a budget of tokens."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NotRequired
+
+from langchain_core.documents import Document
+from typing_extensions import TypedDict
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Triple, verbalize
+from kg_retrievers.graph.verbalize import approximate_tokens
+
+#: "documents": each Document in the words of its retriever; "numbered": each triple on a line, to be cited by number.
+EvidenceStyle = Literal["documents", "numbered"]
+
+
+class AnswerInput(TypedDict):
+    """What an answerer is given.
+
+    Attributes:
+        question: The question.
+        documents: The evidence, best first.
+        evidence: The text to show to a model; without it, an answerer shows all of the documents.
+        citable: The triples that this text numbers, the first of them being `[1]`.
+        feedback: What was wrong with the `draft`, where an answer is asked for once more.
+        draft: The answer before.
+    """
+
+    question: str
+    documents: list[Document]
+    evidence: NotRequired[str]
+    citable: NotRequired[list[list[str]]]
+    feedback: NotRequired[str]
+    draft: NotRequired[object]
+
+
+@dataclass(frozen=True)
+class ShownEvidence:
+    """Evidence as a model is shown it.
+
+    Args:
+        text: The text.
+        citable: The triples that the text numbers, in that order; none where it does not number triples.
+    """
+
+    text: str
+    citable: list[list[str]]
+
+
+def show_evidence(
+    documents: Sequence[Document],
+    style: EvidenceStyle = "documents",
+    *,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] = approximate_tokens,
+) -> ShownEvidence:
+    """Return the text of the evidence that a model is shown.
+
+    A triple is shown whole or not at all. What does not fit is left out from the end, and the text says how much.
+
+    Args:
+        documents: The evidence, best first.
+        style: "documents" numbers the Documents and shows them in the words of their retriever; one that does not fit
+            as a whole is cut to its first triples. "numbered" shows each triple once, numbered from 1.
+        max_tokens: The budget; None shows everything.
+        count_tokens: Counts the tokens of a text, as the model at hand does.
+
+    Raises:
+        InvalidArgumentError: If the style is unknown, or the budget has no room for the first triple.
+
+    Example:
+        >>> facts = {"triples": [["Her", "directed_by", "Q1"]], "labels": {"Her": "Her", "Q1": "Spike Jonze"}}
+        >>> show_evidence([Document("", metadata=facts)], "numbered").text
+        '[1] Her -> directed by -> Spike Jonze'
+    """
+    if style == "numbered":
+        labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
+        triples = list(dict.fromkeys(triple for document in documents for triple in _triples(document)))
+        shown = verbalize(
+            triples, style="numbered", label=labels.__getitem__, max_tokens=max_tokens, count_tokens=count_tokens
+        )
+        text, number = shown.text, shown.shown
+        citable = [list(triple) for triple in triples[:number]]
+    elif style == "documents":
+        text, number = _documents_text(documents, max_tokens, count_tokens)
+        citable = []
+    else:
+        raise InvalidArgumentError(f'show_evidence: style is "documents" or "numbered", but got {style!r}.')
+    if documents and not number:
+        raise InvalidArgumentError(
+            f"show_evidence: max_tokens={max_tokens} has no room for a single fact of the evidence. Allow more."
+        )
+    return ShownEvidence(text, citable)
+
+
+def _triples(document: Document) -> list[Triple]:
+    return [Triple(*triple) for triple in document.metadata.get("triples", [])]
+
+
+def _documents_text(
+    documents: Sequence[Document], max_tokens: int | None, count_tokens: Callable[[str], int]
+) -> tuple[str, int]:
+    """Return the text of as many triples of the documents as fit, and their number."""
+    total = sum(len(_triples(document)) for document in documents)
+
+    def text(shown: int) -> str:
+        parts = []
+        for number, document in enumerate(documents, 1):
+            triples = _triples(document)
+            if shown >= len(triples):
+                parts.append(f"[{number}]\n{document.page_content}")
+            elif shown > 0:
+                cut = verbalize(triples[:shown], label=document.metadata["labels"].__getitem__).text
+                parts.append(f"[{number}]\n{cut}")
+            shown -= len(triples)
+        if shown < 0:
+            parts.append(f"({-shown} more {'fact' if shown == -1 else 'facts'} left out)")
+        return "\n\n".join(parts)
+
+    everything = text(total)
+    if max_tokens is None or count_tokens(everything) <= max_tokens:
+        return everything, max(total, len(documents))
+    shown = bisect_right(range(total), max_tokens, key=lambda number: count_tokens(text(number))) - 1
+    return (text(shown), shown) if shown > 0 else ("", 0)

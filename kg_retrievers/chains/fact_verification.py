@@ -1,0 +1,96 @@
+"""A verdict on a claim, with citations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable
+from typing_extensions import TypedDict
+
+from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.chains.answer import evidence_chain
+from kg_retrievers.chains.citations import Citation, CitingModel, map_citations, without_strange_marks
+from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.prompts.citation import VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT, VerdictReply
+
+
+class Verdict(TypedDict):
+    """What the evidence says of a claim.
+
+    Attributes:
+        verdict: The verdict; one that cites nothing that was shown is "not enough evidence", whatever the model says.
+        explanation: How the facts bear on the claim.
+        citations: The facts that the verdict rests on; only facts that were shown.
+        rejected_citations: How many citations of facts that were not shown were left out.
+    """
+
+    verdict: Literal["supported", "refuted", "not enough evidence"]
+    explanation: str
+    citations: list[Citation]
+    rejected_citations: int
+
+
+class FactVerifier(CitingModel[VerdictReply, Verdict]):
+    """Asks a language model for its verdict on a claim, with citations (SimGRAG, section 4.4 and table 13).
+
+    Differs from the paper: a third verdict, "not enough evidence", where the paper's prompt refutes whatever the
+    evidence does not support; and citations. Args, errors and the second attempt are those of `CitingModel`.
+    """
+
+    reply_form = VerdictReply
+
+    def __init__(
+        self,
+        llm: BaseLanguageModel[Any],
+        *,
+        prompt: BasePromptTemplate[Any] = VERIFICATION_PROMPT,
+        repair_prompt: BasePromptTemplate[Any] = VERIFICATION_REPAIR_PROMPT,
+        structured: bool | None = None,
+    ) -> None:
+        """Check the model and the prompts."""
+        super().__init__(llm, prompt, repair_prompt, structured)
+
+    def _cited(self, reply: VerdictReply, citable: list[list[str]]) -> Verdict:
+        citations, rejected = map_citations(reply.citations, citable)
+        return {
+            "verdict": reply.verdict if citations else "not enough evidence",
+            "explanation": without_strange_marks(reply.explanation, citable),
+            "citations": citations,
+            "rejected_citations": rejected,
+        }
+
+    def _refusal(self) -> Verdict:
+        return {"verdict": "not enough evidence", "explanation": "", "citations": [], "rejected_citations": 0}
+
+
+def fact_verification_chain(
+    retriever: BaseKGRetriever,
+    llm: BaseLanguageModel[Any] | FactVerifier,
+    *,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] = approximate_tokens,
+) -> Runnable[str, Verdict]:
+    """Return a chain from a claim to a verdict.
+
+    Args:
+        retriever: Any retriever of this package; a claim that names no entity of its graph gets "not enough evidence"
+            if its `no_entity` is "empty".
+        llm: A language model, or a `FactVerifier` with prompts of yours.
+        max_tokens: The most tokens of evidence that the model is shown; None for no limit.
+        count_tokens: Counts them, as the model at hand does.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+        >>> from kg_retrievers.testing import ScriptedChatModel
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> reply = '{"explanation": "So says fact 1.", "verdict": "supported", "citations": [1]}'
+        >>> chain = fact_verification_chain(retriever, ScriptedChatModel(replies=[reply]))
+        >>> chain.invoke("Spike Jonze directed Her.")["verdict"]
+        'supported'
+    """
+    verifier = llm if isinstance(llm, FactVerifier) else FactVerifier(llm)
+    return evidence_chain(retriever, "numbered", max_tokens, count_tokens) | verifier
