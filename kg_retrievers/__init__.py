@@ -9,9 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kg_retrievers.agents import load_chat_model
+    from kg_retrievers.agents import Budget, build_router, build_workflow, load_chat_model
+    from kg_retrievers.agents.middleware import KnowledgeGraphMiddleware
     from kg_retrievers.base import flat_metadata
-    from kg_retrievers.chains import ExtractiveAnswerer, answer_chain, llm_answerer
+    from kg_retrievers.chains import (
+        ExtractiveAnswerer,
+        answer_chain,
+        cited_answer_chain,
+        fact_verification_chain,
+        llm_answerer,
+    )
     from kg_retrievers.errors import KGRetrieversError
     from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
@@ -20,9 +27,16 @@ if TYPE_CHECKING:
     from kg_retrievers.simgrag import SimGRAGRetriever
 
 _MODULES = {
-    "kg_retrievers.agents": ("load_chat_model",),
+    "kg_retrievers.agents": ("Budget", "build_router", "build_workflow", "load_chat_model"),
+    "kg_retrievers.agents.middleware": ("KnowledgeGraphMiddleware",),
     "kg_retrievers.base": ("flat_metadata",),
-    "kg_retrievers.chains": ("ExtractiveAnswerer", "answer_chain", "llm_answerer"),
+    "kg_retrievers.chains": (
+        "ExtractiveAnswerer",
+        "answer_chain",
+        "cited_answer_chain",
+        "fact_verification_chain",
+        "llm_answerer",
+    ),
     "kg_retrievers.errors": ("KGRetrieversError",),
     "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown"),
     "kg_retrievers.index": ("EntityLinker", "GraphIndex", "HashedEmbeddings", "local_embeddings"),
@@ -37,6 +51,7 @@ _MODULES = {
 _EXPORTS = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "Budget",
     "EntityLinker",
     "Evidence",
     "ExamplePatternGenerator",
@@ -45,6 +60,7 @@ __all__ = [
     "HashedEmbeddings",
     "KGRetrieversError",
     "KnowledgeGraph",
+    "KnowledgeGraphMiddleware",
     "Known",
     "LLMPatternGenerator",
     "LinkedPatternGenerator",
@@ -55,6 +71,10 @@ __all__ = [
     "Triple",
     "Unknown",
     "answer_chain",
+    "build_router",
+    "build_workflow",
+    "cited_answer_chain",
+    "fact_verification_chain",
     "flat_metadata",
     "llm_answerer",
     "load_chat_model",

@@ -34,6 +34,11 @@ STAGE_EVENT = "kg_retrievers.stage"
 MAX_K = 1_000_000
 
 
+#: What a question looks like before it is understood: how many entities of the graph it names, or whether it asks for
+#: a description ("open").
+QuestionShape = Literal["no entity", "one entity", "several entities", "open"]
+
+
 def _checked_answer_prompt(prompt: object) -> BasePromptTemplate[Any]:
     if not isinstance(prompt, BasePromptTemplate):
         raise InvalidArgumentError(f"the prompt for answering must be a prompt template, but got {prompt!r}.")
@@ -91,6 +96,8 @@ class BaseKGRetriever(BaseRetriever):
 
     #: The state of the method's stages: `RetrievalState`, or a TypedDict that extends it.
     state_class: ClassVar[type] = RetrievalState
+    #: The questions that the method suits; a router asks it first for these.
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity"})
 
     #: The graph and what finds things in it.
     index: GraphIndex
@@ -202,18 +209,28 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
         if not question.strip():
             raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
+        return {"question": question, "k": self.k, **self.check_inputs(inputs)}
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a caller supplies for the state, or a person edits in it, checked and as stages write it.
+
+        Raises:
+            InvalidArgumentError: If a key is not of the state, or a value is out of range.
+            EntityLinkingError: If a seed entity is not in the graph.
+        """
+        who, checked = type(self).__name__, dict(inputs)
         allowed = sorted(set(get_type_hints(self.state_class)) - {"question"})
         if strange := sorted(set(inputs) - set(allowed)):
             raise InvalidArgumentError(f"{who}: unknown arguments {strange}; invoke takes {allowed}.")
-        k = inputs.get("k", self.k)
-        if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MAX_K:
-            raise InvalidArgumentError(f"{who}: k must be a whole number in 1 ... {MAX_K}, but got {k!r}.")
-        state = {"question": question, **inputs, "k": k}
-        if (seeds := state.get("seed_entities")) is not None:
+        if "k" in inputs:
+            k = inputs["k"]
+            if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MAX_K:
+                raise InvalidArgumentError(f"{who}: k must be a whole number in 1 ... {MAX_K}, but got {k!r}.")
+        if (seeds := inputs.get("seed_entities")) is not None:
             if isinstance(seeds, str) or not isinstance(seeds, Sequence):
                 raise InvalidArgumentError(f"{who}: seed_entities must be a list of keys, but got {seeds!r}.")
-            state["seed_entities"] = EntityLinker(self.index).resolve(seeds)
-        return state
+            checked["seed_entities"] = EntityLinker(self.index).resolve(seeds)
+        return checked
 
     def documents_from(self, evidence: Sequence[Evidence], k: int) -> list[Document]:
         """Return the first k Documents of the evidence, best first, in the granularity of this retriever."""

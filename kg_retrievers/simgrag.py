@@ -6,7 +6,7 @@ Retrieval-Augmented Generation. Findings of ACL 2025, arXiv:2412.15272.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.algorithms.pattern_match import MAX, Candidates, Match, MatchNode, MatchQuery, match_pattern
-from kg_retrievers.base import AnswerPrompt, BaseKGRetriever, RetrievalState, Stage
+from kg_retrievers.base import AnswerPrompt, BaseKGRetriever, QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
 from kg_retrievers.index import GraphIndex
@@ -72,6 +72,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     """
 
     state_class: ClassVar[type] = SimGRAGState
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
 
     #: From `{"question", "seed_entities"}` to a Pattern.
     pattern_generator: Runnable[Any, Pattern]
@@ -157,11 +158,12 @@ class SimGRAGRetriever(BaseKGRetriever):
         """The prompt for answering."""
         return self.answering
 
-    def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
-        """As in the base; a pattern that is supplied may be a `Pattern` or its dictionary."""
-        if isinstance(pattern := inputs.get("pattern"), Pattern):
-            inputs["pattern"] = pattern.to_dict()
-        return super().initial_state(question, **inputs)
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; a pattern may be a `Pattern` or its dictionary, and is read like a model's."""
+        checked = super().check_inputs(inputs)
+        if (pattern := checked.get("pattern")) is not None:
+            checked["pattern"] = (pattern if isinstance(pattern, Pattern) else Pattern.from_dict(pattern)).to_dict()
+        return checked
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
         pattern = self._pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [])

@@ -1,7 +1,6 @@
 """From evidence to an answer, an answer with citations, or a verdict on a claim."""
 
 from kg_retrievers.chains.answer import NO_ANSWER, Answerer, ExtractiveAnswerer, answer_chain, llm_answerer
-from kg_retrievers.chains.citations import Citation
 from kg_retrievers.chains.cited_answer import (
     CitedAnswer,
     CitedAnswerer,
@@ -9,7 +8,7 @@ from kg_retrievers.chains.cited_answer import (
     LLMCitedAnswerer,
     cited_answer_chain,
 )
-from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, ShownEvidence, show_evidence
+from kg_retrievers.chains.evidence import AnswerInput, Citation, EvidenceStyle, ShownEvidence, show_evidence
 from kg_retrievers.chains.fact_verification import FactVerifier, Verdict, fact_verification_chain
 
 __all__ = [

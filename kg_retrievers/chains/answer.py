@@ -13,7 +13,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnablePassthrough
 
 from kg_retrievers.base import BaseKGRetriever
-from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, show_evidence
+from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, evidence_of, show_evidence
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts import check_model, check_placeholders
@@ -69,11 +69,7 @@ def llm_answerer(prompt: BasePromptTemplate[Any], llm: BaseLanguageModel[Any]) -
 
 
 def _prompt_values(value: AnswerInput) -> dict[str, str]:
-    evidence = value.get("evidence")
-    return {
-        "question": value["question"],
-        "evidence": show_evidence(value["documents"]).text if evidence is None else evidence,
-    }
+    return {"question": value["question"], "evidence": evidence_of(value, "documents").text}
 
 
 def choose_answerer(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel, BaseLanguageModel
@@ -12,53 +11,15 @@ from langchain_core.messages import BaseMessage
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
-from typing_extensions import TypedDict
 
-from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, show_evidence
+from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, ShownEvidence, evidence_of
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
 from kg_retrievers.prompts import check_model, check_placeholders
 from kg_retrievers.prompts.citation import parse_reply
 from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
-_MARK = re.compile(r"\s?\[(\d{1,9})\]")
-
 Reply = TypeVar("Reply", bound=BaseModel)
 Cited = TypeVar("Cited")
-
-
-class Citation(TypedDict):
-    """A fact that was shown and is cited.
-
-    Attributes:
-        number: The number under which the fact was shown, from 1.
-        triple: Head, relation and tail by entity key, in stored direction.
-    """
-
-    number: int
-    triple: list[str]
-
-
-def map_citations(numbers: Sequence[int], citable: Sequence[Sequence[str]]) -> tuple[list[Citation], int]:
-    """Return the cited triples, each once, in the order of the numbers; and how many numbers were never shown.
-
-    Example:
-        >>> map_citations([2, 2, 7], [["Her", "starring", "Amy Adams"], ["Her", "directed_by", "Spike Jonze"]])
-        ([{'number': 2, 'triple': ['Her', 'directed_by', 'Spike Jonze']}], 1)
-    """
-    once = list(dict.fromkeys(numbers))
-    shown = [number for number in once if 1 <= number <= len(citable)]
-    citations = [Citation(number=number, triple=list(citable[number - 1])) for number in shown]
-    return citations, len(once) - len(shown)
-
-
-def without_strange_marks(text: str, citable: Sequence[object]) -> str:
-    """Remove the marks "[n]" of facts that were not shown.
-
-    Example:
-        >>> without_strange_marks("As [1] and [9] say.", ["a fact"])
-        'As [1] and say.'
-    """
-    return _MARK.sub(lambda mark: mark[0] if 1 <= int(mark[1]) <= len(citable) else "", text)
 
 
 class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
@@ -114,20 +75,17 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         """Show the facts, ask, read, and if need be ask again with the reason."""
         if not input["documents"]:
             return self._refusal()
-        evidence, citable = input.get("evidence"), input.get("citable")
-        if evidence is None or citable is None:
-            shown = show_evidence(input["documents"], "numbered")
-            evidence, citable = shown.text, shown.citable
-        values = {"question": input["question"], "evidence": evidence}
+        shown = evidence_of(input, self.evidence_style)
+        values = {"question": input["question"], "evidence": shown.text}
         if feedback := input.get("feedback"):
             values |= {"reply": json.dumps(input.get("draft"), ensure_ascii=False), "error": feedback}
         reply = yield Call(self.prompts["repair" if feedback else "answer"] | self._model, values)
         try:
-            return self._cited(self._read(reply), citable)
+            return self._cited(self._read(reply), shown)
         except AnswerParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
         reply = yield Call(self.prompts["repair"] | self._model, values)
-        return self._cited(self._read(reply), citable)
+        return self._cited(self._read(reply), shown)
 
     def _read(self, reply: Any) -> Reply:
         if isinstance(reply, Mapping):  # of a structured output
@@ -143,7 +101,7 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         reply: Reply = parse_reply(text, self.reply_form)  # type: ignore[assignment]
         return reply
 
-    def _cited(self, reply: Reply, citable: list[list[str]]) -> Cited:
+    def _cited(self, reply: Reply, shown: ShownEvidence) -> Cited:
         raise NotImplementedError
 
     def _refusal(self) -> Cited:

@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, choose_answerer, evidence_chain, proposed_answers
-from kg_retrievers.chains.citations import Citation, CitingModel, map_citations, without_strange_marks
-from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, show_evidence
+from kg_retrievers.chains.citations import CitingModel
+from kg_retrievers.chains.evidence import AnswerInput, Citation, EvidenceStyle, ShownEvidence, evidence_of
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts.citation import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
 
@@ -53,16 +53,14 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
         documents = input["documents"]
         if not documents:
             return no_answer()
-        citable = input.get("citable")
-        if citable is None:
-            citable = show_evidence(documents, "numbered").citable
+        shown = evidence_of(input, self.evidence_style)
         answers, own = proposed_answers(documents), documents[0].metadata["triples"]
-        numbers = [number for number, triple in enumerate(citable, 1) if triple in own]
+        numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
         return {
             "answer": "; ".join(answers) or NO_TARGET,
             "answers": answers,
             "explanation": "The best evidence proposes these entities." if answers else NO_TARGET,
-            "citations": map_citations(numbers, citable)[0],
+            "citations": shown.cite(numbers)[0],
             "rejected_citations": 0,
         }
 
@@ -79,8 +77,8 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
         >>> document = Document("", metadata=facts)
         >>> llm = ScriptedChatModel(replies=['{"explanation": "", "answers": ["Spike Jonze"], "citations": [1, 9]}'])
         >>> reply = LLMCitedAnswerer(llm).invoke({"question": "Who directed Her?", "documents": [document]})
-        >>> reply["answer"], reply["citations"], reply["rejected_citations"]
-        ('Spike Jonze', [{'number': 1, 'triple': ['Her', 'directed_by', 'Q1']}], 1)
+        >>> reply["answer"], reply["citations"][0]["triple"], reply["rejected_citations"]
+        ('Spike Jonze', ['Her', 'directed_by', 'Q1'], 1)
     """
 
     reply_form = AnswerReply
@@ -96,12 +94,12 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
         """Check the model and the prompts."""
         super().__init__(llm, prompt, repair_prompt, structured)
 
-    def _cited(self, reply: AnswerReply, citable: list[list[str]]) -> CitedAnswer:
-        citations, rejected = map_citations(reply.citations, citable)
+    def _cited(self, reply: AnswerReply, shown: ShownEvidence) -> CitedAnswer:
+        citations, rejected = shown.cite(reply.citations)
         return {
             "answer": "; ".join(reply.answers) or NO_ANSWER,
             "answers": reply.answers,
-            "explanation": without_strange_marks(reply.explanation, citable),
+            "explanation": shown.without_strange_marks(reply.explanation),
             "citations": citations,
             "rejected_citations": rejected,
         }
@@ -136,7 +134,7 @@ def cited_answer_chain(
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
         >>> index = GraphIndex.build(graph, HashedEmbeddings())
         >>> cited_answer_chain(SimGRAGRetriever.from_index(index)).invoke("Who directed Her?")["citations"]
-        [{'number': 1, 'triple': ['Her', 'directed_by', 'Spike Jonze']}]
+        [{'number': 1, 'triple': ['Her', 'directed_by', 'Spike Jonze'], 'text': 'Her -> directed by -> Spike Jonze'}]
     """
     chosen = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
     return evidence_chain(retriever, "numbered", max_tokens, count_tokens) | chosen

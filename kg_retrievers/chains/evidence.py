@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing_extensions import TypedDict
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.verbalize import approximate_tokens
+
+_MARK = re.compile(r"\s?\[(\d{1,9})\]")
 
 #: "documents": each Document in the words of its retriever; "numbered": each triple on a line, to be cited by number.
 EvidenceStyle = Literal["documents", "numbered"]
@@ -38,17 +41,58 @@ class AnswerInput(TypedDict):
     draft: NotRequired[object]
 
 
+class Citation(TypedDict):
+    """A fact that was shown and is cited.
+
+    Attributes:
+        number: The number under which the fact was shown, from 1.
+        triple: Head, relation and tail by entity key, in stored direction.
+        text: The fact in words.
+    """
+
+    number: int
+    triple: list[str]
+    text: str
+
+
 @dataclass(frozen=True)
 class ShownEvidence:
     """Evidence as a model is shown it.
 
     Args:
         text: The text.
-        citable: The triples that the text numbers, in that order; none where it does not number triples.
+        citable: The triples that the text numbers, one a line, in that order; none where it does not number triples.
+
+    Example:
+        >>> shown = ShownEvidence("[1] Her -> starring -> Amy Adams", [["Her", "starring", "Amy Adams"]])
+        >>> shown.cite([1, 1, 7])
+        ([{'number': 1, 'triple': ['Her', 'starring', 'Amy Adams'], 'text': 'Her -> starring -> Amy Adams'}], 1)
+        >>> shown.without_strange_marks("As [1] and [7] say.")
+        'As [1] and say.'
     """
 
     text: str
     citable: list[list[str]]
+
+    def cite(self, numbers: Sequence[int]) -> tuple[list[Citation], int]:
+        """Return the facts of these numbers, each once, in their order; and how many numbers were never shown."""
+        once, lines = list(dict.fromkeys(numbers)), self.text.split("\n")
+        shown = [number for number in once if 1 <= number <= len(self.citable)]
+        citations = [
+            Citation(number=n, triple=list(self.citable[n - 1]), text=lines[n - 1].removeprefix(f"[{n}] "))
+            for n in shown
+        ]
+        return citations, len(once) - len(shown)
+
+    def without_strange_marks(self, text: str) -> str:
+        """Remove the marks "[n]" of facts that were not shown."""
+        return _MARK.sub(lambda mark: mark[0] if 1 <= int(mark[1]) <= len(self.citable) else "", text)
+
+
+def evidence_of(input: AnswerInput, style: EvidenceStyle) -> ShownEvidence:
+    """Return the evidence that an answerer is to show: what it is given, or else all of the documents."""
+    text, citable = input.get("evidence"), input.get("citable")
+    return show_evidence(input["documents"], style) if text is None else ShownEvidence(text, citable or [])
 
 
 def show_evidence(

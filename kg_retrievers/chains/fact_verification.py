@@ -12,7 +12,8 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.answer import evidence_chain
-from kg_retrievers.chains.citations import Citation, CitingModel, map_citations, without_strange_marks
+from kg_retrievers.chains.citations import CitingModel
+from kg_retrievers.chains.evidence import Citation, ShownEvidence
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts.citation import VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT, VerdictReply
 
@@ -53,11 +54,11 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         """Check the model and the prompts."""
         super().__init__(llm, prompt, repair_prompt, structured)
 
-    def _cited(self, reply: VerdictReply, citable: list[list[str]]) -> Verdict:
-        citations, rejected = map_citations(reply.citations, citable)
+    def _cited(self, reply: VerdictReply, shown: ShownEvidence) -> Verdict:
+        citations, rejected = shown.cite(reply.citations)
         return {
             "verdict": reply.verdict if citations else "not enough evidence",
-            "explanation": without_strange_marks(reply.explanation, citable),
+            "explanation": shown.without_strange_marks(reply.explanation),
             "citations": citations,
             "rejected_citations": rejected,
         }

@@ -1,0 +1,181 @@
+"""The nodes of workflows: stages of retrievers, whole retrievers, and what turns evidence into a checked answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.runnables import Runnable
+from langgraph.config import get_stream_writer
+from langgraph.runtime import get_runtime
+from langgraph.types import Overwrite
+
+from kg_retrievers.agents.state import Budget, cost_of
+from kg_retrievers.base import BaseKGRetriever, Stage
+from kg_retrievers.chains.answer import NO_ANSWER
+from kg_retrievers.chains.cited_answer import ExtractiveCitedAnswerer
+from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
+from kg_retrievers.cost import CostCounter
+from kg_retrievers.errors import BudgetError, EntityLinkingError, InvalidArgumentError
+from kg_retrievers.steps import Call, SteppedRunnable, Steps
+
+State = Mapping[str, Any]
+
+#: What a node does: from the state, and what counts its calls of models, to what it writes.
+Work = Callable[[State, CostCounter], Steps[dict[str, Any]]]
+
+#: How often an answer is asked for, where its citations fail.
+ATTEMPTS = 2
+
+
+class Node(SteppedRunnable[State, dict[str, Any]]):
+    """A node that works within a budget, says what it cost, and sends what it wrote to who streams in custom mode."""
+
+    def __init__(self, name: str, work: Work, budget: Budget) -> None:
+        """Take the name, the work and the budget of the whole run."""
+        self.name, self.work, self.budget = name, work, budget
+
+    def steps(self, input: State) -> Steps[dict[str, Any]]:
+        """Work; where the budget is used up, write that instead."""
+        state = {key: value for key, value in input.items() if value is not None}
+        info = get_runtime().execution_info
+        repeated = info.node_attempt - 1 if info else 0  # each attempt that failed has called a model at least once
+        cost, began = cost_of(state), time.perf_counter()
+        cost["llm_calls"] += repeated
+        counter: CostCounter | None = None
+        try:
+            counter = self.budget.counter(cost)
+            update = yield from self.work(state, counter)
+        except BudgetError as error:
+            update = {"stopped": str(error)}
+        told = {key: value for key, value in update.items() if key != "documents"}
+        get_stream_writer()({"node": self.name, **told})
+        spending = {
+            "node": self.name,
+            "run": state["run"],
+            "llm_calls": repeated + (counter.llm_calls if counter else 0),
+            "input_tokens": counter.input_tokens if counter else 0,
+            "output_tokens": counter.output_tokens if counter else 0,
+            "seconds": time.perf_counter() - began,
+        }
+        return {**update, "spending": [spending]}
+
+
+def prepare(
+    retriever: BaseKGRetriever, keys: Sequence[str], optional: Sequence[str]
+) -> Callable[[State], dict[str, Any]]:
+    """The first node: checks what is asked and clears what an earlier question left on the thread."""
+
+    def start(state: State) -> dict[str, Any]:
+        given = {key: state[key] for key in optional if state.get(key) is not None}
+        fresh = retriever.initial_state(state.get("question"), **given)  # type: ignore[arg-type]
+        cleared: dict[str, Any] = dict.fromkeys(keys)
+        return cleared | fresh | {"spending": Overwrite([]), "run": uuid4().hex, "attempts": 0}
+
+    return start
+
+
+def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> Work:
+    """A stage of a retriever; skipped where its outcome was supplied, or the run has found a reason to end."""
+
+    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+        given = {key: state[key] for key in keys if key in state}
+        if "reason" in state or "stopped" in state or all(key in given for key in stage.writes):
+            return {}
+        try:
+            update: dict[str, Any] = yield Call(stage.run.with_config(callbacks=[counter]), given)
+        except EntityLinkingError as error:
+            return nothing_found(retriever, error)
+        return update | {"retriever": type(retriever).__name__}
+
+    return work
+
+
+def run_retriever(retriever: BaseKGRetriever) -> Work:
+    """A whole retriever, where another one found nothing, or as one of several."""
+
+    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+        inputs = {key: state[key] for key in ("k", "seed_entities") if key in state}
+        bound = retriever.with_config(callbacks=[counter]).bind(**inputs)
+        try:
+            documents = yield Call(bound, state["question"])
+        except EntityLinkingError as error:
+            return nothing_found(retriever, error)
+        answers = documents[0].metadata["answers"] if documents else []
+        found = {"documents": documents, "answers": answers, "retriever": type(retriever).__name__}
+        return found | {"reason": None}
+
+    return work
+
+
+def nothing_found(retriever: BaseKGRetriever, error: EntityLinkingError) -> dict[str, Any]:
+    """What is written where no entity is found in the question."""
+    return {"retriever": type(retriever).__name__, "reason": str(error)}
+
+
+def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:
+    """Writes the text that the answerer is shown, and the triples that it numbers."""
+
+    def run(state: State) -> dict[str, Any]:
+        shown = show(state["documents"])
+        return {"evidence": shown.text, "citable": shown.citable}
+
+    return run
+
+
+def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
+    """Asks the answerer; a second time with what was wrong."""
+
+    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+        if "stopped" in state:
+            return {}
+        keys = ["question", "documents", "evidence", "citable"] + (["feedback", "draft"] if "feedback" in state else [])
+        draft = yield Call(answerer.with_config(callbacks=[counter]), {key: state[key] for key in keys if key in state})
+        if not isinstance(draft, str) and not (isinstance(draft, Mapping) and {"answers", "citations"} <= set(draft)):
+            raise InvalidArgumentError(
+                f"answer: an answerer gives a text or a CitedAnswer, but {type(answerer).__name__} gave {draft!r:.200}."
+            )
+        return {"draft": draft, "attempts": state["attempts"] + 1, "feedback": None}
+
+    return work
+
+
+def check_citations(state: State) -> dict[str, Any]:
+    """Takes the draft as the answer, without citations of what was not shown; or says what is wrong with it."""
+    draft = state.get("draft")
+    if draft is None:  # the budget was used up before
+        given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
+        draft = ExtractiveCitedAnswerer().invoke(given)
+    if isinstance(draft, str):
+        return _final(state, answer=draft, answer_texts=[], explanation="", citations=[], rejected_citations=0)
+    shown = state.get("citable") or []
+    citations = [item for item in draft["citations"] if item["triple"] in shown]
+    rejected = draft.get("rejected_citations", 0) + len(draft["citations"]) - len(citations)
+    problem = None
+    if rejected:
+        problem = f"{rejected} of its citations are numbers of no fact; the facts are numbered 1 to {len(shown)}."
+    elif draft["answers"] and not citations:
+        problem = f"its answers cite no fact; cite by number, 1 to {len(shown)}."
+    if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
+        return {"feedback": problem}
+    return _final(
+        state,
+        answer=draft.get("answer") or "; ".join(draft["answers"]) or NO_ANSWER,
+        answer_texts=list(draft["answers"]),
+        explanation=draft.get("explanation", ""),
+        citations=citations,
+        rejected_citations=rejected,
+    ) | {"reason": None if citations or not problem else f"The answer cannot be checked: {problem}"}
+
+
+def refuse(state: State) -> dict[str, Any]:
+    """Says that the graph holds no answer, and why."""
+    reason = state.get("reason") or (None if state.get("stopped") else "Nothing in the graph fits the question.")
+    empty: dict[str, Any] = {"documents": [], "answers": [], "answer_texts": [], "citations": []}
+    return _final(state, answer=NO_ANSWER, explanation="", rejected_citations=0, **empty) | {"reason": reason}
+
+
+def _final(state: State, **values: Any) -> dict[str, Any]:
+    return {**values, "draft": None, "feedback": None, "cost": cost_of(state)}

@@ -1,0 +1,196 @@
+"""A router: each question goes to the retriever that suits it, and on to the next where that one finds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import getdoc
+from typing import Any
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import Runnable
+from langgraph.cache.base import BaseCache
+from langgraph.graph import START
+from langgraph.types import Checkpointer, RetryPolicy
+
+from kg_retrievers.agents.nodes import State, Work, prepare, run_retriever
+from kg_retrievers.agents.state import AnswerState, Budget, state_types
+from kg_retrievers.agents.workflow import RETRY, Workflow, WorkflowBuilder
+from kg_retrievers.base import BaseKGRetriever, QuestionShape, RetrievalState
+from kg_retrievers.chains import CitedAnswerer, ExtractiveCitedAnswerer, LLMCitedAnswerer
+from kg_retrievers.chains.answer import Answerer, choose_answerer
+from kg_retrievers.cost import CostCounter
+from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
+from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.index import EntityLinker
+from kg_retrievers.prompts import check_model
+from kg_retrievers.prompts.citation import parse_reply
+from kg_retrievers.prompts.routing import ROUTING_PROMPT, MethodReply
+from kg_retrievers.steps import Call, Steps
+
+#: Words that ask for a description rather than for entities.
+OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")
+
+#: The nodes of a router that are no method.
+RESERVED = ("prepare", "route", "verbalize", "answer", "check_citations", "refuse")
+
+
+class RouterState(AnswerState, total=False):
+    """What a router adds to the state of a workflow.
+
+    Attributes:
+        methods: The names of the methods in the order in which they are asked.
+        tried: How many of them were asked.
+        routed_by: What made this order: the rule that applied, or the language model.
+    """
+
+    methods: list[str] | None
+    tried: int | None
+    routed_by: str | None
+
+
+def question_shape(question: str, entities: int) -> QuestionShape:
+    """Return the shape of a question that names so many entities of the graph.
+
+    Example:
+        >>> question_shape("Describe the films of Wes Anderson.", 1), question_shape("Who directed Her?", 1)
+        ('open', 'one entity')
+    """
+    words = question.casefold()
+    if any(words.startswith(word) or f" {word} " in words for word in OPEN_WORDS):
+        return "open"
+    return "no entity" if entities == 0 else "one entity" if entities == 1 else "several entities"
+
+
+def build_router(
+    retrievers: Mapping[str, BaseKGRetriever],
+    answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
+    *,
+    llm: BaseLanguageModel[Any] | None = None,
+    choose: Callable[[str], Sequence[str]] | None = None,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] = approximate_tokens,
+    budget: Budget | None = None,
+    retry: RetryPolicy | None = RETRY,
+    checkpointer: Checkpointer = None,
+    interrupt_before: Sequence[str] = (),
+    cache: BaseCache[Any] | None = None,
+    name: str | None = None,
+) -> Workflow:
+    """Return a workflow that sends a question to the retriever that suits it.
+
+    `prepare`, `route`, then the retrievers, each a node of its name, until one finds evidence; then as in
+    `build_workflow`. The order of the retrievers is decided by `choose`, or by the language model, or by rules: the
+    entities that are linked in the question, or given, and its words tell its shape (`question_shape`); retrievers
+    whose `suits` holds that shape come first, in the order given. A model's reply that names none of the methods is
+    put aside for the rules; `routed_by` in the state tells.
+
+    Args:
+        retrievers: The retrievers by name, on one graph; names are those of the nodes.
+        answerer: As in `build_workflow`.
+        llm: Chooses the first retriever, from the first sentences of their docstrings. The others follow as by the
+            rules.
+        choose: From the question to the names of the retrievers to ask, in order.
+        max_tokens: As in `build_workflow`, and so are all further arguments.
+        count_tokens: Counts them.
+        budget: Ends a run with what it has.
+        retry: How nodes that call a model are tried again.
+        checkpointer: Keeps the state of each thread.
+        interrupt_before: The nodes to stop before; "route" and the names of the retrievers among them.
+        cache: Keeps what nodes that call a model wrote.
+        name: What the workflow is called.
+
+    Raises:
+        InvalidArgumentError: If there are no retrievers, a name is that of another node, or both `llm` and `choose` are
+            given.
+    """
+    if not isinstance(retrievers, Mapping) or not retrievers:
+        raise InvalidArgumentError(f"build_router: wanted retrievers by name, but got {retrievers!r:.100}.")
+    for method, retriever in retrievers.items():
+        if not isinstance(retriever, BaseKGRetriever):
+            raise InvalidArgumentError(
+                f"build_router: {method!r} must be a BaseKGRetriever, but got {retriever!r:.100}."
+            )
+        if method in RESERVED:
+            raise InvalidArgumentError(f"build_router: {method!r} is another node; call the retriever something else.")
+    if llm is not None:
+        check_model(llm, "build_router: llm")
+        if choose is not None:
+            raise InvalidArgumentError("build_router: got llm and choose; the order comes from one of them.")
+    chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
+    state = state_types("Router", RetrievalState, RouterState)
+    builder = WorkflowBuilder(name or "Router", state, chosen, budget or Budget(), retry, bool(cache), name)
+    first, graph = next(iter(retrievers.values())), builder.graph
+    builder.add_free("prepare", prepare(first, builder.keys, builder.optional))
+    builder.add("route", _route(retrievers, llm, choose), llm is not None)
+    graph.add_edge(START, "prepare")
+    graph.add_edge("prepare", "route")
+
+    def next_node(state: State) -> str:
+        if state.get("documents"):
+            return "verbalize"
+        methods, tried = state.get("methods") or [], state.get("tried") or 0
+        return "refuse" if state.get("stopped") or tried >= len(methods) else methods[tried]
+
+    graph.add_conditional_edges("route", next_node, [*retrievers, "refuse"])
+    for method, retriever in retrievers.items():
+        builder.add(method, _ask(retriever), any(stage.calls_model for stage in retriever.stages))
+        graph.add_conditional_edges(method, next_node, [*retrievers, "verbalize", "refuse"])
+    builder.add_answering(max_tokens, count_tokens)
+    return builder.compile(first.check_inputs, checkpointer, cache, interrupt_before)
+
+
+def _ask(retriever: BaseKGRetriever) -> Work:
+    """Ask a retriever, and count that it was asked."""
+    run = run_retriever(retriever)
+
+    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+        update = yield from run(state, counter)
+        return update | {"tried": state["tried"] + 1}
+
+    return work
+
+
+def _route(
+    retrievers: Mapping[str, BaseKGRetriever],
+    llm: BaseLanguageModel[Any] | None,
+    choose: Callable[[str], Sequence[str]] | None,
+) -> Work:
+    """Decide the order of the retrievers."""
+    first = next(iter(retrievers.values()))
+    linker = EntityLinker(first.index, no_entity="empty")
+    methods = "\n".join(f"- {name}: {_summary(retriever)}" for name, retriever in retrievers.items())
+
+    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+        question = state["question"]
+        if choose is not None:
+            order = list(choose(question))
+            if not order or (strange := [name for name in order if name not in retrievers]):
+                raise InvalidArgumentError(
+                    f"build_router: choose gave {order if not order else strange}; the methods are {list(retrievers)}."
+                )
+            return {"methods": order, "tried": 0, "routed_by": "choose"}
+        seeds = state.get("seed_entities")
+        shape = question_shape(question, len(seeds) if seeds else len(linker.link(question)))
+        order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)
+        routed_by = f"rule: {shape}"
+        if llm is not None:
+            ask = (ROUTING_PROMPT | llm | StrOutputParser()).with_config(callbacks=[counter])
+            reply = yield Call(ask, {"question": question, "methods": methods})
+            try:
+                method = parse_reply(reply, MethodReply).method
+            except AnswerParseError:
+                method = ""
+            if method in retrievers:
+                order = sorted(order, key=lambda name: name != method)
+                routed_by = "language model"
+            else:
+                routed_by += "; the reply of the language model names no method"
+        return {"methods": order, "tried": 0, "routed_by": routed_by}
+
+    return work
+
+
+def _summary(retriever: BaseKGRetriever) -> str:
+    """Return the first sentence of the docstring of a retriever's class."""
+    return (getdoc(type(retriever)) or type(retriever).__name__).split("\n\n")[0].replace("\n", " ")

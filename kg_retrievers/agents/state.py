@@ -1,0 +1,150 @@
+"""What a workflow knows while it runs, what it takes and what it gives."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, Required, get_type_hints
+
+from langchain_core.documents import Document
+from typing_extensions import TypedDict
+
+from kg_retrievers.chains import Citation
+from kg_retrievers.cost import Cost, CostCounter
+from kg_retrievers.errors import BudgetError, InvalidArgumentError
+
+
+class Spending(Cost):
+    """What one run of one node cost.
+
+    Attributes:
+        node: The node.
+        run: The run that paid; what a node takes from a cache was paid by another one.
+    """
+
+    node: str
+    run: str
+
+
+class AnswerState(TypedDict, total=False):
+    """What a workflow adds to the state of a retriever. All values are plain, or Documents, so that it can be saved.
+
+    Attributes:
+        evidence: The text that the answerer is shown.
+        citable: The triples that this text numbers, the first of them being `[1]`.
+        draft: The answer before its citations are checked.
+        feedback: What was wrong with it, if it is asked for once more.
+        attempts: How many drafts there were.
+        answer: The answer as a text.
+        answer_texts: The answers one by one, where the answerer tells them apart.
+        explanation: How the facts answer the question.
+        citations: The facts that the answer rests on; only facts that were shown.
+        rejected_citations: How many citations of the last draft were left out, since their facts were not shown.
+        retriever: The class of the retriever that found the documents, or was the last to find none.
+        reason: Why there is no answer, or no citation.
+        stopped: Which budget ended the run early; None if none did.
+        run: A name of this run.
+        spending: What each node cost, this run's and what was cached.
+        cost: What this run cost.
+    """
+
+    evidence: str | None
+    citable: list[list[str]] | None
+    draft: Any
+    feedback: str | None
+    attempts: int
+    answer: str | None
+    answer_texts: list[str] | None
+    explanation: str | None
+    citations: list[Citation] | None
+    rejected_citations: int | None
+    retriever: str | None
+    reason: str | None
+    stopped: str | None
+    run: str
+    spending: Annotated[list[Spending], operator.add]
+    cost: Cost | None
+
+
+class WorkflowOutput(TypedDict, total=False):
+    """What a workflow gives; see `AnswerState` and `RetrievalState`."""
+
+    question: str
+    answer: str
+    answer_texts: list[str]
+    explanation: str
+    citations: list[Citation]
+    rejected_citations: int
+    answers: list[str]
+    documents: list[Document]
+    retriever: str
+    reason: str | None
+    stopped: str | None
+    cost: Cost
+
+
+def state_types(name: str, retrieval: type, further: type = AnswerState) -> tuple[type, type, tuple[str, ...]]:
+    """Return the state and the input of a workflow over a retriever's state, and the names of its optional inputs."""
+    own = get_type_hints(retrieval, include_extras=True)
+    optional = tuple(key for key in own if key not in ("question", "answers", "documents"))
+    # An absent input is written as None, so that nothing stays from an earlier question of the thread.
+    nullable: dict[str, Any] = {key: own[key] | None for key in own if key != "question"}
+    keys: dict[str, Any] = {"question": str, **nullable, **get_type_hints(further, include_extras=True)}
+    given: dict[str, Any] = {"question": Required[str], **{key: NotRequired[nullable[key]] for key in optional}}
+    make: Any = TypedDict  # its names are not known before
+    return make(f"{name}State", keys, total=False), make(f"{name}Input", given), optional
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may use; None stands for any amount. When it is used up, the run ends with what it has, and says so.
+
+    Args:
+        llm_calls: Calls of language models. Never exceeded.
+        tokens: Tokens of prompts and replies; the call that passes the limit is the last one.
+        seconds: Wall time in the nodes, without what a person takes; looked at before each node.
+
+    Raises:
+        InvalidArgumentError: If a limit is negative.
+    """
+
+    llm_calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        for name in ("llm_calls", "tokens", "seconds"):
+            if (value := getattr(self, name)) is not None and not value >= 0:
+                raise InvalidArgumentError(f"Budget: {name} is 0 or more, or None for no limit, but got {value!r}.")
+
+    def left(self, cost: Cost) -> tuple[int | None, int | None, bool]:
+        """Return the calls and tokens that are left, and whether there is time."""
+        return (
+            None if self.llm_calls is None else max(self.llm_calls - cost["llm_calls"], 0),
+            None if self.tokens is None else max(self.tokens - cost["input_tokens"] - cost["output_tokens"], 0),
+            self.seconds is None or cost["seconds"] < self.seconds,
+        )
+
+    def counter(self, cost: Cost) -> CostCounter:
+        """Return a counter that allows what is left.
+
+        Raises:
+            BudgetError: If there is no time left.
+        """
+        calls, tokens, in_time = self.left(cost)
+        if not in_time:
+            raise BudgetError(f"the budget of {self.seconds} seconds is used up.")
+        return CostCounter(calls, tokens)
+
+
+def cost_of(state: Mapping[str, Any]) -> Cost:
+    """Return what a run cost until now."""
+    own: Sequence[Spending] = [item for item in state.get("spending") or [] if item["run"] == state.get("run")]
+    return Cost(
+        llm_calls=sum(item["llm_calls"] for item in own),
+        input_tokens=sum(item["input_tokens"] for item in own),
+        output_tokens=sum(item["output_tokens"] for item in own),
+        seconds=sum(item["seconds"] for item in own),
+    )

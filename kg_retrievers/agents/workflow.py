@@ -1,0 +1,258 @@
+"""The workflow of any retriever: its stages, then verbalize, answer, check the citations, as nodes of LangGraph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, get_type_hints
+from uuid import uuid4
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.cache.base import BaseCache
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import CachePolicy, Checkpointer, RetryPolicy, StateUpdate
+
+from kg_retrievers.agents.nodes import (
+    Node,
+    Work,
+    answer,
+    check_citations,
+    prepare,
+    refuse,
+    run_retriever,
+    run_stage,
+    verbalize,
+)
+from kg_retrievers.agents.state import Budget, WorkflowOutput, cost_of, state_types
+from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
+from kg_retrievers.chains.answer import Answerer, choose_answerer
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.verbalize import approximate_tokens
+
+#: How nodes that call a model are tried again by default: three times, unless the error says that it is of no use.
+RETRY = RetryPolicy()
+
+
+class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
+    """A compiled LangGraph graph, with all that such graphs have.
+
+    It refuses inputs that it does not know, starts each question of a thread clean, and checks what a person writes
+    into the state of an interrupted run (`update_state`).
+    """
+
+    def __init__(
+        self, *, optional_inputs: Sequence[str], check_inputs: Callable[[Mapping[str, Any]], Any], **compiled: Any
+    ) -> None:
+        """Take the attributes of a compiled graph."""
+        super().__init__(**compiled)
+        self.optional_inputs = optional_inputs
+        self.check_inputs = check_inputs
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """As LangGraph's; see there for the modes."""
+        return super().stream(self._whole_input(input, config), config, **kwargs)
+
+    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """As LangGraph's; see there for the modes."""
+        return super().astream(self._whole_input(input, config), config, **kwargs)
+
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """As LangGraph's, which `update_state` calls, with what is written checked."""
+        return super().bulk_update_state(config, self._checked(supersteps))
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """As LangGraph's, which `aupdate_state` calls, with what is written checked."""
+        return await super().abulk_update_state(config, self._checked(supersteps))
+
+    def _whole_input(self, input: Any, config: RunnableConfig | None) -> Any:
+        if not isinstance(input, Mapping):  # a command, or None to go on
+            return input
+        known = ["question", *self.optional_inputs]
+        nested = any(key.startswith("__pregel") for key in (config or {}).get("configurable", {}))
+        if not nested and (strange := sorted(set(input) - set(known))):
+            raise InvalidArgumentError(f"{self.name}: unknown inputs {strange}; a run takes {known}.")
+        return {key: input.get(key) for key in known}
+
+    def _checked(self, supersteps: Sequence[Sequence[StateUpdate]]) -> list[list[StateUpdate]]:
+        def checked(update: StateUpdate) -> StateUpdate:
+            values = dict(update.values or {})
+            if strange := sorted(set(values) - set(self.builder.channels)):
+                raise InvalidArgumentError(f"{self.name}: unknown keys {strange} of the state.")
+            inputs = {key: values[key] for key in self.optional_inputs if values.get(key) is not None}
+            # What a person supplies may mend why nothing was found.
+            return update._replace(values=values | self.check_inputs(inputs) | ({"reason": None} if inputs else {}))
+
+        return [[checked(update) if update.values else update for update in step] for step in supersteps]
+
+
+class WorkflowBuilder:
+    """Adds nodes to a graph that answers questions; `build_workflow` and `build_router` differ in how they retrieve."""
+
+    def __init__(
+        self,
+        name: str,
+        state: tuple[type, type, tuple[str, ...]],
+        answerer: Runnable[Any, Any],
+        budget: Budget,
+        retry: RetryPolicy | None,
+        cached: bool,
+        scope: str | None,
+    ) -> None:
+        """Begin with an empty graph."""
+        self.name, self.answerer, self.budget, self.retry = name, answerer, budget, retry
+        state_type, input_type, self.optional = state
+        self.keys = [key for key in get_type_hints(state_type) if key not in ("spending", "run")]
+        self.scope = (scope or uuid4().hex) if cached else None
+        self.graph: StateGraph[Any, Any, Any, Any] = StateGraph(
+            state_type, input_schema=input_type, output_schema=WorkflowOutput
+        )
+
+    def add(self, name: str, work: Work, calls_model: bool) -> None:
+        """Add a node that works within the budget; one that calls a model is tried again and cached."""
+        policies: dict[str, Any] = {"retry_policy": self.retry}
+        if self.scope:
+            policies["cache_policy"] = CachePolicy(key_func=partial(self._cache_key, name))
+        node: Runnable[Any, Any] = Node(name, work, self.budget)
+        self.graph.add_node(name, node, **(policies if calls_model else {}))
+
+    def add_free(self, name: str, function: Callable[[Any], dict[str, Any]]) -> None:
+        """Add a node that costs nothing worth counting."""
+        node: Runnable[Any, Any] = RunnableLambda(function, name=name)
+        self.graph.add_node(name, node)
+
+    def _cache_key(self, node: str, state: Any = None) -> str:
+        """Return what a node's outcome depends on; LangGraph asks for it with an empty state when it draws."""
+        state = state or {}
+        later = {"retriever", "attempts", "reason", "stopped", "cost", "answer_texts"}
+        seen = {key: state.get(key) for key in self.keys if key not in later}
+        seen["documents"] = [document.id for document in state.get("documents") or []]
+        return json.dumps([self.scope, node, seen, self.budget.left(cost_of(state))], sort_keys=True, default=str)
+
+    def add_answering(self, max_tokens: int | None, count_tokens: Callable[[str], int]) -> None:
+        """Add what follows on documents: verbalize, answer, check_citations; and refuse, where there are none."""
+        style: EvidenceStyle = getattr(self.answerer, "evidence_style", "documents")
+        show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
+        self.add_free("verbalize", verbalize(show))
+        self.add("answer", answer(self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))
+        self.add_free("check_citations", check_citations)
+        self.add_free("refuse", refuse)
+        self.graph.add_edge("verbalize", "answer")
+        self.graph.add_edge("answer", "check_citations")
+        self.graph.add_conditional_edges(
+            "check_citations", lambda state: "answer" if state.get("feedback") else END, ["answer", END]
+        )
+        self.graph.add_edge("refuse", END)
+
+    def compile(
+        self,
+        check_inputs: Callable[[Mapping[str, Any]], Any],
+        checkpointer: Checkpointer,
+        cache: BaseCache[Any] | None,
+        interrupt_before: Sequence[str],
+    ) -> Workflow:
+        """Return the workflow.
+
+        Raises:
+            InvalidArgumentError: If a node to interrupt before does not exist.
+        """
+        if isinstance(interrupt_before, str) or (strange := sorted(set(interrupt_before) - set(self.graph.nodes))):
+            shown = interrupt_before if isinstance(interrupt_before, str) else strange
+            raise InvalidArgumentError(
+                f"{self.name}: interrupt_before is a list of nodes, but got {shown!r}; the nodes are "
+                f"{list(self.graph.nodes)}."
+            )
+        compiled = self.graph.compile(
+            checkpointer, cache=cache, interrupt_before=list(interrupt_before) or None, name=self.name
+        )
+        return Workflow(optional_inputs=self.optional, check_inputs=check_inputs, **vars(compiled))
+
+
+def build_workflow(
+    retriever: BaseKGRetriever,
+    answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
+    *,
+    fallback: BaseKGRetriever | None = None,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[str], int] = approximate_tokens,
+    budget: Budget | None = None,
+    retry: RetryPolicy | None = RETRY,
+    checkpointer: Checkpointer = None,
+    interrupt_before: Sequence[str] = (),
+    cache: BaseCache[Any] | None = None,
+    name: str | None = None,
+) -> Workflow:
+    """Return the workflow of a retriever: its stages as nodes of the same names, then an answer with citations.
+
+    `prepare`, the stages, `verbalize`, `answer`, `check_citations`; without evidence `fallback`, if given, else
+    `refuse`. A draft whose citations fail is asked for once more; a citation of a fact that was not shown never reaches
+    the final state. A question that names no entity of the graph is refused, with the reason in the state, whatever
+    the `no_entity` of the retriever.
+
+    Its input is `{"question": ...}` with, if wanted, any input of the retriever: `k`, `seed_entities`, and what a stage
+    writes, which is then skipped. Its output is a `WorkflowOutput`.
+
+    Args:
+        retriever: Any retriever of this package.
+        answerer: An answerer with citations or without; or a language model, for `LLMCitedAnswerer(llm)`; or None for
+            the entities that the best evidence proposes, without a model.
+        fallback: Asked where the retriever finds nothing.
+        max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
+        count_tokens: Counts them, as the model at hand does.
+        budget: Ends a run with what it has.
+        retry: How nodes that call a model are tried again; None for never. A failed attempt counts as one call.
+        checkpointer: Keeps the state of each thread.
+        interrupt_before: The nodes to stop before, so that a person can look at the state and edit it.
+        cache: Keeps what nodes that call a model wrote.
+        name: What the workflow is called. Workflows that are given the same name share entries of the cache, so that
+            they outlive the process; name those alike that have graph, model and prompts alike.
+
+    Raises:
+        InvalidArgumentError: If an argument is of another type, or a node to interrupt before does not exist.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> output = build_workflow(retriever).invoke({"question": "Who directed Her?"})
+        >>> output["answer"], output["citations"][0]["triple"]
+        ('Spike Jonze', ['Her', 'directed_by', 'Spike Jonze'])
+    """
+    for what, value in (("retriever", retriever), ("fallback", fallback)):
+        if not isinstance(value, BaseKGRetriever) and (value is not None or what == "retriever"):
+            raise InvalidArgumentError(
+                f"build_workflow: {what} is a retriever of this package, but got {value!r:.100}."
+            )
+    chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
+    title = type(retriever).__name__.removesuffix("Retriever")
+    state = state_types(title, retriever.state_class)
+    builder = WorkflowBuilder(name or f"{title}Workflow", state, chosen, budget or Budget(), retry, bool(cache), name)
+    graph, own = builder.graph, list(get_type_hints(retriever.state_class))
+    builder.add_free("prepare", prepare(retriever, builder.keys, builder.optional))
+    graph.add_edge(START, "prepare")
+    last = "prepare"
+    for stage in retriever.stages:
+        builder.add(stage.name, run_stage(retriever, stage, own), stage.calls_model)
+        graph.add_edge(last, stage.name)
+        last = stage.name
+    builder.add_answering(max_tokens, count_tokens)
+
+    def found(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
+        def route(state: Mapping[str, Any]) -> str:
+            return "verbalize" if state.get("documents") else "refuse" if state.get("stopped") else otherwise
+
+        return route
+
+    if fallback:
+        calls_model = any(stage.calls_model for stage in fallback.stages)
+        builder.add("fallback", run_retriever(fallback), calls_model)
+        graph.add_conditional_edges("fallback", found("refuse"), ["verbalize", "refuse"])
+        graph.add_conditional_edges(last, found("fallback"), ["verbalize", "fallback", "refuse"])
+    else:
+        graph.add_conditional_edges(last, found("refuse"), ["verbalize", "refuse"])
+    return builder.compile(retriever.check_inputs, checkpointer, cache, interrupt_before)
