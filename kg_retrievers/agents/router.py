@@ -17,7 +17,7 @@ from kg_retrievers.agents.nodes import State, Work, prepare, run_retriever
 from kg_retrievers.agents.state import AnswerState, Budget, state_types
 from kg_retrievers.agents.workflow import RETRY, Workflow, WorkflowBuilder
 from kg_retrievers.base import BaseKGRetriever, QuestionShape, RetrievalState
-from kg_retrievers.chains import CitedAnswerer, ExtractiveCitedAnswerer, LLMCitedAnswerer
+from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.cost import CostCounter
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
@@ -68,6 +68,7 @@ def build_router(
     *,
     llm: BaseLanguageModel[Any] | None = None,
     choose: Callable[[str], Sequence[str]] | None = None,
+    evidence_style: EvidenceStyle = "numbered",
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
     budget: Budget | None = None,
@@ -91,7 +92,8 @@ def build_router(
         llm: Chooses the first retriever, from the first sentences of their docstrings. The others follow as by the
             rules.
         choose: From the question to the names of the retrievers to ask, in order.
-        max_tokens: As in `build_workflow`, and so are all further arguments.
+        evidence_style: As in `build_workflow`, and so are all further arguments.
+        max_tokens: The most tokens of evidence that the answerer is shown.
         count_tokens: Counts them.
         budget: Ends a run with what it has.
         retry: How nodes that call a model are tried again.
@@ -136,7 +138,7 @@ def build_router(
     for method, retriever in retrievers.items():
         builder.add(method, _ask(retriever), any(stage.calls_model for stage in retriever.stages))
         graph.add_conditional_edges(method, next_node, [*retrievers, "verbalize", "refuse"])
-    builder.add_answering(max_tokens, count_tokens)
+    builder.add_answering(evidence_style, max_tokens, count_tokens)
     return builder.compile(first.check_inputs, checkpointer, cache, interrupt_before)
 
 

@@ -134,9 +134,8 @@ class WorkflowBuilder:
         seen["documents"] = [document.id for document in state.get("documents") or []]
         return json.dumps([self.scope, node, seen, self.budget.left(cost_of(state))], sort_keys=True, default=str)
 
-    def add_answering(self, max_tokens: int | None, count_tokens: Callable[[str], int]) -> None:
+    def add_answering(self, style: EvidenceStyle, max_tokens: int | None, count_tokens: Callable[[str], int]) -> None:
         """Add what follows on documents: verbalize, answer, check_citations; and refuse, where there are none."""
-        style: EvidenceStyle = getattr(self.answerer, "evidence_style", "documents")
         show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
         self.add_free("verbalize", verbalize(show))
         self.add("answer", answer(self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))
@@ -178,6 +177,7 @@ def build_workflow(
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
     *,
     fallback: BaseKGRetriever | None = None,
+    evidence_style: EvidenceStyle = "numbered",
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
     budget: Budget | None = None,
@@ -202,6 +202,8 @@ def build_workflow(
         answerer: An answerer with citations or without; or a language model, for `LLMCitedAnswerer(llm)`; or None for
             the entities that the best evidence proposes, without a model.
         fallback: Asked where the retriever finds nothing.
+        evidence_style: How the answerer is shown the evidence: "numbered" triples, to be cited, or "documents" in the
+            words of the retriever; see `show_evidence`.
         max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
         count_tokens: Counts them, as the model at hand does.
         budget: Ends a run with what it has.
@@ -225,9 +227,7 @@ def build_workflow(
     """
     for what, value in (("retriever", retriever), ("fallback", fallback)):
         if not isinstance(value, BaseKGRetriever) and (value is not None or what == "retriever"):
-            raise InvalidArgumentError(
-                f"build_workflow: {what} is a retriever of this package, but got {value!r:.100}."
-            )
+            raise InvalidArgumentError(f"build_workflow: {what} must be a BaseKGRetriever, but got {value!r:.100}.")
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
     title = type(retriever).__name__.removesuffix("Retriever")
     state = state_types(title, retriever.state_class)
@@ -240,7 +240,7 @@ def build_workflow(
         builder.add(stage.name, run_stage(retriever, stage, own), stage.calls_model)
         graph.add_edge(last, stage.name)
         last = stage.name
-    builder.add_answering(max_tokens, count_tokens)
+    builder.add_answering(evidence_style, max_tokens, count_tokens)
 
     def found(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
         def route(state: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
-from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, ShownEvidence, evidence_of
+from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, evidence_of
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
 from kg_retrievers.prompts import check_model, check_placeholders
 from kg_retrievers.prompts.citation import parse_reply
@@ -41,8 +41,6 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         AnswerParseError: From `invoke`, if the second reply is unreadable, too.
     """
 
-    #: How the evidence is to be shown.
-    evidence_style: ClassVar[EvidenceStyle] = "numbered"
     reply_form: ClassVar[type[BaseModel]]
 
     def __init__(
@@ -75,7 +73,7 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         """Show the facts, ask, read, and if need be ask again with the reason."""
         if not input["documents"]:
             return self._refusal()
-        shown = evidence_of(input, self.evidence_style)
+        shown = evidence_of(input, "numbered")
         values = {"question": input["question"], "evidence": shown.text}
         if feedback := input.get("feedback"):
             values |= {"reply": json.dumps(input.get("draft"), ensure_ascii=False), "error": feedback}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, choose_answerer, evidence_chain, proposed_answers
 from kg_retrievers.chains.citations import CitingModel
-from kg_retrievers.chains.evidence import AnswerInput, Citation, EvidenceStyle, ShownEvidence, evidence_of
+from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts.citation import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
 
@@ -43,8 +43,6 @@ CitedAnswerer = Runnable[AnswerInput, CitedAnswer]
 class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
     """Answers with the entities that the best evidence proposes, and cites all its facts. No language model."""
 
-    evidence_style: ClassVar[EvidenceStyle] = "numbered"
-
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> CitedAnswer:
         """Return the labels of the entities, and the facts of the first Document that were shown."""
         return self._call_with_config(self._answer, input, config)
@@ -53,7 +51,7 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
         documents = input["documents"]
         if not documents:
             return no_answer()
-        shown = evidence_of(input, self.evidence_style)
+        shown = evidence_of(input, "numbered")
         answers, own = proposed_answers(documents), documents[0].metadata["triples"]
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
         return {
