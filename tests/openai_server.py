@@ -36,6 +36,11 @@ class Delay:
 
 
 @dataclass(frozen=True)
+class Hang:
+    """Answer never, and note when the client gives up."""
+
+
+@dataclass(frozen=True)
 class Garbage:
     """Answer with status 200 and something that is not JSON."""
 
@@ -45,7 +50,7 @@ class ServerError:
     """Fail with status 500."""
 
 
-Behaviour = Reply | RateLimit | Delay | Garbage | ServerError
+Behaviour = Reply | RateLimit | Delay | Hang | Garbage | ServerError
 
 
 class OpenAIServer:
@@ -64,6 +69,8 @@ class OpenAIServer:
         self.requests: list[dict[str, Any]] = []
         self.lock = threading.Lock()
         self.stopped = threading.Event()
+        #: Set when a `Hang` has begun, and when its client has closed the connection.
+        self.hanging, self.abandoned = threading.Event(), threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.script = self
         # shutdown() waits for the next poll, so poll often
@@ -112,12 +119,27 @@ class _Handler(BaseHTTPRequestHandler):
             case Delay(seconds, text):
                 if not script.stopped.wait(seconds):  # cut short when the context closes
                     self._reply(body, text)
+            case Hang():
+                self._hang(script)
             case RateLimit(retry_after):
                 self._error(429, "too many requests", {"Retry-After": str(retry_after)})
             case Garbage():
                 self._send(200, "application/json", b"<html>not JSON</html>")
             case ServerError():
                 self._error(500, "the server failed")
+
+    def _hang(self, script: OpenAIServer) -> None:
+        self.close_connection = True
+        self.connection.settimeout(0.01)
+        script.hanging.set()
+        while not script.stopped.is_set():
+            try:
+                if not self.connection.recv(1):
+                    return script.abandoned.set()
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return script.abandoned.set()
 
     def _reply(self, body: dict[str, Any], text: str) -> None:
         common = {"id": "chatcmpl-1", "created": int(time.time()), "model": body["model"]}

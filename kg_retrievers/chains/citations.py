@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel, BaseLanguageModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
@@ -62,7 +62,8 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
             try:
                 if not isinstance(llm, BaseChatModel):
                     raise NotImplementedError
-                self._model = llm.with_structured_output(self.reply_form, include_raw=True)
+                # As a schema: for a class, the client of OpenAI raises an error of its own where a reply does not fit.
+                self._model = llm.with_structured_output(self.reply_form.model_json_schema(), include_raw=True)
             except NotImplementedError:
                 if structured:
                     raise InvalidArgumentError(
@@ -86,18 +87,13 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         return self._cited(self._read(reply), shown)
 
     def _read(self, reply: Any) -> Reply:
-        if isinstance(reply, Mapping):  # of a structured output
-            if reply["parsed"] is not None:
-                parsed: Reply = reply["parsed"]
-                return parsed
+        if isinstance(reply, Mapping):  # a structured output, with the message it came in
             reply = reply["raw"]
-            if reply.tool_calls:
-                return self._parsed(json.dumps(reply.tool_calls[0]["args"]))
-        return self._parsed(reply.text if isinstance(reply, BaseMessage) else str(reply))
-
-    def _parsed(self, text: str) -> Reply:
-        reply: Reply = parse_reply(text, self.reply_form)  # type: ignore[assignment]
-        return reply
+        text = reply.text if isinstance(reply, BaseMessage) else str(reply)
+        if isinstance(reply, AIMessage) and reply.tool_calls:
+            text = json.dumps(reply.tool_calls[0]["args"])
+        read: Reply = parse_reply(text, self.reply_form)  # type: ignore[assignment]
+        return read
 
     def _cited(self, reply: Reply, shown: ShownEvidence) -> Cited:
         raise NotImplementedError

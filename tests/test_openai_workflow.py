@@ -1,0 +1,154 @@
+"""The real `openai` client against a server on loopback, through chains and workflows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import openai
+import pytest
+from langchain_openai import ChatOpenAI
+from langgraph.types import RetryPolicy
+from openai_server import Garbage, Hang, OpenAIServer, RateLimit, Reply
+
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    SimGRAGRetriever,
+    answer_chain,
+    build_workflow,
+    cited_answer_chain,
+    fact_verification_chain,
+    llm_answerer,
+)
+from kg_retrievers.chains import LLMCitedAnswerer
+from kg_retrievers.errors import AnswerParseError
+from kg_retrievers.testing import tiny_graph
+
+QUESTION = "Who starred in Amélie?"
+PATTERN = '{"triples": [["Amélie", "starring", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+ANSWER = json.dumps({"explanation": "So says the first.", "answers": ["Audrey Tautou"], "citations": [1]})
+QUICK = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+@pytest.fixture(scope="module")
+def index() -> GraphIndex:
+    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
+
+
+@pytest.fixture(scope="module")
+def retriever(index: GraphIndex) -> SimGRAGRetriever:
+    return SimGRAGRetriever.from_index(index)
+
+
+def client(server: OpenAIServer, **options: Any) -> ChatOpenAI:
+    settings: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "test", "max_retries": 0}
+    return ChatOpenAI(**settings | options)
+
+
+async def test_a_chain_streams(retriever: SimGRAGRetriever) -> None:
+    with OpenAIServer(Reply("Audrey Tautou and others"), Reply("Audrey Tautou and more")) as server:
+        chain = answer_chain(retriever, client(server))
+        assert [part for part in chain.stream(QUESTION) if part] == ["Audrey", " Tautou", " and", " others"]
+        assert [part async for part in chain.astream(QUESTION) if part] == ["Audrey", " Tautou", " and", " more"]
+    assert all(request["stream"] for request in server.requests)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_a_workflow_streams_tokens(index: GraphIndex, asynchronous: bool) -> None:
+    with OpenAIServer(Reply(PATTERN), Reply("Audrey Tautou and others")) as server:
+        llm = client(server)
+        retriever = SimGRAGRetriever.from_index(index, llm=llm)
+        workflow = build_workflow(retriever, llm_answerer(retriever.answer_prompt, llm))
+        if asynchronous:
+            parts = [part async for part in workflow.astream({"question": QUESTION}, stream_mode="messages")]
+        else:
+            parts = list(workflow.stream({"question": QUESTION}, stream_mode="messages"))
+    nodes: dict[str, str] = {}
+    for chunk, told in parts:
+        nodes[told["langgraph_node"]] = nodes.get(told["langgraph_node"], "") + chunk.text
+    assert nodes == {"generate_pattern": PATTERN, "answer": "Audrey Tautou and others"}
+    assert len(parts) > 8
+
+
+@pytest.mark.parametrize("structured", [None, False])
+async def test_citations_with_and_without_structured_output(
+    retriever: SimGRAGRetriever, structured: bool | None
+) -> None:
+    with OpenAIServer(Reply(ANSWER), Reply(ANSWER), Reply(ANSWER)) as server:
+        answerer = LLMCitedAnswerer(client(server), structured=structured)
+        chain, workflow = cited_answer_chain(retriever, answerer), build_workflow(retriever, answerer)
+        got: list[Any] = [chain.invoke(QUESTION), await chain.ainvoke(QUESTION)]
+        got.append(workflow.invoke({"question": QUESTION}))
+    for output in got:
+        assert [citation["triple"] for citation in output["citations"]] == [["Amélie", "starring", "Audrey Tautou"]]
+    assert [("response_format" in request) for request in server.requests] == [structured is None] * 3
+    assert got[2]["cost"]["llm_calls"] == 1
+    assert (got[2]["cost"]["input_tokens"], got[2]["cost"]["output_tokens"]) == (1, 1)  # as the server reports
+
+
+async def test_structured_output_that_is_not_kept_to(retriever: SimGRAGRetriever) -> None:
+    with OpenAIServer(Reply("I think so."), Reply(ANSWER), Reply("No."), Reply("Never.")) as server:
+        chain = cited_answer_chain(retriever, client(server))
+        assert chain.invoke(QUESTION)["answer"] == "Audrey Tautou"
+        with pytest.raises(AnswerParseError, match="Never"):
+            await chain.ainvoke(QUESTION)
+    assert "I think so." in server.requests[1]["messages"][0]["content"]
+
+
+async def test_verdicts(retriever: SimGRAGRetriever) -> None:
+    reply = json.dumps({"explanation": "", "verdict": "supported", "citations": [1]})
+    with OpenAIServer(Reply(reply)) as server:
+        got = await fact_verification_chain(retriever, client(server)).ainvoke("Spike Jonze directed Her.")
+    assert got["verdict"] == "supported"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_a_rate_limit_is_waited_for(index: GraphIndex, asynchronous: bool) -> None:
+    limited = RateLimit(retry_after=0.01)
+    with OpenAIServer(limited, Reply(PATTERN), limited, limited, Reply(ANSWER)) as server:
+        llm = client(server)
+        workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=llm), llm, retry=QUICK)
+        given = {"question": QUESTION}
+        got = await workflow.ainvoke(given) if asynchronous else workflow.invoke(given)
+        assert got["answer"] == "Audrey Tautou"
+        assert got["cost"]["llm_calls"] == len(server.requests) == 5
+    with OpenAIServer(*[limited] * 3) as server:
+        llm = client(server)
+        workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=llm), llm, retry=QUICK)
+        with pytest.raises(openai.RateLimitError):
+            await workflow.ainvoke(given) if asynchronous else workflow.invoke(given)
+        assert len(server.requests) == 3
+
+
+async def test_a_server_that_speaks_no_json_raises(retriever: SimGRAGRetriever) -> None:
+    with OpenAIServer(*[Garbage()] * 3) as server:
+        workflow = build_workflow(retriever, client(server), retry=None)
+        with pytest.raises((ValueError, openai.OpenAIError)):
+            await workflow.ainvoke({"question": QUESTION})
+
+
+@pytest.mark.parametrize("what", ["retriever", "chain", "workflow"])
+async def test_a_cancelled_call_ends_the_request(index: GraphIndex, what: str) -> None:
+    with OpenAIServer(Hang()) as server:
+        retriever = SimGRAGRetriever.from_index(index, llm=client(server))
+        running = {
+            "retriever": lambda: retriever.ainvoke(QUESTION),
+            "chain": lambda: cited_answer_chain(retriever, client(server)).ainvoke(QUESTION),
+            "workflow": lambda: build_workflow(retriever, client(server)).ainvoke({"question": QUESTION}),
+        }
+        task = asyncio.ensure_future(running[what]())
+        assert await asyncio.to_thread(server.hanging.wait, 60)
+        assert not server.abandoned.is_set()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(server.abandoned.wait, 60)
+        assert len(server.requests) == 1
