@@ -64,9 +64,17 @@ format: $(TEST) ## rewrite the code in the project's style
 	$(BIN)/ruff format
 
 notebooks: $(TEST) ## run the notebooks and keep their new outputs
-	$(BIN)/python -c 'import sys, nbclient, nbformat; [nbformat.write(nbclient.execute( \
-		nbformat.read(path, 4), "notebooks", timeout=300, kernel_name="python3", record_timing=False), path) \
-		for path in sys.argv[1:]]' notebooks/*.ipynb
+	$(BIN)/python -c "$$RUN_NOTEBOOKS" notebooks/*.ipynb
+
+define RUN_NOTEBOOKS
+import sys, nbclient, nbformat
+for path in sys.argv[1:]:
+    notebook = nbformat.read(path, 4)
+    nbclient.execute(notebook, "notebooks", 300, "python3", record_timing=False, coalesce_streams=True)
+    notebook.metadata.pop("language_info", None)
+    nbformat.write(notebook, path)
+endef
+export RUN_NOTEBOOKS
 
 bench: $(TEST) ## run the benchmarks
 	@for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python "$$file" || exit 1; done

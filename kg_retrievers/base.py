@@ -10,14 +10,14 @@ from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool, create_retriever_tool
-from pydantic import ConfigDict, Field, PlainValidator, ValidationError
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 from typing_extensions import TypedDict
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -79,6 +79,10 @@ class Stage:
     run: Runnable[Any, dict[str, Any]]
     writes: tuple[str, ...]
     calls_model: bool = False
+
+
+class _Query(BaseModel):
+    query: str = Field(description="The question, in full sentences.")
 
 
 class BaseKGRetriever(BaseRetriever):
@@ -186,14 +190,34 @@ class BaseKGRetriever(BaseRetriever):
     ) -> BaseTool:
         """Return a tool for agents. Its message holds the evidence as text, its artifact the Documents.
 
+        Where nothing is found, the message says so, with the nearest names if no entity was found in the question.
         `args_schema` and `arg_types` are there for LangChain's signature only: the tool takes one text, `query`.
         """
         if args_schema is not None or arg_types is not None:
             raise InvalidArgumentError("as_tool: args_schema and arg_types are fixed; the tool takes a text, `query`.")
-        return create_retriever_tool(
-            self,
+
+        def found(documents: list[Document]) -> tuple[str, list[Document]]:
+            texts = [document.page_content for document in documents]
+            return "\n\n".join(texts) or "The knowledge graph holds nothing on this question.", documents
+
+        def search(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
+            try:
+                return found(self.invoke(query, {"callbacks": callbacks}))
+            except EntityLinkingError as error:
+                return str(error), []
+
+        async def asearch(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
+            try:
+                return found(await self.ainvoke(query, {"callbacks": callbacks}))
+            except EntityLinkingError as error:
+                return str(error), []
+
+        return StructuredTool.from_function(
+            search,
+            asearch,
             name or "search_knowledge_graph",
             description or "Search a knowledge graph for facts that answer a question.",
+            args_schema=_Query,
             response_format="content_and_artifact",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,11 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.errors import BudgetError
 from kg_retrievers.graph.verbalize import approximate_tokens
+
+# LangChain logs a warning for whatever a handler raises; a budget that does its work is none.
+logging.getLogger("langchain_core.callbacks.manager").addFilter(
+    lambda record: not record.getMessage().startswith("Error in CostCounter.")
+)
 
 
 class Cost(TypedDict):
@@ -61,13 +67,23 @@ class CostCounter(BaseCallbackHandler):
         self._prompts: dict[UUID, str] = {}
         self._lock = threading.Lock()
 
+    def cost(self, seconds: float) -> Cost:
+        """Return what was counted, with the seconds that it took."""
+        with self._lock:
+            return Cost(
+                llm_calls=self.llm_calls,
+                input_tokens=self.input_tokens,
+                output_tokens=self.output_tokens,
+                seconds=seconds,
+            )
+
     def _start(self, run_id: UUID, prompt: str) -> None:
         calls, tokens = self._limits
         with self._lock:
             if calls is not None and self.llm_calls >= calls:
-                raise BudgetError(f"the budget of {self.llm_calls} more calls of a language model is used up.")
-            if tokens is not None and (used := self.input_tokens + self.output_tokens) >= tokens:
-                raise BudgetError(f"the budget of {tokens} more tokens is used up: {used} were used.")
+                raise BudgetError("the budget allows no more calls of a language model.")
+            if tokens is not None and self.input_tokens + self.output_tokens >= tokens:
+                raise BudgetError("the budget allows no more tokens.")
             self.llm_calls += 1
             self._prompts[run_id] = prompt
 

@@ -37,6 +37,9 @@ SECOND_HOP = 0.25
 #: How many entities a second hop starts from at the most, when `LinkedPatternGenerator` looks for its relations.
 ENTITIES_FOLLOWED = 100
 
+#: The words by which a text asks for something unknown.
+ASKING = frozenset({"who", "whom", "whose", "what", "which", "when", "where", "how", "why", "name", "list"})
+
 #: What a question word asks for; the other function words of a question name no relation.
 ASKED = {"when": "date", "where": "place"}
 
@@ -238,7 +241,8 @@ class LinkedPatternGenerator(_LinkingGenerator):
     """Joins the entities that the question names by the relations nearest to its other words. No model, no examples.
 
     One entity: the relation of it, or the two relations of a walk from it, whose words the question covers best. Two
-    or more: the unknown that each of them is joined to, if there is one.
+    or more: the unknown that each of them is joined to, if there is one; for a text without a question word, as a claim
+    or a yes-or-no question, rather the fact that joins the first two, if there is one.
 
     Args:
         index: The indexed graph.
@@ -258,8 +262,12 @@ class LinkedPatternGenerator(_LinkingGenerator):
         phrases = _phrases(_mask(input["question"], [(slot.start, slot.end) for slot in slots]))
         likeness = self._likeness([phrase.text for phrase in phrases])
         starts = [[self.index.graph.entities.find(entity) for entity in slot.entities] for slot in slots]
-        if len(slots) > 1 and (pattern := self._join(slots, starts, likeness)):
-            return pattern
+        if len(slots) > 1:
+            asks = not ASKING.isdisjoint(re.findall(r"\w+", input["question"].casefold()))
+            ways = (self._join, self._fact) if asks else (self._fact, self._join)
+            for way in ways:
+                if pattern := way(slots, starts, likeness):
+                    return pattern
         return self._walk(slots[0], starts[0], phrases, likeness)
 
     def _likeness(self, words: Sequence[str]) -> Array:
@@ -317,6 +325,15 @@ class LinkedPatternGenerator(_LinkingGenerator):
             best.append(min(labels, key=lambda label: (-float(likeness[:, label >> 1].max()), label)))
         triples = [self._triple(slot.term, Unknown("entity 1"), label) for slot, label in zip(slots, best, strict=True)]
         return Pattern.of(*triples, target="entity 1", source="linked")
+
+    def _fact(self, slots: Sequence[_Slot], starts: Sequence[Sequence[int]], likeness: Array) -> Pattern | None:
+        """The fact that joins the first two entities, by the relation that the words name best."""
+        there = set(starts[1])
+        labels = [label for label, reached in self._around(starts[0]).items() if there & set(reached)]
+        if not labels:
+            return None
+        label = min(labels, key=lambda label: (-float(likeness[:, label >> 1].max()), label))
+        return Pattern.of(self._triple(slots[0].term, slots[1].term, label), source="linked")
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[label >> 1])

@@ -142,7 +142,8 @@ class SimGRAGRetriever(BaseKGRetriever):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Generate the pattern, then match subgraphs to it."""
-        by_llm = isinstance(self.pattern_generator, LLMPatternGenerator)
+        # A generator of somebody else's may well call a model.
+        by_llm = not isinstance(self.pattern_generator, ExamplePatternGenerator | LinkedPatternGenerator)
         return (
             Stage("generate_pattern", self.pattern_generator | RunnableLambda(_as_state), ("pattern",), by_llm),
             Stage("match_subgraphs", RunnableLambda(self._match_subgraphs), ("answers", "documents")),

@@ -56,6 +56,19 @@ async def test_the_tool_keeps_the_documents(retriever: SimGRAGRetriever) -> None
         assert "Audrey Tautou" in answer.text
 
 
+async def test_the_tool_says_what_was_not_found(retriever: SimGRAGRetriever) -> None:
+    agent: Any = create_agent(CallsTool(), [retriever.as_tool()])
+    for got in (
+        agent.invoke({"messages": [HumanMessage("Who directed Xyzzyplugh?")]}),
+        await agent.ainvoke({"messages": [HumanMessage("Who directed Xyzzyplugh?")]}),
+    ):
+        assert "No entity of the graph was found" in got["messages"][-1].text
+        assert got["messages"][-2].artifact == []
+    silent = retriever.model_copy(update={"no_entity": "empty"})
+    said = silent.as_tool().invoke({"query": "Who directed Xyzzyplugh?"})
+    assert said == "The knowledge graph holds nothing on this question."
+
+
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 async def test_the_middleware_shows_the_evidence(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
     model = ScriptedChatModel(replies=["Audrey Tautou [1]"])
@@ -64,7 +77,7 @@ async def test_the_middleware_shows_the_evidence(retriever: SimGRAGRetriever, as
     got = await agent.ainvoke(given) if asynchronous else agent.invoke(given)
     system, human = model.prompts[0]
     assert isinstance(system, SystemMessage)
-    assert system.text.startswith("Be {brief}.")
+    assert system.text.startswith("Be {brief}.\n\nA knowledge graph")
     assert SHOWN in system.text
     assert human.text == QUESTION
     assert got["messages"][-1].text == "Audrey Tautou [1]"

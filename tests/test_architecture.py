@@ -6,7 +6,6 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -58,7 +57,7 @@ OPTIONAL = {
     "sentence_transformers": {"index/embeddings.py"},
     "torch": {"index/embeddings.py"},
 }
-#: Files whose classes extend those of an optional package; they say what is missing, and the front door loads them last.
+#: Files whose classes extend those of an optional package; imported without it, they say what is missing.
 EXTEND_OPTIONAL = {"agents/middleware.py", "llama_index.py"}
 FORBIDDEN_NAMES = {"utils", "helpers", "manager", "common", "misc"}
 FORBIDDEN_CALLS = {"eval", "exec"}

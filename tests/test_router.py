@@ -103,14 +103,15 @@ async def test_it_answers_and_goes_on_where_nothing_is_found(
         return await router.ainvoke(inputs, config) if asynchronous else router.invoke(inputs, config)
 
     got = await ask(question=QUESTION)
-    assert (got["answer"], got["retriever"]) == ("; ".join(CAST), "SimGRAGRetriever")
+    assert (got["answer"], got["retriever"]) == ("; ".join(CAST), "patterns")
     assert got["documents"] == retrievers["patterns"].invoke(QUESTION)
+    assert (got["methods"][0], got["routed_by"]) == ("patterns", "rule: one entity")
     question = "Tell me about the cast: who starred?"  # for "open", which finds nothing, then for the next
     got = await ask(question=question, seed_entities=["Amélie"], k=2)
-    assert (got["retriever"], got["reason"]) == ("_Joins", None)
+    assert (got["retriever"], got["reason"]) == ("joins", None)
     assert got["documents"] == retrievers["joins"].invoke(question, seed_entities=["Amélie"], k=2)
     got = await ask(question=UNKNOWN)
-    assert (got["answer"], got["documents"], got["retriever"]) == (NO_ANSWER, [], "SimGRAGRetriever")
+    assert (got["answer"], got["documents"], got["retriever"]) == (NO_ANSWER, [], "patterns")
     assert "No entity" in got["reason"]
 
 
@@ -119,11 +120,17 @@ async def test_a_model_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:
     router = build_router(retrievers, llm=model)
     assert order(router, {"question": QUESTION}) == (["joins", "patterns", "open"], "language model")
     got = await router.ainvoke({"question": QUESTION})
-    assert (got["retriever"], got["cost"]["llm_calls"]) == ("OpenRetriever", 1)
+    assert (got["retriever"], got["cost"]["llm_calls"]) == ("open", 1)
     prompt = model.prompts[0][0].text
     assert "- open: Finds what is near to a description.\n- joins: Joins entities.\n- patterns: " in prompt
     assert "Not this" not in prompt
     assert QUESTION in prompt
+
+
+def test_a_model_chooses_by_descriptions(retrievers: dict[str, BaseKGRetriever]) -> None:
+    model = ScriptedChatModel(replies=['{"method": "joins"}'])
+    build_router(retrievers, llm=model, descriptions={"joins": "For {two} names."}).invoke({"question": QUESTION})
+    assert "- joins: For {two} names.\n" in model.prompts[0][0].text
 
 
 @pytest.mark.parametrize("reply", ["I would take joins", '{"method": "cypher"}', '{"method": 3}', ""])
@@ -155,7 +162,7 @@ def test_a_budget_ends_the_search(retrievers: dict[str, BaseKGRetriever]) -> Non
     model = ScriptedChatModel(replies=[])
     got = build_router(retrievers, llm=model, budget=Budget(llm_calls=0)).invoke({"question": QUESTION})
     assert got["answer"] == NO_ANSWER
-    assert "is used up" in got["stopped"]
+    assert "no more calls" in got["stopped"]
     assert model.prompts == []
 
 
@@ -184,6 +191,7 @@ def test_bad_arguments(retrievers: dict[str, BaseKGRetriever]) -> None:
         ({"answer": one}, {}, "'answer' is another node"),
         ({"a": one}, {"llm": "openai:gpt-4.1-mini"}, "language model"),
         ({"a": one}, {"llm": ScriptedChatModel(replies=[]), "choose": lambda question: ["a"]}, "one of them"),
+        ({"a": one}, {"descriptions": {"b": "x"}}, r"descriptions of \['b'\]"),
         ({"a": one}, {"interrupt_before": ["b"]}, "the nodes are"),
     ]
     for given, arguments, message in wrong:

@@ -85,7 +85,7 @@ both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "asyn
 async def test_without_a_model(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
     got = await run(build_workflow(retriever), asynchronous, {"question": QUESTION})
     assert got["documents"] == retriever.invoke(QUESTION)
-    assert (got["answer"], got["answer_texts"], got["answers"]) == ("; ".join(CAST), CAST, CAST)
+    assert (got["answer"], got["answers"]) == ("; ".join(CAST), CAST)
     assert [citation["triple"] for citation in got["citations"]] == TRIPLES
     assert (got["retriever"], got["reason"], got["stopped"]) == ("SimGRAGRetriever", None, None)
     assert got["cost"]["llm_calls"] == got["cost"]["input_tokens"] == 0
@@ -113,7 +113,7 @@ async def test_with_a_model(index: GraphIndex, asynchronous: bool) -> None:
     workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=model), model)
     got = await run(workflow, asynchronous, {"question": QUESTION})
     assert [citation["triple"] for citation in got["citations"]] == [TRIPLES[2], TRIPLES[0]]
-    assert (got["answer"], got["answers"]) == ("Audrey Tautou", CAST)
+    assert (got["answer"], got["answers"]) == ("Audrey Tautou", ["Audrey Tautou"])
     assert got["cost"]["llm_calls"] == 2
     assert got["cost"]["output_tokens"] == sum(-(-len(text) // 4) for text in (STARRING, reply(3, 1)))
     assert "[2] Amélie -> starring -> Mathieu Kassovitz" in model.prompts[1][0].text
@@ -127,7 +127,26 @@ def test_answerers_without_citations(retriever: SimGRAGRetriever) -> None:
     ]
     for answerer in answerers:
         got = build_workflow(retriever, answerer).invoke({"question": QUESTION})
-        assert (got["answer"], got["citations"], got["answer_texts"]) == ("; ".join(CAST), [], [])
+        assert (got["answer"], got["citations"], got["answers"]) == ("; ".join(CAST), [], [])
+
+
+def test_answerers_are_shown_the_evidence_as_asked(retriever: SimGRAGRetriever) -> None:
+    for style, shown in (
+        ("numbered", "[2] Amélie -> starring -> Mathieu Kassovitz"),
+        ("documents", "; Dominique Pinon"),
+    ):
+        model = llm("Audrey Tautou")
+        answerer = llm_answerer(retriever.answer_prompt, model)
+        build_workflow(retriever, answerer, evidence_style=style).invoke({"question": QUESTION})  # type: ignore[arg-type]
+        assert shown in model.prompts[0][0].text
+
+
+def test_a_notebook_shows_the_nodes_without_a_network(retriever: SimGRAGRetriever) -> None:
+    workflow = build_workflow(retriever)
+    shown = workflow._repr_mimebundle_()
+    assert set(shown) == {"text/plain", "text/markdown"}
+    assert shown["text/plain"] == f"SimGRAGWorkflow({', '.join([*STAGES, 'refuse'])})"
+    assert "generate_pattern --> match_subgraphs" in shown["text/markdown"]
 
 
 def test_inputs_of_the_retriever(retriever: SimGRAGRetriever) -> None:
@@ -145,6 +164,8 @@ async def test_bad_inputs_are_refused(retriever: SimGRAGRetriever, asynchronous:
         ({"question": QUESTION, "kk": 3}, InvalidArgumentError, "kk.*a run takes"),
         ({"question": "  "}, InvalidArgumentError, "empty"),
         ({}, InvalidArgumentError, "question must be a text"),
+        (QUESTION, InvalidArgumentError, "the input is"),
+        ([QUESTION], InvalidArgumentError, "the input is"),
         ({"question": QUESTION, "k": 0}, InvalidArgumentError, "k must be"),
         ({"question": QUESTION, "seed_entities": ["Nobody"]}, EntityLinkingError, "Nobody"),
         ({"question": QUESTION, "pattern": {"triples": []}}, PatternError, "no triples"),
@@ -160,14 +181,21 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
         ({"interrupt_before": "answer"}, "list of nodes"),
         ({"answerer": "openai:gpt-4.1-mini"}, "load_chat_model"),
         ({"fallback": "simgrag"}, "fallback must be"),
+        ({"budget": 3}, "budget must be a Budget or None"),
+        ({"retry": 3}, "retry must be a RetryPolicy or None"),
+        ({"cache": True}, "cache must be a BaseCache or None"),
+        ({"evidence_style": "table"}, "evidence_style is"),
+        ({"evidence_style": "documents"}, "for an answerer without citations"),
+        ({"evidence_style": "documents", "answerer": llm()}, "for an answerer without citations"),
     ]
     for arguments, message in wrong:
         with pytest.raises(InvalidArgumentError, match=message):
             build_workflow(retriever, **arguments)
     with pytest.raises(InvalidArgumentError, match="retriever must be"):
         build_workflow(None)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="llm_calls is 0 or more"):
-        Budget(llm_calls=-1)
+    for limit in (-1, "3", 1.5, True):
+        with pytest.raises(InvalidArgumentError, match="llm_calls is 0 or more"):
+            Budget(llm_calls=limit)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="an answerer gives a text or a CitedAnswer"):
         build_workflow(retriever, RunnableLambda(lambda value: 3)).invoke({"question": QUESTION})
 
@@ -300,6 +328,34 @@ async def test_nodes_that_call_a_model_are_tried_again(index: GraphIndex, asynch
         await run(build_workflow(by_llm, retry=None), asynchronous, {"question": QUESTION})
 
 
+@both
+async def test_calls_of_failed_attempts_count(index: GraphIndex, asynchronous: bool) -> None:
+    quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
+    for allowed in (2, 3):  # a pattern in three calls, of two attempts
+        model = llm("unreadable", FlakyError(), STARRING)
+        workflow = build_workflow(
+            SimGRAGRetriever.from_index(index, llm=model), retry=quick, budget=Budget(llm_calls=allowed)
+        )
+        got = await run(workflow, asynchronous, {"question": QUESTION})
+        assert got["cost"]["llm_calls"] == len(model.prompts) == allowed
+        assert (got["answers"], bool(got["stopped"])) == ((CAST, False) if allowed == 3 else ([], True))
+
+
+def test_calls_before_a_failure_count_when_the_run_goes_on(index: GraphIndex) -> None:
+    model = llm("unreadable", TimeoutError("late"), STARRING)
+    workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=model), checkpointer=InMemorySaver())
+    with pytest.raises(TimeoutError):
+        workflow.invoke({"question": QUESTION}, thread())
+    assert workflow.invoke(None, thread())["cost"]["llm_calls"] == 3
+
+
+def test_a_budget_that_does_its_work_is_no_warning(
+    retriever: SimGRAGRetriever, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert build_workflow(retriever, llm(), budget=Budget(llm_calls=0)).invoke({"question": QUESTION})["stopped"]
+    assert caplog.records == []
+
+
 def test_a_stage_without_a_model_is_not_tried_again(retriever: SimGRAGRetriever) -> None:
     workflow = build_workflow(retriever)
     assert not any(node.retry_policy for node in workflow.builder.nodes.values())
@@ -320,11 +376,11 @@ async def test_a_budget_of_calls_is_never_exceeded(index: GraphIndex, asynchrono
         got = await run(workflow, asynchronous, {"question": QUESTION})
         assert got["cost"]["llm_calls"] == len(model.prompts) == min(allowed, 4)
         if allowed < 4:
-            assert "calls of a language model is used up" in got["stopped"]
+            assert got["stopped"] == "the budget allows no more calls of a language model."
         if allowed < 2:  # no pattern yet
             assert (got["answer"], got["documents"]) == (NO_ANSWER, [])
         elif allowed == 2:  # evidence, but no answer of the model: what the graph proposes
-            assert got["answers"] == got["answer_texts"] == CAST
+            assert got["answers"] == CAST
             assert [citation["triple"] for citation in got["citations"]] == TRIPLES
         elif allowed == 3:  # a first draft, whose citation fails
             assert (got["answer"], got["citations"], got["rejected_citations"]) == ("Audrey Tautou", [], 1)
@@ -334,7 +390,7 @@ async def test_a_budget_of_calls_is_never_exceeded(index: GraphIndex, asynchrono
 
 def test_a_budget_of_tokens_and_of_time(retriever: SimGRAGRetriever) -> None:
     got = build_workflow(retriever, llm(reply(99), reply(1)), budget=Budget(tokens=1)).invoke({"question": QUESTION})
-    assert "tokens is used up" in got["stopped"]
+    assert got["stopped"] == "the budget allows no more tokens."
     assert got["cost"]["llm_calls"] == 1
     got = build_workflow(retriever, llm(), budget=Budget(seconds=0)).invoke({"question": QUESTION})
     assert "0 seconds is used up" in got["stopped"]
@@ -367,7 +423,7 @@ async def test_a_question_after_a_failure_starts_clean(index: GraphIndex) -> Non
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     got = workflow.invoke({"question": "Who directed Amélie?"}, thread())
-    assert got["answers"] == ["Jean-Pierre Jeunet"]
+    assert got["documents"][0].metadata["answers"] == ["Jean-Pierre Jeunet"]
     assert got["cost"]["llm_calls"] == 2
 
 
@@ -398,6 +454,7 @@ async def test_a_person_edits_the_pattern(retriever: SimGRAGRetriever, asynchron
         ({"pattern": 3}, PatternError),
         ({"k": 0}, InvalidArgumentError),
         ({"patern": DIRECTED.to_dict()}, InvalidArgumentError),
+        ({"question": " "}, InvalidArgumentError),
     ]
     for values, error in wrong:
         with pytest.raises(error):
@@ -505,7 +562,8 @@ def test_the_cache_spares_calls_and_survives_drawing(index: GraphIndex) -> None:
     assert again["cost"]["llm_calls"] == 0
     assert {**again, "cost": None} == {**first, "cost": None}
     other = workflow.invoke({"question": "Who directed Amélie?"})
-    assert (other["answers"], len(model.prompts)) == (["Jean-Pierre Jeunet"], 4)
+    assert other["documents"][0].metadata["answers"] == ["Jean-Pierre Jeunet"]
+    assert len(model.prompts) == 4
 
 
 def test_what_a_budget_cut_short_is_not_cached(index: GraphIndex) -> None:

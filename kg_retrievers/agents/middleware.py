@@ -108,6 +108,7 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
             shown = show_evidence(documents, "numbered", max_tokens=self.max_tokens, count_tokens=self.count_tokens)
             text = self.prompt.format(evidence=shown.text)
         before = request.system_message.content_blocks if request.system_message else []
+        text = f"\n\n{text}" if before else text
         return request.override(system_message=SystemMessage(content_blocks=[*before, {"type": "text", "text": text}]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
@@ -12,12 +13,12 @@ from langgraph.config import get_stream_writer
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from kg_retrievers.agents.state import Budget, cost_of
+from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
 from kg_retrievers.base import BaseKGRetriever, Stage
 from kg_retrievers.chains.answer import NO_ANSWER
 from kg_retrievers.chains.cited_answer import ExtractiveCitedAnswerer
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
-from kg_retrievers.cost import CostCounter
+from kg_retrievers.cost import Cost, CostCounter
 from kg_retrievers.errors import BudgetError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
@@ -25,6 +26,9 @@ State = Mapping[str, Any]
 
 #: What a node does: from the state, and what counts its calls of models, to what it writes.
 Work = Callable[[State, CostCounter], Steps[dict[str, Any]]]
+
+#: How many failed attempts are remembered, so that those after them know what they cost.
+FAILURES_KEPT = 1000
 
 #: How often an answer is asked for, where its citations fail.
 ATTEMPTS = 2
@@ -36,31 +40,30 @@ class Node(SteppedRunnable[State, dict[str, Any]]):
     def __init__(self, name: str, work: Work, budget: Budget) -> None:
         """Take the name, the work and the budget of the whole run."""
         self.name, self.work, self.budget = name, work, budget
+        self._failed: OrderedDict[str, Cost] = OrderedDict()  # what failed attempts cost, by task
 
     def steps(self, input: State) -> Steps[dict[str, Any]]:
         """Work; where the budget is used up, write that instead."""
         state = {key: value for key, value in input.items() if value is not None}
         info = get_runtime().execution_info
-        repeated = info.node_attempt - 1 if info else 0  # each attempt that failed has called a model at least once
-        cost, began = cost_of(state), time.perf_counter()
-        cost["llm_calls"] += repeated
-        counter: CostCounter | None = None
+        task = info.task_id if info else ""
+        earlier, began = self._failed.get(task, NOTHING), time.perf_counter()
+        counter = CostCounter()
         try:
-            counter = self.budget.counter(cost)
+            counter = self.budget.counter(total([cost_of(state), earlier]))
             update = yield from self.work(state, counter)
         except BudgetError as error:
             update = {"stopped": str(error)}
+        except Exception:
+            self._failed[task] = total([earlier, counter.cost(time.perf_counter() - began)])
+            if len(self._failed) > FAILURES_KEPT:
+                self._failed.popitem(last=False)
+            raise
+        self._failed.pop(task, None)
         told = {key: value for key, value in update.items() if key != "documents"}
         get_stream_writer()({"node": self.name, **told})
-        spending = {
-            "node": self.name,
-            "run": state["run"],
-            "llm_calls": repeated + (counter.llm_calls if counter else 0),
-            "input_tokens": counter.input_tokens if counter else 0,
-            "output_tokens": counter.output_tokens if counter else 0,
-            "seconds": time.perf_counter() - began,
-        }
-        return {**update, "spending": [spending]}
+        cost = total([earlier, counter.cost(time.perf_counter() - began)])
+        return {**update, "spending": [{**cost, "node": self.name, "run": state["run"]}]}
 
 
 def prepare(
@@ -87,14 +90,14 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
         try:
             update: dict[str, Any] = yield Call(stage.run.with_config(callbacks=[counter]), given)
         except EntityLinkingError as error:
-            return nothing_found(retriever, error)
+            return nothing_found(state, type(retriever).__name__, error)
         return update | {"retriever": type(retriever).__name__}
 
     return work
 
 
-def run_retriever(retriever: BaseKGRetriever) -> Work:
-    """A whole retriever, where another one found nothing, or as one of several."""
+def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
+    """A whole retriever under its name, where another one found nothing, or as one of several."""
 
     def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
         inputs = {key: state[key] for key in ("k", "seed_entities") if key in state}
@@ -102,17 +105,17 @@ def run_retriever(retriever: BaseKGRetriever) -> Work:
         try:
             documents = yield Call(bound, state["question"])
         except EntityLinkingError as error:
-            return nothing_found(retriever, error)
+            return nothing_found(state, name, error)
         answers = documents[0].metadata["answers"] if documents else []
-        found = {"documents": documents, "answers": answers, "retriever": type(retriever).__name__}
-        return found | {"reason": None}
+        reason = None if documents else state.get("reason")
+        return {"documents": documents, "answers": answers, "retriever": name, "reason": reason}
 
     return work
 
 
-def nothing_found(retriever: BaseKGRetriever, error: EntityLinkingError) -> dict[str, Any]:
-    """What is written where no entity is found in the question."""
-    return {"retriever": type(retriever).__name__, "reason": str(error)}
+def nothing_found(state: State, name: str, error: EntityLinkingError) -> dict[str, Any]:
+    """What is written where no entity is found in the question; the reason of the first retriever stays."""
+    return {"retriever": name, "reason": state.get("reason") or str(error)}
 
 
 def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:
@@ -149,7 +152,7 @@ def check_citations(state: State) -> dict[str, Any]:
         given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
         draft = ExtractiveCitedAnswerer().invoke(given)
     if isinstance(draft, str):
-        return _final(state, answer=draft, answer_texts=[], explanation="", citations=[], rejected_citations=0)
+        return _final(state, answer=draft, answers=[], explanation="", citations=[], rejected_citations=0)
     shown = state.get("citable") or []
     citations = [item for item in draft["citations"] if item["triple"] in shown]
     rejected = draft.get("rejected_citations", 0) + len(draft["citations"]) - len(citations)
@@ -163,7 +166,7 @@ def check_citations(state: State) -> dict[str, Any]:
     return _final(
         state,
         answer=draft.get("answer") or "; ".join(draft["answers"]) or NO_ANSWER,
-        answer_texts=list(draft["answers"]),
+        answers=list(draft["answers"]),
         explanation=draft.get("explanation", ""),
         citations=citations,
         rejected_citations=rejected,
@@ -173,7 +176,7 @@ def check_citations(state: State) -> dict[str, Any]:
 def refuse(state: State) -> dict[str, Any]:
     """Says that the graph holds no answer, and why."""
     reason = state.get("reason") or (None if state.get("stopped") else "Nothing in the graph fits the question.")
-    empty: dict[str, Any] = {"documents": [], "answers": [], "answer_texts": [], "citations": []}
+    empty: dict[str, Any] = {"documents": [], "answers": [], "citations": []}
     return _final(state, answer=NO_ANSWER, explanation="", rejected_citations=0, **empty) | {"reason": reason}
 
 

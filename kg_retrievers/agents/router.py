@@ -14,7 +14,7 @@ from langgraph.graph import START
 from langgraph.types import Checkpointer, RetryPolicy
 
 from kg_retrievers.agents.nodes import State, Work, prepare, run_retriever
-from kg_retrievers.agents.state import AnswerState, Budget, state_types
+from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput, state_types
 from kg_retrievers.agents.workflow import RETRY, Workflow, WorkflowBuilder
 from kg_retrievers.base import BaseKGRetriever, QuestionShape, RetrievalState
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
@@ -49,6 +49,13 @@ class RouterState(AnswerState, total=False):
     routed_by: str | None
 
 
+class RouterOutput(WorkflowOutput, total=False):
+    """What a router gives: what a workflow gives, and how the order of the retrievers was decided."""
+
+    methods: list[str]
+    routed_by: str
+
+
 def question_shape(question: str, entities: int) -> QuestionShape:
     """Return the shape of a question that names so many entities of the graph.
 
@@ -67,6 +74,7 @@ def build_router(
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
     *,
     llm: BaseLanguageModel[Any] | None = None,
+    descriptions: Mapping[str, str] | None = None,
     choose: Callable[[str], Sequence[str]] | None = None,
     evidence_style: EvidenceStyle = "numbered",
     max_tokens: int | None = None,
@@ -89,8 +97,9 @@ def build_router(
     Args:
         retrievers: The retrievers by name, on one graph; names are those of the nodes.
         answerer: As in `build_workflow`.
-        llm: Chooses the first retriever, from the first sentences of their docstrings. The others follow as by the
-            rules.
+        llm: Chooses the first retriever, from their descriptions. The others follow as by the rules.
+        descriptions: What the retrievers are good for, by name, for `llm`; by default the first sentence of the
+            docstring of their class.
         choose: From the question to the names of the retrievers to ask, in order.
         evidence_style: As in `build_workflow`, and so are all further arguments.
         max_tokens: The most tokens of evidence that the answerer is shown.
@@ -115,16 +124,20 @@ def build_router(
             )
         if method in RESERVED:
             raise InvalidArgumentError(f"build_router: {method!r} is another node; call the retriever something else.")
+    if strange := sorted(set(descriptions or {}) - set(retrievers)):
+        raise InvalidArgumentError(
+            f"build_router: descriptions of {strange}, but the retrievers are {list(retrievers)}."
+        )
     if llm is not None:
         check_model(llm, "build_router: llm")
         if choose is not None:
             raise InvalidArgumentError("build_router: got llm and choose; the order comes from one of them.")
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
     state = state_types("Router", RetrievalState, RouterState)
-    builder = WorkflowBuilder(name or "Router", state, chosen, budget or Budget(), retry, bool(cache), name)
+    builder = WorkflowBuilder(name or "Router", state, RouterOutput, chosen, budget, retry, cache, scope=name)
     first, graph = next(iter(retrievers.values())), builder.graph
     builder.add_free("prepare", prepare(first, builder.keys, builder.optional))
-    builder.add("route", _route(retrievers, llm, choose), llm is not None)
+    builder.add("route", _route(retrievers, llm, descriptions or {}, choose), llm is not None)
     graph.add_edge(START, "prepare")
     graph.add_edge("prepare", "route")
 
@@ -136,15 +149,16 @@ def build_router(
 
     graph.add_conditional_edges("route", next_node, [*retrievers, "refuse"])
     for method, retriever in retrievers.items():
-        builder.add(method, _ask(retriever), any(stage.calls_model for stage in retriever.stages))
-        graph.add_conditional_edges(method, next_node, [*retrievers, "verbalize", "refuse"])
+        builder.add(method, _ask(retriever, method), any(stage.calls_model for stage in retriever.stages))
+        others = [other for other in retrievers if other != method]
+        graph.add_conditional_edges(method, next_node, [*others, "verbalize", "refuse"])
     builder.add_answering(evidence_style, max_tokens, count_tokens)
-    return builder.compile(first.check_inputs, checkpointer, cache, interrupt_before)
+    return builder.compile(first.check_inputs, checkpointer, interrupt_before)
 
 
-def _ask(retriever: BaseKGRetriever) -> Work:
+def _ask(retriever: BaseKGRetriever, name: str) -> Work:
     """Ask a retriever, and count that it was asked."""
-    run = run_retriever(retriever)
+    run = run_retriever(retriever, name)
 
     def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
         update = yield from run(state, counter)
@@ -156,12 +170,13 @@ def _ask(retriever: BaseKGRetriever) -> Work:
 def _route(
     retrievers: Mapping[str, BaseKGRetriever],
     llm: BaseLanguageModel[Any] | None,
+    descriptions: Mapping[str, str],
     choose: Callable[[str], Sequence[str]] | None,
 ) -> Work:
     """Decide the order of the retrievers."""
     first = next(iter(retrievers.values()))
     linker = EntityLinker(first.index, no_entity="empty")
-    methods = "\n".join(f"- {name}: {_summary(retriever)}" for name, retriever in retrievers.items())
+    methods = "\n".join(f"- {name}: {descriptions.get(name) or _summary(one)}" for name, one in retrievers.items())
 
     def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
         question = state["question"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, Required, get_type_hints
 
@@ -37,11 +37,13 @@ class AnswerState(TypedDict, total=False):
         feedback: What was wrong with it, if it is asked for once more.
         attempts: How many drafts there were.
         answer: The answer as a text.
-        answer_texts: The answers one by one, where the answerer tells them apart.
+        answers: The answers one by one, where the answerer tells them apart; until then, the keys of the entities that
+            the retriever proposes.
         explanation: How the facts answer the question.
         citations: The facts that the answer rests on; only facts that were shown.
         rejected_citations: How many citations of the last draft were left out, since their facts were not shown.
-        retriever: The class of the retriever that found the documents, or was the last to find none.
+        retriever: The retriever that found the documents, or was the last to find none: its class, or its name in a
+            router.
         reason: Why there is no answer, or no citation.
         stopped: Which budget ended the run early; None if none did.
         run: A name of this run.
@@ -55,7 +57,7 @@ class AnswerState(TypedDict, total=False):
     feedback: str | None
     attempts: int
     answer: str | None
-    answer_texts: list[str] | None
+    answers: list[str] | None
     explanation: str | None
     citations: list[Citation] | None
     rejected_citations: int | None
@@ -72,11 +74,10 @@ class WorkflowOutput(TypedDict, total=False):
 
     question: str
     answer: str
-    answer_texts: list[str]
+    answers: list[str]
     explanation: str
     citations: list[Citation]
     rejected_citations: int
-    answers: list[str]
     documents: list[Document]
     retriever: str
     reason: str | None
@@ -101,7 +102,8 @@ class Budget:
     """What a run may use; None stands for any amount. When it is used up, the run ends with what it has, and says so.
 
     Args:
-        llm_calls: Calls of language models. Never exceeded.
+        llm_calls: Calls of language models. Never exceeded, also not by attempts that failed, except that a run that
+            goes on in another process knows nothing of the failed attempts of the first.
         tokens: Tokens of prompts and replies; the call that passes the limit is the last one.
         seconds: Wall time in the nodes, without what a person takes; looked at before each node.
 
@@ -116,7 +118,9 @@ class Budget:
     def __post_init__(self) -> None:
         """Check the limits."""
         for name in ("llm_calls", "tokens", "seconds"):
-            if (value := getattr(self, name)) is not None and not value >= 0:
+            value = getattr(self, name)
+            wanted = int | float if name == "seconds" else int
+            if value is not None and (isinstance(value, bool) or not isinstance(value, wanted) or not value >= 0):
                 raise InvalidArgumentError(f"Budget: {name} is 0 or more, or None for no limit, but got {value!r}.")
 
     def left(self, cost: Cost) -> tuple[int | None, int | None, bool]:
@@ -139,12 +143,22 @@ class Budget:
         return CostCounter(calls, tokens)
 
 
+#: What nothing costs.
+NOTHING = Cost(llm_calls=0, input_tokens=0, output_tokens=0, seconds=0.0)
+
+
+def total(costs: Iterable[Cost]) -> Cost:
+    """Return the sum of costs."""
+    items = list(costs)
+    return Cost(
+        llm_calls=sum(item["llm_calls"] for item in items),
+        input_tokens=sum(item["input_tokens"] for item in items),
+        output_tokens=sum(item["output_tokens"] for item in items),
+        seconds=sum(item["seconds"] for item in items),
+    )
+
+
 def cost_of(state: Mapping[str, Any]) -> Cost:
     """Return what a run cost until now."""
-    own: Sequence[Spending] = [item for item in state.get("spending") or [] if item["run"] == state.get("run")]
-    return Cost(
-        llm_calls=sum(item["llm_calls"] for item in own),
-        input_tokens=sum(item["input_tokens"] for item in own),
-        output_tokens=sum(item["output_tokens"] for item in own),
-        seconds=sum(item["seconds"] for item in own),
-    )
+    spending: Sequence[Spending] = state.get("spending") or []
+    return total(item for item in spending if item["run"] == state.get("run"))

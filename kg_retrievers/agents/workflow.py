@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 from uuid import uuid4
 
 from langchain_core.language_models import BaseLanguageModel
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import CachePolicy, Checkpointer, RetryPolicy, StateUpdate
+from langgraph.types import CachePolicy, Checkpointer, Command, RetryPolicy, StateUpdate
 
 from kg_retrievers.agents.nodes import (
     Node,
@@ -30,6 +30,7 @@ from kg_retrievers.agents.state import Budget, WorkflowOutput, cost_of, state_ty
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
 from kg_retrievers.chains.answer import Answerer, choose_answerer
+from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
@@ -70,9 +71,20 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         """As LangGraph's, which `aupdate_state` calls, with what is written checked."""
         return await super().abulk_update_state(config, self._checked(supersteps))
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Show the nodes as Mermaid text; LangGraph would have a server on the network draw it."""
+        mermaid = self.get_graph().draw_mermaid()
+        return {"text/plain": repr(self), "text/markdown": f"```mermaid\n{mermaid}\n```"}
+
+    def __repr__(self) -> str:
+        """The name and the nodes."""
+        return f"{self.name}({', '.join(self.builder.nodes)})"
+
     def _whole_input(self, input: Any, config: RunnableConfig | None) -> Any:
-        if not isinstance(input, Mapping):  # a command, or None to go on
+        if input is None or isinstance(input, Command):  # to go on
             return input
+        if not isinstance(input, Mapping):
+            raise InvalidArgumentError(f'{self.name}: the input is {{"question": ...}}, but got {input!r:.100}.')
         known = ["question", *self.optional_inputs]
         nested = any(key.startswith("__pregel") for key in (config or {}).get("configurable", {}))
         if not nested and (strange := sorted(set(input) - set(known))):
@@ -82,8 +94,11 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
     def _checked(self, supersteps: Sequence[Sequence[StateUpdate]]) -> list[list[StateUpdate]]:
         def checked(update: StateUpdate) -> StateUpdate:
             values = dict(update.values or {})
-            if strange := sorted(set(values) - set(self.builder.channels)):
-                raise InvalidArgumentError(f"{self.name}: unknown keys {strange} of the state.")
+            known = [key for key in self.builder.channels if not key.startswith(("__", "branch:"))]
+            if strange := sorted(set(values) - set(known)):
+                raise InvalidArgumentError(f"{self.name}: unknown keys {strange} of the state; it has {known}.")
+            if "question" in values and not str(values["question"] or "").strip():
+                raise InvalidArgumentError(f"{self.name}: the question is empty.")
             inputs = {key: values[key] for key in self.optional_inputs if values.get(key) is not None}
             # What a person supplies may mend why nothing was found.
             return update._replace(values=values | self.check_inputs(inputs) | ({"reason": None} if inputs else {}))
@@ -98,44 +113,68 @@ class WorkflowBuilder:
         self,
         name: str,
         state: tuple[type, type, tuple[str, ...]],
+        output: type,
         answerer: Runnable[Any, Any],
-        budget: Budget,
+        budget: Budget | None,
         retry: RetryPolicy | None,
-        cached: bool,
+        cache: BaseCache[Any] | None,
         scope: str | None,
     ) -> None:
-        """Begin with an empty graph."""
-        self.name, self.answerer, self.budget, self.retry = name, answerer, budget, retry
+        """Begin with an empty graph.
+
+        Raises:
+            InvalidArgumentError: If an argument is of another type.
+        """
+        for what, value, wanted in (
+            ("budget", budget, Budget),
+            ("retry", retry, RetryPolicy),
+            ("cache", cache, BaseCache),
+        ):
+            if value is not None and not isinstance(value, wanted):
+                raise InvalidArgumentError(
+                    f"{name}: {what} must be a {wanted.__name__} or None, but got {value!r:.100}."
+                )
+        self.name, self.answerer, self.budget, self.retry = name, answerer, budget or Budget(), retry
         state_type, input_type, self.optional = state
         self.keys = [key for key in get_type_hints(state_type) if key not in ("spending", "run")]
-        self.scope = (scope or uuid4().hex) if cached else None
+        self.cache, self.scope = cache, scope or uuid4().hex
         self.graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-            state_type, input_schema=input_type, output_schema=WorkflowOutput
+            state_type, input_schema=input_type, output_schema=output
         )
 
     def add(self, name: str, work: Work, calls_model: bool) -> None:
         """Add a node that works within the budget; one that calls a model is tried again and cached."""
         policies: dict[str, Any] = {"retry_policy": self.retry}
-        if self.scope:
+        if self.cache is not None:
             policies["cache_policy"] = CachePolicy(key_func=partial(self._cache_key, name))
         node: Runnable[Any, Any] = Node(name, work, self.budget)
         self.graph.add_node(name, node, **(policies if calls_model else {}))
 
     def add_free(self, name: str, function: Callable[[Any], dict[str, Any]]) -> None:
         """Add a node that costs nothing worth counting."""
-        node: Runnable[Any, Any] = RunnableLambda(function, name=name)
+        node: Any = function
         self.graph.add_node(name, node)
 
     def _cache_key(self, node: str, state: Any = None) -> str:
         """Return what a node's outcome depends on; LangGraph asks for it with an empty state when it draws."""
         state = state or {}
-        later = {"retriever", "attempts", "reason", "stopped", "cost", "answer_texts"}
+        later = {"retriever", "attempts", "reason", "stopped", "cost"}
         seen = {key: state.get(key) for key in self.keys if key not in later}
         seen["documents"] = [document.id for document in state.get("documents") or []]
         return json.dumps([self.scope, node, seen, self.budget.left(cost_of(state))], sort_keys=True, default=str)
 
     def add_answering(self, style: EvidenceStyle, max_tokens: int | None, count_tokens: Callable[[str], int]) -> None:
-        """Add what follows on documents: verbalize, answer, check_citations; and refuse, where there are none."""
+        """Add what follows on documents: verbalize, answer, check_citations; and refuse, where there are none.
+
+        Raises:
+            InvalidArgumentError: If the style is unknown, or numbers no facts for an answerer that cites them.
+        """
+        cites = isinstance(self.answerer, CitingModel | ExtractiveCitedAnswerer)
+        if style not in get_args(EvidenceStyle) or (cites and style != "numbered"):
+            raise InvalidArgumentError(
+                f'{self.name}: evidence_style is "numbered" or, for an answerer without citations, "documents", but '
+                f"got {style!r} for {type(self.answerer).__name__}."
+            )
         show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
         self.add_free("verbalize", verbalize(show))
         self.add("answer", answer(self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))
@@ -152,7 +191,6 @@ class WorkflowBuilder:
         self,
         check_inputs: Callable[[Mapping[str, Any]], Any],
         checkpointer: Checkpointer,
-        cache: BaseCache[Any] | None,
         interrupt_before: Sequence[str],
     ) -> Workflow:
         """Return the workflow.
@@ -167,7 +205,7 @@ class WorkflowBuilder:
                 f"{list(self.graph.nodes)}."
             )
         compiled = self.graph.compile(
-            checkpointer, cache=cache, interrupt_before=list(interrupt_before) or None, name=self.name
+            checkpointer, cache=self.cache, interrupt_before=list(interrupt_before) or None, name=self.name
         )
         return Workflow(optional_inputs=self.optional, check_inputs=check_inputs, **vars(compiled))
 
@@ -207,9 +245,11 @@ def build_workflow(
         max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
         count_tokens: Counts them, as the model at hand does.
         budget: Ends a run with what it has.
-        retry: How nodes that call a model are tried again; None for never. A failed attempt counts as one call.
+        retry: How nodes that call a model are tried again; None for never. By default LangGraph's rules say which
+            errors are worth it: limits and failures of servers are, Python's own `TimeoutError` is not.
         checkpointer: Keeps the state of each thread.
-        interrupt_before: The nodes to stop before, so that a person can look at the state and edit it.
+        interrupt_before: The nodes to stop before, so that a person can look at the state and edit it; needs a
+            checkpointer.
         cache: Keeps what nodes that call a model wrote.
         name: What the workflow is called. Workflows that are given the same name share entries of the cache, so that
             they outlive the process; name those alike that have graph, model and prompts alike.
@@ -231,7 +271,9 @@ def build_workflow(
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
     title = type(retriever).__name__.removesuffix("Retriever")
     state = state_types(title, retriever.state_class)
-    builder = WorkflowBuilder(name or f"{title}Workflow", state, chosen, budget or Budget(), retry, bool(cache), name)
+    builder = WorkflowBuilder(
+        name or f"{title}Workflow", state, WorkflowOutput, chosen, budget, retry, cache, scope=name
+    )
     graph, own = builder.graph, list(get_type_hints(retriever.state_class))
     builder.add_free("prepare", prepare(retriever, builder.keys, builder.optional))
     graph.add_edge(START, "prepare")
@@ -250,9 +292,9 @@ def build_workflow(
 
     if fallback:
         calls_model = any(stage.calls_model for stage in fallback.stages)
-        builder.add("fallback", run_retriever(fallback), calls_model)
+        builder.add("fallback", run_retriever(fallback, type(fallback).__name__), calls_model)
         graph.add_conditional_edges("fallback", found("refuse"), ["verbalize", "refuse"])
         graph.add_conditional_edges(last, found("fallback"), ["verbalize", "fallback", "refuse"])
     else:
         graph.add_conditional_edges(last, found("refuse"), ["verbalize", "refuse"])
-    return builder.compile(retriever.check_inputs, checkpointer, cache, interrupt_before)
+    return builder.compile(retriever.check_inputs, checkpointer, interrupt_before)

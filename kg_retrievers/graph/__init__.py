@@ -1,11 +1,13 @@
 """What a knowledge graph is, and what passes between the rooms. No LangChain, no LLM, no torch."""
 
+from kg_retrievers.graph.drawing import Drawing, draw
 from kg_retrievers.graph.knowledge_graph import Adjacency, KnowledgeGraph, RelationSchema, Schema
 from kg_retrievers.graph.types import Evidence, Known, Path, Pattern, PatternTriple, Term, Triple, Unknown
 from kg_retrievers.graph.verbalize import Verbalization, readable, verbalize
 
 __all__ = [
     "Adjacency",
+    "Drawing",
     "Evidence",
     "KnowledgeGraph",
     "Known",
@@ -18,6 +20,7 @@ __all__ = [
     "Triple",
     "Unknown",
     "Verbalization",
+    "draw",
     "readable",
     "verbalize",
 ]

@@ -17,10 +17,14 @@ from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 
+from kg_retrievers.agents import build_workflow
 from kg_retrievers.base import STAGE_EVENT, BaseKGRetriever, flat_metadata
+from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError, MissingExtraError
-from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph import KnowledgeGraph, draw
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.testing.chat_model import ScriptedChatModel
 from kg_retrievers.testing.tiny_graph import tiny_graph
@@ -210,6 +214,84 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert json.loads(flat.metadata["triples"]) == document.metadata["triples"]
             assert (flat.id, flat.page_content) == (document.id, document.page_content)
 
+    # --- in chains and workflows --------------------------------------------------------------------------------------
+
+    async def test_workflow_gives_the_same_list(self) -> None:
+        """The stages are nodes of the same names, sync and async, and its citations are triples of the Documents."""
+        retriever = self.build()
+        expected = _written(retriever.invoke(self.question, k=3))
+        workflow = build_workflow(retriever)
+        assert {stage.name for stage in retriever.stages} <= set(workflow.get_graph().nodes)
+        given = {"question": self.question, "k": 3}
+        for output in (workflow.invoke(given), await workflow.ainvoke(given)):
+            assert _written(output["documents"]) == expected
+            shown = [triple for document in output["documents"] for triple in document.metadata["triples"]]
+            assert output["citations"]
+            assert all(citation["triple"] in shown for citation in output["citations"])
+
+    def test_workflow_starts_each_question_clean(self) -> None:
+        """What one question leaves on a thread does not reach the next."""
+        retriever = self.build()
+        kept, config = build_workflow(retriever, checkpointer=InMemorySaver()), _thread("1")
+        kept.invoke({"question": self.question, "k": 3}, config)
+        for question in (self.unicode_question, self.question):
+            output = kept.invoke({"question": question}, config)
+            assert _written(output["documents"]) == _written(retriever.invoke(question))
+
+    def test_workflow_can_be_interrupted_before_every_stage(self) -> None:
+        """What it has by then can be saved, and it goes on to the same list."""
+        retriever = self.build()
+        expected = _written(retriever.invoke(self.question))
+        names = [stage.name for stage in retriever.stages]
+        workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=names)
+        workflow.invoke({"question": self.question}, _thread("1"))
+        for name in names:
+            assert workflow.get_state(_thread("1")).next == (name,)
+            output = workflow.invoke(None, _thread("1"))
+        assert _written(output["documents"]) == expected
+
+    async def test_workflow_passes_on_what_happens(self) -> None:
+        """No entity is a refusal with a reason; an error of the model is raised."""
+        workflow = build_workflow(self.build())
+        if self.links_entities:
+            for output in (
+                workflow.invoke({"question": self.unknown_question}),
+                await workflow.ainvoke({"question": self.unknown_question}),
+            ):
+                assert output["documents"] == output["citations"] == []
+                assert output["reason"]
+        if self.takes_llm:
+            failing = self.build(llm=ScriptedChatModel(replies=[TimeoutError("no answer")], cycle=True))
+            with pytest.raises(TimeoutError, match="no answer"):
+                build_workflow(failing).invoke({"question": self.question})
+            with pytest.raises(TimeoutError, match="no answer"):
+                await build_workflow(failing).ainvoke({"question": self.question})
+
+    async def test_chains(self) -> None:
+        """Answers, with citations of what was found and without; a model is shown the evidence."""
+        retriever = self.build()
+        documents = retriever.invoke(self.question)
+        labels = documents[0].metadata["labels"]
+        answers = list(dict.fromkeys(labels[key] for key in documents[0].metadata["answers"]))
+        if answers:
+            assert await answer_chain(retriever).ainvoke(self.question) == "; ".join(answers)
+        cited = cited_answer_chain(retriever).invoke(self.question)
+        assert cited["answers"] == answers
+        assert [citation["triple"] for citation in cited["citations"]] == documents[0].metadata["triples"]
+        model = ScriptedChatModel(replies=["by the model"])
+        assert answer_chain(retriever, model).invoke(self.question) == "by the model"
+        assert documents[0].page_content in model.prompts[0][0].text
+
+    def test_drawing(self) -> None:
+        """Its Documents can be drawn."""
+        documents = self.build(k=3).invoke(self.question)
+        drawing = draw(documents)
+        nodes = {
+            key for document in documents for head, _, tail in document.metadata["triples"] for key in (head, tail)
+        }
+        assert nodes <= set(drawing.to_networkx())
+        assert "<svg" in drawing._repr_html_()
+
     # --- what is refused --------------------------------------------------------------------------------------------
 
     async def test_no_entity_found(self) -> None:
@@ -364,6 +446,10 @@ class _SeenStages(BaseCallbackHandler):
     def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
         if name == STAGE_EVENT:
             self.names.append(data["stage"])
+
+
+def _thread(name: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": name}}
 
 
 def _written(documents: Sequence[Document]) -> str:

@@ -1,0 +1,167 @@
+"""Any retriever of this package as one of LlamaIndex's: for its engines, agents and property graph indexes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from langchain_core.documents import Document
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.graph_stores.types import PropertyGraphStore
+from llama_index.core.indices.property_graph import BasePGRetriever
+from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
+
+from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.llama_index.prompts import to_llama_index, with_prompt
+
+
+def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetriever:
+    """Return a LlamaIndex retriever that gives the evidence of `retriever`, in the same order.
+
+    Args:
+        retriever: Any retriever of this package. It is not changed, whatever is done to the result.
+        **inputs: What `retriever.invoke` takes beside the question, as `k` or `seed_entities`. It is the same for every
+            query, since a query of LlamaIndex has no room for it; make a second one for other inputs, it costs nothing.
+
+    Raises:
+        InvalidArgumentError: If `retriever` is none of this package, or an input is misspelt or out of range.
+        EntityLinkingError: If a seed entity is not in the graph.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> node = as_llama_index(retriever).retrieve("Who directed Her?")[0]
+        >>> node.text, node.metadata["triples"]
+        ('Her -> directed by -> Spike Jonze', [['Her', 'directed_by', 'Spike Jonze']])
+    """
+    if not isinstance(retriever, BaseKGRetriever):
+        raise InvalidArgumentError(f"as_llama_index: wanted a retriever of kg_retrievers, but got {retriever!r:.100}.")
+    retriever.initial_state("?", **inputs)
+    return LlamaIndexRetriever(retriever, inputs)
+
+
+class LlamaIndexRetriever(BaseRetriever):
+    """What `as_llama_index` returns.
+
+    A node is one Document: its id and text, `score` from the metadata, all of the metadata, none of it shown to a
+    language or embedding model. Of a query only the text is read, without white space at its ends; embeddings that
+    LlamaIndex put into it are not used. `aretrieve` awaits `ainvoke`, so that a cancelled query cancels the request to
+    the model. Events go to the handlers of LlamaIndex's `Settings`, or to those of a `callback_manager` that is set.
+
+    `get_prompts()` gives the prompts of the retriever as LlamaIndex templates, with `query_str` and `context_str` for
+    `question` and `evidence`. `update_prompts({name: template})` takes templates with either names; from then on a
+    changed copy of the retriever is asked, see `retriever`.
+
+    Raises:
+        InvalidArgumentError: From `update_prompts`, if there is no prompt of that name, the template has other
+            placeholders, or the retriever holds the prompt where it cannot be changed.
+    """
+
+    def __init__(self, retriever: BaseKGRetriever, inputs: dict[str, Any]) -> None:
+        """Take what `as_llama_index` has checked; use that instead."""
+        super().__init__()
+        self._retriever = retriever
+        self._inputs = inputs
+
+    @property
+    def retriever(self) -> BaseKGRetriever:
+        """The retriever that is asked: the one that was given, or a copy with the prompts that were updated."""
+        return self._retriever
+
+    @property
+    def answer_template(self) -> BasePromptTemplate:
+        """The method's prompt for answering, with `context_str` and `query_str`: a `text_qa_template` for engines."""
+        return to_llama_index(self._retriever.answer_prompt)
+
+    def as_tool(self, *, name: str | None = None, description: str | None = None) -> RetrieverTool:
+        """Return a tool for agents, whose only argument, `input`, is the question.
+
+        Prefer it to `RetrieverTool.from_defaults(...)`: that one retrieves for "input is Who directed Her?" when an
+        agent calls it with `input="Who directed Her?"`.
+        """
+        shown = name or "search_knowledge_graph"
+        told = description or "Search a knowledge graph for facts that answer a question."
+        return _QuestionTool(retriever=self, metadata=ToolMetadata(told, shown))
+
+    def as_sub_retriever(self, graph_store: PropertyGraphStore) -> BasePGRetriever:
+        """Return a sub-retriever for `PropertyGraphIndex.as_retriever(sub_retrievers=[...])`.
+
+        The evidence comes from the retriever's own graph; LlamaIndex wants the `graph_store` of the index all the same.
+        LlamaIndex keeps one node of each text. So that no facts are lost, the text of entities that share their label
+        ends in their keys, as in "(Dune: Q1)", and a text that comes again all the same in its rank, as in
+        "(evidence 2)".
+        """
+        return _SubRetriever(self, graph_store)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return [_node(document) for document in self._retriever.invoke(query_bundle.query_str.strip(), **self._inputs)]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        documents = await self._retriever.ainvoke(query_bundle.query_str.strip(), **self._inputs)
+        return [_node(document) for document in documents]
+
+    def _get_prompts(self) -> PromptDictType:
+        return {name: to_llama_index(prompt) for name, prompt in self._retriever.prompts.items()}
+
+    def _update_prompts(self, prompts: PromptDictType) -> None:
+        retriever = self._retriever
+        for name, template in prompts.items():
+            retriever = with_prompt(retriever, name, template)
+        self._retriever = retriever
+
+
+class _QuestionTool(RetrieverTool):
+    """A tool whose argument `input` is the question itself."""
+
+    def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
+        return super().call(*args, *kwargs.values())
+
+    async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
+        return await super().acall(*args, *kwargs.values())
+
+
+class _SubRetriever(BasePGRetriever):
+    """A retriever among those of a property graph index."""
+
+    def __init__(self, bridge: LlamaIndexRetriever, graph_store: PropertyGraphStore) -> None:
+        super().__init__(graph_store, include_text=False)
+        self._bridge = bridge
+
+    def retrieve_from_graph(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._with_different_texts(self._bridge._retrieve(query_bundle))
+
+    async def aretrieve_from_graph(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._with_different_texts(await self._bridge._aretrieve(query_bundle))
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {"retriever": self._bridge}
+
+    def _with_different_texts(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        seen = set[str]()
+        for found in nodes:
+            node, labels = cast(TextNode, found.node), found.metadata["labels"]
+            graph = self._bridge.retriever.graph
+            shared = [f"{label}: {key}" for key, label in labels.items() if len(graph.entities_named(label)) > 1]
+            if shared:
+                line = "".join(character if character.isprintable() else " " for character in "; ".join(shared))
+                node.text += f"\n({line})"
+            if node.text in seen:
+                node.text += f"\n(evidence {found.metadata['rank']})"
+            seen.add(node.text)
+        return nodes
+
+
+def _node(document: Document) -> NodeWithScore:
+    keys = list(document.metadata)
+    node = TextNode(
+        id_=document.id,
+        text=document.page_content,
+        metadata=document.metadata,
+        excluded_llm_metadata_keys=keys,
+        excluded_embed_metadata_keys=keys,
+    )
+    return NodeWithScore(node=node, score=document.metadata["score"])
