@@ -14,14 +14,24 @@ if TYPE_CHECKING:
     from kg_retrievers.base import flat_metadata
     from kg_retrievers.chains import (
         ExtractiveAnswerer,
+        LLMCitedAnswerer,
         answer_chain,
         cited_answer_chain,
         fact_verification_chain,
         llm_answerer,
     )
     from kg_retrievers.errors import KGRetrieversError
-    from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown
+    from kg_retrievers.evaluation import (
+        Report,
+        compare,
+        evaluate,
+        read_question_set,
+        score_predictions,
+        unanswerable_questions,
+    )
+    from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown, draw
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
+    from kg_retrievers.llama_index import as_llama_index
     from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
     from kg_retrievers.questions import Question, read_questions
     from kg_retrievers.simgrag import SimGRAGRetriever
@@ -32,14 +42,25 @@ _MODULES = {
     "kg_retrievers.base": ("flat_metadata",),
     "kg_retrievers.chains": (
         "ExtractiveAnswerer",
+        "LLMCitedAnswerer",
         "answer_chain",
         "cited_answer_chain",
         "fact_verification_chain",
         "llm_answerer",
     ),
     "kg_retrievers.errors": ("KGRetrieversError",),
-    "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown"),
+    "kg_retrievers.evaluation": (
+        "Report",
+        "compare",
+        "draw",
+        "evaluate",
+        "read_question_set",
+        "score_predictions",
+        "unanswerable_questions",
+    ),
+    "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown", "draw"),
     "kg_retrievers.index": ("EntityLinker", "GraphIndex", "HashedEmbeddings", "local_embeddings"),
+    "kg_retrievers.llama_index": ("as_llama_index",),
     "kg_retrievers.pattern_generation": (
         "ExamplePatternGenerator",
         "LLMPatternGenerator",
@@ -62,24 +83,33 @@ __all__ = [
     "KnowledgeGraph",
     "KnowledgeGraphMiddleware",
     "Known",
+    "LLMCitedAnswerer",
     "LLMPatternGenerator",
     "LinkedPatternGenerator",
     "Path",
     "Pattern",
     "Question",
+    "Report",
     "SimGRAGRetriever",
     "Triple",
     "Unknown",
     "answer_chain",
+    "as_llama_index",
     "build_router",
     "build_workflow",
     "cited_answer_chain",
+    "compare",
+    "draw",
+    "evaluate",
     "fact_verification_chain",
     "flat_metadata",
     "llm_answerer",
     "load_chat_model",
     "local_embeddings",
+    "read_question_set",
     "read_questions",
+    "score_predictions",
+    "unanswerable_questions",
 ]
 
 

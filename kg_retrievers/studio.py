@@ -11,7 +11,7 @@ import os
 
 import kg_retrievers
 from kg_retrievers.agents import Workflow
-from kg_retrievers.cli import RETRIEVERS, open_index
+from kg_retrievers.cli.load import RETRIEVERS, open_index
 from kg_retrievers.errors import InvalidArgumentError
 
 

@@ -18,13 +18,13 @@ from numba.core import event
 from openai_server import OpenAIServer, Reply
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
+from kg_retrievers.cli import info, load, show
 from kg_retrievers.sample import load_graph
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = str(ROOT / "kg_retrievers" / "sample" / "graph.jsonl")
 HER = "Who directed Her?"
 BY_DIRECTOR = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
-COMMANDS = ("ask", "index", "info", "demo")
 
 FILES = {
     "films.csv": "head,relation,tail\n"
@@ -178,7 +178,7 @@ def test_ask_says_that_evidence_is_truncated(capsys: pytest.CaptureFixture[str])
         "score": 0.5,
         "truncated": True,
     }
-    cli._show(cli._evidence(Document("", metadata=metadata)))
+    show.show(show.evidence(Document("", metadata=metadata)))
     assert "Evidence 1: score 0.500, 1 triple, cut short by a limit: there may be more\n" in capsys.readouterr().out
 
 
@@ -280,7 +280,7 @@ def test_a_folder_is_opened_with_its_own_embeddings(run: Run, folder: Path, json
     assert json_of("ask", "films.index", HER)["answer"] == "Spike Jonze"
     assert json_of("ask", "films.index", HER, "--embeddings", "local:./model")["answer"] == "Spike Jonze"
     assert "Open it with the first" in mistake(run("ask", "films.index", HER, "--embeddings", "hashed"))
-    (folder / "films.index" / cli.RECORD).unlink()  # as if it was built in Python
+    (folder / "films.index" / load.RECORD).unlink()  # as if it was built in Python
     assert "films.index was built with" in mistake(run("ask", "films.index", HER))
 
 
@@ -327,7 +327,7 @@ def test_demo(run: Run) -> None:
     ):
         assert f"$ kg-retrievers ask {SAMPLE} '{question}'" in out
         assert f"Question  {question}\nAnswer    {answer}\n" in out
-    assert all(f"made {how}" in out for how in (cli.PATTERN_SOURCES["linked"], cli.PATTERN_SOURCES["examples"]))
+    assert all(f"made {how}" in out for how in (show.PATTERN_SOURCES["linked"], show.PATTERN_SOURCES["examples"]))
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ def test_a_surprise_is_told_on_one_line(run: Run, monkeypatch: pytest.MonkeyPatc
     def fail(*_: Any) -> None:
         raise ZeroDivisionError("many\nlines " * 100)
 
-    monkeypatch.setattr(cli, "_graph", fail)
+    monkeypatch.setattr(info, "read_graph", fail)
     told = mistake(run("info", "films.csv"))
     assert "ZeroDivisionError: many lines many" in told
     assert told.endswith(" [...] (--debug shows where)\n")
@@ -394,7 +394,7 @@ def test_interruption_returns_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_graph", interrupt)
+    monkeypatch.setattr(info, "read_graph", interrupt)
     assert run("info", "films.csv") == (130, "", "kg-retrievers: interrupted\n")
 
 
@@ -406,7 +406,7 @@ def test_interruption_returns_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     [
         (["--version"], "kg-retrievers 0."),
         (["--help"], "usage: kg-retrievers "),
-        *(([command, "--help"], f"usage: kg-retrievers {command} ") for command in COMMANDS),
+        *(([command, "--help"], f"usage: kg-retrievers {command} ") for command in cli.COMMANDS),
     ],
 )
 def test_help_and_version(capsys: pytest.CaptureFixture[str], argv: list[str], start: str) -> None:
@@ -438,7 +438,7 @@ def test_a_terminal_is_shown_what_is_going_on(
 
 
 def test_compilation_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with cli._compilation_told():
+    with show.compilation_told():
         for _ in range(2):
             with event.trigger_event("numba:compile"):
                 pass

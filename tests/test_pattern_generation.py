@@ -273,6 +273,29 @@ def test_linked(question: str, triples: list[tuple[str, str, str]]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "triples"),
+    [
+        ("Spike Jonze directed Her.", [("Her", "directed_by", "Spike Jonze")]),
+        ("Was Her written by Spike Jonze?", [("Her", "written_by", "Spike Jonze")]),
+        ("Amélie and Alien Resurrection share a director", None),
+    ],
+)
+def test_claims_about_two_entities_are_facts(text: str, triples: list[tuple[str, str, str]] | None) -> None:
+    """A text that asks for nothing is the fact that joins two entities, if there is one."""
+    pattern = linked(text)
+    if triples is None:
+        assert pattern.target == "entity 1"
+    else:
+        assert pattern == Pattern.of(*triples)
+
+
+def test_a_question_about_two_entities_falls_back_to_their_fact() -> None:
+    facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "written_by", "Spike Jonze")]
+    pattern = linked("Who wrote Her? Spike Jonze?", on=index(KnowledgeGraph.from_triples(facts)))
+    assert pattern == Pattern.of(("Her", "written_by", "Spike Jonze"))
+
+
+@pytest.mark.parametrize(
     ("question", "relation"), [("When was Her shown?", "opening_date"), ("Where was Her shown?", "place_of_filming")]
 )
 def test_question_words_ask_for_something(question: str, relation: str) -> None:

@@ -59,6 +59,22 @@ def test_labelled_example_with_target_beside_the_pattern(tmp_path: Path) -> None
     )
 
 
+def test_a_question_is_answerable_unless_it_says_otherwise(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "rows.jsonl",
+        '{"question": "a"}\n{"question": "b", "answerable": true}\n{"question": "c", "answerable": null}\n'
+        '{"question": "d", "answerable": false, "answers": []}\n',
+    )
+    questions = read_questions(path)
+    assert [question.answerable for question in questions] == [True, True, True, False]
+    assert [question.to_dict() for question in questions[2:]] == [
+        {"question": "c"},
+        {"question": "d", "answerable": False},
+    ]
+    write_questions(path, questions)
+    assert read_questions(path) == questions
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
@@ -69,6 +85,9 @@ def test_labelled_example_with_target_beside_the_pattern(tmp_path: Path) -> None
         ('{"question": 1}', "text under 'question'"),
         ('{"question": " "}', "text under 'question'"),
         ('{"question": "q", "kind": 1}', "'kind' must be a text"),
+        ('{"question": "q", "answerable": 0}', "'answerable' must be true or false, but got 0"),
+        ('{"question": "q", "answerable": "false"}', "'answerable' must be true or false"),
+        ('{"question": "q", "answerable": false, "answers": ["a"]}', "'answerable' is false, but 'answers' holds"),
         ('{"question": "q", "seed_entities": "Her"}', "'seed_entities' must be a list of texts"),
         ('{"question": "q", "answers": [1999]}', "'answers' must be a list of texts"),
         ('{"question": "q", "triples": {}}', "'triples' must be a list of"),

@@ -17,8 +17,9 @@ def read_questions(path: str | Path) -> list[Question]:
     """Read what `write_questions` wrote, or a person labelled.
 
     A row is `{"question": text, "seed_entities": [key, ...], "answers": [key, ...], "pattern": {...}, "target": name,
-    "triples": [[head, relation, tail], ...], "kind": text}`. Only "question" is required; "target" may stand inside
-    of the pattern or beside it. Other keys are ignored, and so are blank lines.
+    "triples": [[head, relation, tail], ...], "kind": text, "answerable": false}`. Only "question" is required; "target"
+    may stand inside of the pattern or beside it; a question is answerable unless the row says otherwise. Other keys are
+    ignored, and so are blank lines.
 
     Args:
         path: The file, in UTF-8.
@@ -49,13 +50,22 @@ def _question(row: Any) -> Question:
     kind = row.get("kind")
     if kind is not None and not isinstance(kind, str):
         raise ValueError(f"'kind' must be a text, but got {kind!r:.200}.")
+    answerable = row.get("answerable")
+    if not isinstance(answerable, bool | None):
+        raise ValueError(f"'answerable' must be true or false, but got {answerable!r:.200}.")
+    answers = _texts(row, "answers")
+    if answerable is False and answers:
+        raise ValueError(
+            f"'answerable' is false, but 'answers' holds {list(answers)!r:.200}. Leave out one of the two."
+        )
     return Question(
         text=row["question"],
         seed_entities=_texts(row, "seed_entities"),
-        answers=_texts(row, "answers"),
+        answers=answers,
         pattern=_pattern(row.get("pattern"), row.get("target")),
         triples=_triples(row),
         kind=kind,
+        answerable=answerable is not False,
     )
 
 

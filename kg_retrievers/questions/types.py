@@ -19,6 +19,7 @@ class Question:
         pattern: The small graph that it asks for.
         triples: The gold triples, in stored direction.
         kind: The question type, in the words of the set.
+        answerable: Whether the graph holds an answer; where it does not, the right reply is a refusal.
 
     Example:
         >>> Question("who directed Her", seed_entities=("Her",)).to_dict()
@@ -31,10 +32,11 @@ class Question:
     pattern: Pattern | None = None
     triples: tuple[Triple, ...] = ()
     kind: str | None = None
+    answerable: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row that `write_questions` writes; what is absent is left out."""
-        row = {
+        """Return the row that `write_questions` writes; what is absent is left out, and so is a true `answerable`."""
+        row: dict[str, Any] = {
             "question": self.text,
             "seed_entities": list(self.seed_entities),
             "answers": list(self.answers),
@@ -42,4 +44,5 @@ class Question:
             "triples": [list(triple) for triple in self.triples],
             "kind": self.kind,
         }
-        return {key: value for key, value in row.items() if value}
+        row = {key: value for key, value in row.items() if value}
+        return row if self.answerable else row | {"answerable": False}

@@ -24,14 +24,18 @@ from kg_retrievers.agents import build_workflow
 from kg_retrievers.base import STAGE_EVENT, BaseKGRetriever, flat_metadata
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError, MissingExtraError
+from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import KnowledgeGraph, draw
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
+from kg_retrievers.questions import Question
 from kg_retrievers.testing.chat_model import ScriptedChatModel
 from kg_retrievers.testing.tiny_graph import tiny_graph
 
 try:
     import pytest
     from langchain_tests.integration_tests import RetrieversIntegrationTests
+
+    from kg_retrievers.llama_index import as_llama_index
 except ImportError as cause:
     raise MissingExtraError("RetrieverContract", "test") from cause
 
@@ -281,6 +285,41 @@ class RetrieverContract(RetrieversIntegrationTests):
         model = ScriptedChatModel(replies=["by the model"])
         assert answer_chain(retriever, model).invoke(self.question) == "by the model"
         assert documents[0].page_content in model.prompts[0][0].text
+
+    async def test_llama_index_gives_the_same_list(self) -> None:
+        """As nodes, sync and async, with all metadata, of which a model is shown none."""
+        retriever = self.build()
+        bridge = as_llama_index(retriever, k=3)
+        for question in (self.question, self.unicode_question):
+            documents = retriever.invoke(question, k=3)
+            for found in (bridge.retrieve(question), await bridge.aretrieve(question)):
+                assert [node.node_id for node in found] == [document.id for document in documents]
+                assert [node.metadata for node in found] == [document.metadata for document in documents]
+                assert [node.score for node in found] == [document.metadata["score"] for document in documents]
+                for node, document in zip(found, documents, strict=True):
+                    assert node.text == document.page_content
+                    assert set(node.metadata) == set(node.node.excluded_llm_metadata_keys)
+
+    def test_llama_index_has_the_prompts(self) -> None:
+        """By their names; changing them there leaves the retriever as it is."""
+        retriever = self.build()
+        before = {name: prompt.model_dump_json() for name, prompt in retriever.prompts.items()}
+        bridge = as_llama_index(retriever)
+        prompts = bridge.get_prompts()
+        assert set(prompts) == set(retriever.prompts)
+        bridge.update_prompts(prompts)
+        assert {name: prompt.model_dump_json() for name, prompt in retriever.prompts.items()} == before
+
+    def test_evaluation(self) -> None:
+        """It can be measured, and finds what it finds."""
+        retriever = self.build()
+        answers = tuple(retriever.invoke(self.question)[0].metadata["answers"])
+        if not answers:
+            pytest.skip("the method proposes no answers")
+        report = evaluate(retriever, [Question(self.question, answers=answers)], topic="linked")
+        assert (report.metrics["hit"], report.metrics["exact_match"]) == (1.0, 1.0)
+        assert report.metrics["llm_calls_mean"] == 0.0
+        assert json.loads(json.dumps(report.to_dict()))["questions"] == 1
 
     def test_drawing(self) -> None:
         """Its Documents can be drawn."""

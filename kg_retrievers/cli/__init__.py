@@ -1,0 +1,65 @@
+"""The command kg-retrievers: ask a graph, index it, look into it, measure methods on it, or see a demonstration.
+
+It is the only place that maps the name of a method to its class. What a command needs is loaded through the front door
+when it is first used, so that the help and a misspelt option show at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from io import TextIOWrapper
+
+from kg_retrievers.cli.ask import run as run_ask
+from kg_retrievers.cli.compare import run as run_compare
+from kg_retrievers.cli.demo import run as run_demo
+from kg_retrievers.cli.evaluate import run as run_evaluate
+from kg_retrievers.cli.index import run as run_index
+from kg_retrievers.cli.info import run as run_info
+from kg_retrievers.cli.load import RETRIEVERS, open_index
+from kg_retrievers.cli.options import make_parser
+from kg_retrievers.cli.show import message, remark
+
+__all__ = ["RETRIEVERS", "main", "open_index"]
+
+#: What each command runs.
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "ask": run_ask,
+    "index": run_index,
+    "info": run_info,
+    "evaluate": run_evaluate,
+    "compare": run_compare,
+    "demo": run_demo,
+}
+
+#: Exit codes: after a mistake, after Ctrl-C, and when nobody reads the output.
+MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Args:
+        argv: The arguments; those of the process by default.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that a terminal cannot show must not end the program
+    options = argparse.Namespace(debug=False, format_flag="--format")
+    try:
+        make_parser().parse_args(argv, options)
+        return COMMANDS[options.command](options)
+    except KeyboardInterrupt:
+        remark("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed when the process ends
+        return BROKEN_PIPE
+    except Exception as error:
+        if options.debug:
+            traceback.print_exc()
+        remark(f"error: {message(error, options.format_flag)}")
+        return MISTAKE

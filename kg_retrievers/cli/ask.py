@@ -1,0 +1,64 @@
+"""The command `ask`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+import kg_retrievers
+from kg_retrievers.cli.load import RETRIEVERS, make_llm, read_index
+from kg_retrievers.cli.show import compilation_told, evidence, remark, show, summary, working
+from kg_retrievers.errors import EntityLinkingError
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+    from langchain_core.language_models import BaseChatModel
+
+    from kg_retrievers.base import BaseKGRetriever
+
+#: The exit code where there is no evidence.
+NO_EVIDENCE = 1
+
+
+def run(options: argparse.Namespace) -> int:
+    """Answer a question from a graph, with the evidence."""
+    question = options.question
+    examples = kg_retrievers.read_questions(options.examples) if options.examples else None
+    llm = make_llm(options.llm)
+    index = read_index(options)
+    seeds = kg_retrievers.EntityLinker(index).resolve(options.seed)
+    retriever = getattr(kg_retrievers, RETRIEVERS[options.method]).from_index(index, llm=llm, examples=examples)
+    found: list[Document] = []
+    reason = "Nothing in the graph fits."
+    with working("searching"), compilation_told():
+        try:
+            found = retriever.invoke(question, k=options.k + 1, seed_entities=seeds)
+        except EntityLinkingError as error:
+            reason = str(error)
+        documents = found[: options.k]
+        answer = _answer(question, documents, retriever, llm) if documents else None
+    if options.json:
+        reply = {"question": question, "answer": answer, "reason": None if documents else reason}
+        print(json.dumps(reply | {"documents": [document.model_dump() for document in documents]}), flush=True)
+    else:
+        show(summary(question, answer or f"No evidence found. {reason}", documents), *map(evidence, documents))
+    if len(found) > options.k and _is_tie(*found[-2:]):
+        remark(f"another reading of the question is equally good: use --k {options.k + 1}")
+    return 0 if documents else NO_EVIDENCE
+
+
+def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever, llm: BaseChatModel | None) -> str:
+    """Return the answer of the language model, or what the best documents propose, each for itself."""
+    if llm is not None:
+        by_llm = kg_retrievers.llm_answerer(retriever.answer_prompt, llm)
+        return by_llm.invoke({"question": question, "documents": documents})
+    extractive = kg_retrievers.ExtractiveAnswerer()
+    best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
+    return "\nor ".join(extractive.invoke({"question": question, "documents": [document]}) for document in best)
+
+
+def _is_tie(one: Document, other: Document) -> bool:
+    """Whether two documents are equally good and about different entities of the graph."""
+    a, b = one.metadata, other.metadata
+    return bool(a["score"] == b["score"] > 0 and a["details"].get("entities") != b["details"].get("entities"))

@@ -1,0 +1,33 @@
+"""The command `index`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import kg_retrievers
+from kg_retrievers.cli.load import RECORD, make_embeddings, read_graph
+from kg_retrievers.cli.show import show
+from kg_retrievers.errors import InvalidArgumentError
+
+
+def run(options: argparse.Namespace) -> int:
+    """Index a graph once, for many questions."""
+    output = Path(options.output)
+    if output.exists() and not output.is_dir():
+        raise InvalidArgumentError(f"{output} is a file. Name a folder: --output ...")
+    if output.exists() and any(output.iterdir()) and not (output / "index.json").exists():
+        raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
+    graph = read_graph(options)
+    embeddings = options.embeddings or "hashed"
+    kg_retrievers.GraphIndex.build(graph, make_embeddings(embeddings), output, progress=sys.stderr.isatty())
+    (output / RECORD).write_text(json.dumps({"embeddings": embeddings}), "utf-8")
+    show(
+        f"Indexed {len(graph.entities):,} entities, {len(graph.relations):,} relations, {len(graph):,} triples "
+        f"in {output}, with {embeddings} embeddings.",
+        f"Ask it: {shlex.join(['kg-retrievers', 'ask', str(output), 'Who ...?'])}",
+    )
+    return 0

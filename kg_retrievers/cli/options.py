@@ -1,0 +1,245 @@
+"""The options of all commands."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+from kg_retrievers.cli.compare import ALL
+from kg_retrievers.cli.load import RETRIEVERS
+from kg_retrievers.cli.task import SOURCES
+from kg_retrievers.errors import InvalidArgumentError
+
+EPILOG = """\
+examples:
+  kg-retrievers demo
+  kg-retrievers info films.csv
+  kg-retrievers ask films.csv "Who directed Her?"
+  kg-retrievers index films.csv --output films.index
+  kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
+  kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
+
+exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells a mistake on one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidArgumentError(f"{message}. See: {self.prog} --help")
+
+
+_Options = _Parser | argparse._ArgumentGroup
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return what reads the arguments; `options.command` is the name of the command."""
+    debug = _Parser(add_help=False)
+    debug.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")
+    parser = _Parser(
+        prog="kg-retrievers",
+        description="Fetch the part of a knowledge graph that answers a question.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[debug],
+    )
+    parser.add_argument("--version", action="version", version=f"kg-retrievers {version('kg-retrievers')}")
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True, dest="command")
+
+    def command(name: str, about: str) -> _Parser:
+        return commands.add_parser(name, help=about, description=f"{about}.", parents=[debug])
+
+    _ask(command("ask", "Answer a question from a graph, with the evidence"))
+    _index(command("index", "Index a graph once, for many questions"))
+    _info(command("info", "Show what is in a graph"))
+    _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
+    _compare(command("compare", "Put several methods, or earlier runs, side by side"))
+    command("demo", "Ask the sample graph a few questions; no download, no API key")
+    return parser
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+def _ask(ask: _Parser) -> None:
+    _graph(ask)
+    _embeddings(ask)
+    _llm(ask)
+    ask.add_argument("question", metavar="QUESTION", help="the question, in quotes")
+    ask.add_argument("--method", choices=sorted(RETRIEVERS), default="simgrag", help="(default: simgrag)")
+    ask.add_argument("--examples", metavar="FILE", help='labelled questions, JSON lines {"question", "pattern"}')
+    ask.add_argument("--k", type=_count, default=1, metavar="N", help="how many pieces of evidence (default: 1)")
+    ask.add_argument("--seed", action="append", default=[], metavar="KEY", help="an entity it is about; repeatable")
+    _json_flag(ask)
+
+
+def _index(index: _Parser) -> None:
+    _graph(index)
+    _embeddings(index)
+    index.add_argument("--output", required=True, metavar="FOLDER", help="where to save it")
+
+
+def _info(info: _Parser) -> None:
+    _graph(info)
+    _json_flag(info)
+
+
+def _evaluate(evaluate: _Parser) -> None:
+    _task(evaluate, required=True)
+    evaluate.add_argument(
+        "--method",
+        type=_method,
+        default="simgrag",
+        metavar="NAME[:WITH]",
+        help=f"one of {', '.join(sorted(RETRIEVERS))} (default: simgrag), with all that is given, or :WITH one of "
+        f"{', '.join(SOURCES)}",
+    )
+    evaluate.add_argument("--records", metavar="FILE", help="keep what is measured as JSON lines; if there, go on")
+    _json_file(evaluate, "the figures")
+
+
+def _compare(compare: _Parser) -> None:
+    compare.add_argument("runs", nargs="*", metavar="RECORDS", help="files of records that `evaluate` wrote")
+    _task(compare, required=False)
+    compare.add_argument(
+        "--method",
+        type=_method_or_all,
+        action="append",
+        default=[],
+        metavar="NAME[:WITH]",
+        help=f"as with `evaluate`; repeatable; {ALL} for all that can be built with what is given",
+    )
+    compare.add_argument("--records", metavar="FOLDER", help="keep what is measured, a file a method; if there, go on")
+    compare.add_argument(
+        "--failures", type=_whole, default=10, metavar="N", help="how many failures of each to tell (default: 10)"
+    )
+    _json_file(compare, "the figures and failures")
+
+
+# --- options that several commands share ------------------------------------------------------------------------------
+
+
+def _graph(parser: _Parser) -> None:
+    parser.add_argument(
+        "graph",
+        metavar="GRAPH",
+        help="a file with a triple a line (.csv, .tsv, head|relation|tail, .jsonl; also .gz), or a folder of `index`",
+    )
+    _reading(parser, "--format")
+
+
+def _reading(parser: _Parser, format_flag: str) -> None:
+    parser.set_defaults(format_flag=format_flag)
+    reading = parser.add_argument_group("how a graph file is read")
+    reading.add_argument("--entities", metavar="FILE", help="a second file: labels, aliases and types of entities")
+    formats = ("tsv", "csv", "pipe", "jsonl")
+    reading.add_argument(format_flag, dest="graph_format", choices=formats, help="if the suffix does not tell")
+    reading.add_argument(
+        "--columns",
+        type=lambda text: text.split(","),
+        metavar="HEAD,RELATION,TAIL",
+        help="what the header calls them, where unusual",
+    )
+    reading.add_argument("--encoding", help="of the files (default: utf-8)")
+    reading.add_argument("--on-error", choices=("raise", "skip"), help="at a malformed line (default: raise)")
+
+
+def _embeddings(parser: _Options) -> None:
+    parser.add_argument(
+        "--embeddings",
+        type=_embeddings_name,
+        metavar="WHICH",
+        help="hashed (no download) or local:MODEL_OR_FOLDER (sentence-transformers); "
+        "default: those that a folder was built with, else hashed",
+    )
+
+
+def _llm(parser: _Options) -> None:
+    parser.add_argument(
+        "--llm",
+        metavar="PROVIDER:MODEL",
+        help="a language model for the method and the answer, as in openai:gpt-4.1-mini; "
+        "its key is read from the environment, as OPENAI_API_KEY",
+    )
+
+
+def _json_flag(parser: _Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout, and nothing else")
+
+
+def _json_file(parser: _Parser, what: str) -> None:
+    parser.add_argument("--json", metavar="FILE", help=f"write {what} to a file; - for stdout, and nothing else")
+
+
+def _task(parser: _Parser, required: bool) -> None:
+    """Add what says which questions are asked of which graph, and with which help."""
+    questions = parser.add_argument_group("what is asked")
+    questions.add_argument("--graph", required=required, metavar="GRAPH", help="a graph file, or a folder of `index`")
+    questions.add_argument("--data", required=required, metavar="FILE_OR_FOLDER", help="the questions")
+    formats = ("metaqa", "pathquestion", "jsonl")
+    questions.add_argument("--format", choices=formats, required=required, help="how the questions are written")
+    questions.add_argument("--split", metavar="NAME", help="metaqa: dev (default), dev_ntm for paraphrases, ...")
+    questions.add_argument(
+        "--hops", type=_hops, metavar="1,2,3", help="questions that join so many facts (default: all)"
+    )
+    questions.add_argument("--limit", type=_count, metavar="N", help="at most so many of each number of hops")
+    questions.add_argument("--seed", type=_whole, default=0, metavar="N", help="of all that is drawn (default: 0)")
+    questions.add_argument(
+        "--unanswerable", type=_count, metavar="N", help="add so many questions that the graph cannot answer"
+    )
+    questions.add_argument(
+        "--topic",
+        choices=("given", "linked"),
+        default="given",
+        help="tell the method the entities of a question where the data do (default), or let it find them",
+    )
+    method = parser.add_argument_group("what a method gets")
+    _embeddings(method)
+    method.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
+    method.add_argument("--examples-data", metavar="FILE_OR_FOLDER", help="labelled questions, written as --data")
+    method.add_argument("--examples-split", metavar="NAME", help="a part of them; what is measured is left out")
+    _llm(method)
+    _reading(parser, "--graph-format")
+
+
+# --- what an option may be --------------------------------------------------------------------------------------------
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted a whole number of 1 or more, but got {text!r}")
+    return int(text)
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"wanted a whole number of 0 or more, but got {text!r}")
+    return int(text)
+
+
+def _hops(text: str) -> list[int]:
+    if not all(part.isdecimal() and int(part) for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"wanted whole numbers with commas between them, as 1,2,3, but got {text!r}")
+    return sorted({int(part) for part in text.split(",")})
+
+
+def _method(text: str) -> str:
+    name, colon, source = text.partition(":")
+    if name not in RETRIEVERS or (colon and source not in SOURCES):
+        wanted = f"wanted one of {', '.join(sorted(RETRIEVERS))}, perhaps with :{', :'.join(SOURCES)}"
+        raise argparse.ArgumentTypeError(f"{wanted}, but got {text!r}")
+    return text
+
+
+def _method_or_all(text: str) -> str:
+    return text if text == ALL else _method(text)
+
+
+def _embeddings_name(text: str) -> str:
+    kind, _, model = text.partition(":")
+    if text != "hashed" and (kind != "local" or not model):
+        raise argparse.ArgumentTypeError(f"wanted hashed or local:MODEL_OR_FOLDER, but got {text!r}")
+    return f"local:{Path(model).resolve()}" if model and Path(model).is_dir() else text

@@ -1,0 +1,149 @@
+"""What a person is shown: tables on stdout, remarks on stderr."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group, RenderableType
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from kg_retrievers.errors import KGRetrieversError
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from kg_retrievers.evaluation import Comparison
+
+#: How a pattern was made, by its `source`.
+PATTERN_SOURCES = {
+    "examples": "by the nearest example",
+    "linked": "from the entities named in the question (no LLM, no examples)",
+    "llm": "by a language model",
+}
+
+#: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.
+ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+def summary(question: str, answer: str, documents: list[Document]) -> RenderableType:
+    """Lay out the answer to a question, and the pattern that led to it."""
+    rows = [("Question", question), ("Answer", answer)]
+    if documents and (pattern := documents[0].metadata["details"].get("pattern")):
+        triples = [" -> ".join(map(_term, triple)) for triple in pattern["triples"]]
+        rows.append(("Pattern", "\n".join([*triples, f"made {PATTERN_SOURCES[pattern['source']]}"])))
+    return grid(*rows)
+
+
+def _term(term: str | dict[str, str]) -> str:
+    return term if isinstance(term, str) else term.get("known") or f"?{term['unknown']}"
+
+
+def evidence(document: Document) -> RenderableType:
+    """Lay out the triples of a document."""
+    metadata = document.metadata
+    triples, labels = metadata["triples"], metadata["labels"]
+    count = "1 triple" if len(triples) == 1 else f"{len(triples):,} triples"
+    limit = ", cut short by a limit: there may be more" if metadata["truncated"] else ""
+    names = {key: key if label == key else f"{label} [{key}]" for key, label in labels.items()}
+    rows = [(number, names[head], relation, names[tail]) for number, (head, relation, tail) in enumerate(triples, 1)]
+    title = f"Evidence {metadata['rank']}: score {metadata['score']:.3f}, {count}{limit}"
+    return table(title, ("#", "head", "relation", "tail"), rows)
+
+
+def grid(*rows: tuple[str, str | int]) -> RenderableType:
+    """Lay out names with their values."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        grid.add_row(Text(name, style="bold"), _cell(value))
+    return grid
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str | int]]) -> RenderableType:
+    """Lay out the first rows of a table."""
+    table = Table(*columns, box=None, header_style="dim")
+    for row in rows[:ROWS_SHOWN]:
+        table.add_row(*map(_cell, row))
+    more = [f" {len(rows) - ROWS_SHOWN:,} more; --json has all."] if len(rows) > ROWS_SHOWN else []
+    return Group(Text(f"\n{title}", style="bold"), table, *more)
+
+
+def _cell(value: str | int) -> Text:
+    """Return what is shown of a value: the start of a very long text, and nothing that would steer a terminal."""
+    if isinstance(value, int):
+        return Text(f"{value:,}", justify="right")
+    lines = _CONTROL.sub(" ", value).split("\n")
+    shown = (textwrap.shorten(line, CHARACTERS_SHOWN, placeholder=" ... (--json has all)") for line in lines)
+    return Text("\n".join(shown), overflow="fold")
+
+
+def show_comparison(found: Comparison) -> None:
+    """Print runs side by side, and what went wrong in each."""
+    rows = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
+    for number, head in enumerate(found.columns):
+        rows.add_column(head.replace(" ", "\n"), justify="right" if number else "left")
+    for row in found.rows:
+        rows.add_row(*map(_cell, row))
+    show(rows, wide=True)  # a figure that is folded cannot be read
+    for method, told in found.failures.items():
+        title = Text.assemble("\nFailures of " if told else "\nNo failures of ", _cell(method), style="bold")
+        show(title, *(Text.assemble("- ", _cell(text)) for text in told))
+
+
+def show(*parts: RenderableType, wide: bool = False) -> None:
+    """Print on stdout: in the width and colours of a terminal, unless it is to be wide; else plain, a row a line."""
+    width = None if sys.stdout.isatty() and not wide else 10_000
+    console = Console(width=width, markup=False, highlight=False, emoji=False)
+    with console.capture() as capture:
+        console.print(*parts, sep="\n")
+    print(*(line.rstrip() for line in capture.get().splitlines()), sep="\n", flush=True)
+
+
+def remark(text: str) -> None:
+    """Print a line on stderr."""
+    print(f"kg-retrievers: {text}", file=sys.stderr)
+
+
+def message(error: Exception, format_flag: str) -> str:
+    """Return one line about an error, with the options as the shell spells them.
+
+    Args:
+        error: The error.
+        format_flag: The option that says how a graph file is written.
+    """
+    text = " ".join(_CONTROL.sub(" ", str(error)).split())
+    if not isinstance(error, KGRetrieversError):
+        return f"{type(error).__name__}: {textwrap.shorten(text, 500)} (--debug shows where)"
+    for option, flag in {"encoding": "--encoding", "format": format_flag, "on_error": "--on-error"}.items():
+        text = text.replace(f"{option}=", f"{flag} ")
+    return text
+
+
+def working(what: str) -> Status:
+    """Show on a terminal what is going on."""
+    return Console(stderr=True).status(Text(f"{what} ..."), spinner="line")
+
+
+def compilation_told() -> Any:
+    """Tell once that numba compiles, since it takes so long."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        told = False
+
+        def on_start(self, _: object) -> None:
+            if not self.told:
+                remark("compiling the search, once (up to a minute; it is kept for the next time) ...")
+            self.told = True
+
+        def on_end(self, _: object) -> None:
+            pass
+
+    return event.install_listener("numba:compile", Listener())

@@ -1,0 +1,163 @@
+"""What `evaluate` and `compare` share: questions over a graph, and a run of one method over them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import W_OK, access
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kg_retrievers
+from kg_retrievers.cli.load import RETRIEVERS, make_llm, read_index
+from kg_retrievers.cli.show import compilation_told, remark, working
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from kg_retrievers.evaluation import Report
+    from kg_retrievers.index import GraphIndex
+    from kg_retrievers.questions import Question
+
+#: What may stand behind the name of a method: what it is given. Without it, all that there is.
+SOURCES = ("plain", "examples", "llm")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Questions over a graph, and what a method may be given to answer them."""
+
+    index: GraphIndex
+    questions: Sequence[Question]
+    examples: Sequence[Question] | None
+    llm: BaseChatModel | None
+    settings: dict[str, Any]
+
+
+def make_task(options: argparse.Namespace) -> Task:
+    """Read what the options name."""
+    data = {"format": options.format, "only_hops": options.hops}
+    drawn = {"limit": options.limit, "seed": options.seed}
+    split = options.split or ("dev" if options.format == "metaqa" else None)
+    with working(f"reading {options.data}"):
+        questions = kg_retrievers.read_question_set(options.data, split=split, **data, **drawn)
+        examples, dropped = _examples(options, questions, split, data)
+    llm = make_llm(options.llm)
+    index = read_index(options)
+    lost = [one for one in questions if one.answers and not any(key in index.graph.entities for key in one.answers)]
+    if lost:
+        remark(
+            f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions, as of {lost[0].text!r:.200}"
+        )
+    if options.unanswerable:
+        with working("making unanswerable questions"):
+            questions += kg_retrievers.unanswerable_questions(
+                questions, index.graph, options.unanswerable, seed=options.seed
+            )
+    return Task(
+        index=index,
+        questions=questions,
+        examples=examples,
+        llm=llm,
+        settings={
+            "graph": options.graph,
+            "data": options.data,
+            "format": options.format,
+            "split": split,
+            "hops": options.hops,
+            "limit": options.limit,
+            "unanswerable": options.unanswerable,
+            "llm": options.llm,
+            "examples": None
+            if examples is None
+            else {
+                "data": options.examples_data,
+                "split": options.examples_split or split,
+                "given": len(examples),
+                "dropped": dropped,
+            },
+        },
+    )
+
+
+def _examples(
+    options: argparse.Namespace, questions: Sequence[Question], split: str | None, data: dict[str, Any]
+) -> tuple[list[Question] | None, int]:
+    """Return the labelled questions but those that are measured, and how many of these there were."""
+    if options.examples_data is None:
+        if options.examples_split:
+            raise InvalidArgumentError("--examples-split says which part of --examples-data to take; give that, too.")
+        return None, 0
+    labelled = kg_retrievers.read_question_set(options.examples_data, split=options.examples_split or split, **data)
+    measured = {_folded(question.text) for question in questions}
+    kept = [question for question in labelled if _folded(question.text) not in measured]
+    if not kept:
+        raise InvalidArgumentError(
+            f"all of the {len(labelled)} examples are among the questions that are measured. Measure fewer with "
+            "--limit, or name other examples: --examples-split."
+        )
+    return kept, len(labelled) - len(kept)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def run_method(method: str, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
+    """Build a method with what it may be given, and ask it all questions."""
+    name, _, source = method.partition(":")
+    missing = {"examples": task.examples is None, "llm": task.llm is None}
+    if missing.get(source):
+        option = {"examples": "--examples-data", "llm": "--llm"}[source]
+        raise InvalidArgumentError(f"the method {method!r} needs {option}.")
+    llm = task.llm if source in ("", "llm") else None
+    examples = task.examples if source in ("", "examples") else None
+    fields = {} if options.k is None else {"k": options.k}
+    retriever = getattr(kg_retrievers, RETRIEVERS[name]).from_index(task.index, llm=llm, examples=examples, **fields)
+    used = {"llm": llm and task.settings["llm"], "examples": examples and task.settings["examples"]}
+    done = _lines(records)
+    try:
+        with compilation_told():
+            report = kg_retrievers.evaluate(
+                retriever,
+                task.questions,
+                answerer=llm and kg_retrievers.LLMCitedAnswerer(llm),
+                topic=options.topic,
+                method=method,
+                seed=options.seed,
+                settings=task.settings | used,
+                records=records,
+                progress=sys.stderr.isatty(),
+            )
+    except BaseException as error:
+        if records and not isinstance(error, KGRetrieversError):
+            remark(f"what was measured is in {records}; the same command goes on from there")
+        raise
+    if done:
+        remark(f"{done} of {len(task.questions)} questions were measured before, as {records} says")
+    return report
+
+
+def _lines(records: str | Path | None) -> int:
+    """Return how many records a file holds."""
+    path = Path(records) if records else None
+    return max(path.read_bytes().count(b"\n") - 1, 0) if path and path.is_file() else 0
+
+
+def check_output(path: str | None) -> None:
+    """Check before the work begins that a file can be written after it."""
+    if path is not None and path != "-":
+        folder = Path(path).parent
+        if not folder.is_dir() or not access(folder, W_OK) or Path(path).is_dir():
+            raise InvalidArgumentError(f"{path} cannot be written: wanted a file name in a folder that is there.")
+
+
+def write_output(path: str, text: str) -> None:
+    """Write to a file, or to stdout if it is called "-"."""
+    if path == "-":
+        print(text, flush=True)
+    else:
+        Path(path).write_text(text + "\n", "utf-8")

@@ -1,0 +1,18 @@
+"""How well a retriever answers questions: figures, intervals, comparisons; and scores of predictions made elsewhere."""
+
+from kg_retrievers.evaluation.compare import Comparison, compare
+from kg_retrievers.evaluation.evaluate import evaluate
+from kg_retrievers.evaluation.predictions import score_predictions
+from kg_retrievers.evaluation.question_sets import read_question_set
+from kg_retrievers.evaluation.report import Report
+from kg_retrievers.evaluation.unanswerable import unanswerable_questions
+
+__all__ = [
+    "Comparison",
+    "Report",
+    "compare",
+    "evaluate",
+    "read_question_set",
+    "score_predictions",
+    "unanswerable_questions",
+]

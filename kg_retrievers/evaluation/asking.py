@@ -1,0 +1,160 @@
+"""One question after the other, each measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any, Literal
+
+from langchain_core.documents import Document
+from langchain_core.load import dumps
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.cost import CostCounter
+from kg_retrievers.errors import (
+    BudgetError,
+    EntityLinkingError,
+    InvalidArgumentError,
+    KGRetrieversError,
+    MissingExtraError,
+)
+from kg_retrievers.evaluation.metrics import hops, question_metrics
+from kg_retrievers.evaluation.predictions import score_prediction
+from kg_retrievers.evaluation.records import Record
+from kg_retrievers.graph import Triple
+from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.index import embedding_name
+from kg_retrievers.questions import Question
+
+#: Whether a retriever is told the entities of a question, or has to find them in its text.
+Topic = Literal["given", "linked"]
+
+# They say that something is wrong with the run, not with one question.
+_OF_THE_RUN = (InvalidArgumentError, MissingExtraError, BudgetError)
+
+
+class Asker:
+    """Asks one question after the other."""
+
+    def __init__(self, retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None, topic: Topic) -> None:
+        """Take what `evaluate` was given."""
+        self.retriever, self.answerer, self.topic = retriever, answerer, topic
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What can be seen of the settings from here."""
+        plain = bool | int | float | str | None
+        fields = {name: getattr(self.retriever, name) for name in sorted(type(self.retriever).model_fields)}
+        prompts = [dumps(prompt) for _, prompt in sorted(self.retriever.prompts.items())]
+        return {
+            "topic": self.topic,
+            "retriever": type(self.retriever).__name__,
+            "fields": {
+                name: value if isinstance(value, plain) else type(value).__name__
+                for name, value in fields.items()
+                if name not in {"name", "tags", "metadata", "index"}
+            },
+            "prompts": digest(prompts),
+            "embeddings": embedding_name(self.retriever.index.embeddings),
+            "index": self.retriever.index.fingerprint,
+            "answerer": None if self.answerer is None else self.answerer.get_name(),
+            "version": version("kg-retrievers"),
+        }
+
+    def warm_up(self, questions: Sequence[Question]) -> None:
+        """Ask until there is evidence, unless that costs calls of a language model."""
+        if not any(stage.calls_model for stage in self.retriever.stages):
+            for question in questions:
+                if self._retrieve(question, {})[0]:
+                    break
+
+    def record(self, number: str, question: Question) -> Record:
+        """Ask a question and measure."""
+        counter = CostCounter()
+        config: RunnableConfig = {"callbacks": [counter]}
+        began = perf_counter()
+        documents, reason, error = self._retrieve(question, config)
+        latency = 1000 * (perf_counter() - began)
+        prediction, error = self._answer(question, documents, config, error)
+        answers = documents[0].metadata["answers"] if documents else []
+        triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
+        metrics = question_metrics(question, answers, triples, failed=error is not None)
+        label = self.retriever.graph.label
+        return {
+            "id": number,
+            "question": question.text,
+            "hops": hops(question),
+            "kind": question.kind,
+            "answerable": question.answerable,
+            "gold": list(question.answers),
+            "answers": answers,
+            "labels": {key: label(key) for key in dict.fromkeys((*question.answers, *answers)) if label(key) != key},
+            "triples": len(triples),
+            "tokens": sum(approximate_tokens(document.page_content) for document in documents),
+            "pattern": documents[0].metadata["details"].get("pattern") if documents else None,
+            "prediction": prediction,
+            "llm_calls": counter.llm_calls,
+            "latency_ms": latency,
+            "refused": error is None and (not documents or (prediction is not None and not _answered(prediction))),
+            "reason": reason,
+            "error": error,
+            "metrics": metrics | _text_metrics(prediction, [label(key) for key in question.answers]),
+        }
+
+    def _retrieve(self, question: Question, config: RunnableConfig) -> tuple[list[Document], str | None, str | None]:
+        """Return the evidence; why no entity was found; and what went wrong."""
+        seeds = question.seed_entities if self.topic == "given" else ()
+        given = {"seed_entities": list(seeds)} if seeds else {}
+        try:
+            return self.retriever.invoke(question.text, config, **given), None, None
+        except EntityLinkingError as error:
+            return [], str(error), None
+        except _OF_THE_RUN:
+            raise
+        except KGRetrieversError as error:
+            return [], None, f"{type(error).__name__}: {error}"
+
+    def _answer(
+        self, question: Question, documents: list[Document], config: RunnableConfig, error: str | None
+    ) -> tuple[str | list[str] | None, str | None]:
+        """Return the reply of the answerer, and what went wrong."""
+        if self.answerer is None:
+            return None, error
+        if not documents:
+            return [], error
+        try:
+            reply = self.answerer.invoke({"question": question.text, "documents": documents}, config)
+        except _OF_THE_RUN:
+            raise
+        except KGRetrieversError as caught:
+            return [], f"{type(caught).__name__}: {caught}"
+        answers = reply.get("answers") if isinstance(reply, Mapping) else reply
+        if not isinstance(answers, str | list):
+            raise InvalidArgumentError(
+                f"evaluate: the answerer must return a text, a list of texts, or a mapping with such a list under "
+                f"'answers', but returned {reply!r:.200}."
+            )
+        return answers, None
+
+
+def _answered(prediction: str | list[str]) -> bool:
+    return bool("".join(prediction).strip())
+
+
+def _text_metrics(prediction: str | list[str] | None, gold: Sequence[str]) -> dict[str, float | None]:
+    """Return the metrics of a reply; a precision above 1, of several answers on one line, counts as 1."""
+    if prediction is None or not gold:
+        return {}
+    scores = score_prediction(prediction, gold)
+    precision, recall = min(scores["precision"], 1.0), scores["recall"]
+    f1 = 2 * precision * recall / (precision + recall) if recall else 0.0
+    return {f"text_{name}": value for name, value in (scores | {"precision": precision, "f1": f1}).items()}
+
+
+def digest(texts: Sequence[str]) -> str:
+    """Return 32 hexadecimal digits that change with any of the texts."""
+    return blake2b(json.dumps(texts).encode(), digest_size=16).hexdigest()

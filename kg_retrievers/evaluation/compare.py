@@ -1,0 +1,173 @@
+"""Runs side by side: one table, and in words what went wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.evaluation.records import Record
+from kg_retrievers.evaluation.report import Report
+
+#: The columns of the table, and the figures they show.
+COLUMNS = {
+    "hit": "hit",
+    "±": "half_width",
+    "hits@1": "hits@1",
+    "F1": "f1_macro",
+    "exact": "exact_match",
+    "answer recall": "answer_recall",
+    "triple recall": "triple_recall",
+    "text hit": "text_hit",
+    "abstention": "abstention",
+    "false refusals": "false_refusals",
+    "errors": "errors",
+    "triples": "triples_mean",
+    "tokens": "tokens_mean",
+    "LLM calls": "llm_calls_mean",
+    "ms p50": "latency_ms_p50",
+    "ms p95": "latency_ms_p95",
+}
+
+#: The columns that are left out where they are 0 throughout.
+SHOWN_IF_ANY = ("errors", "LLM calls")
+
+#: How many names of a list are said.
+NAMES_SAID = 3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs over the same questions side by side; shows as Markdown.
+
+    Attributes:
+        columns: The heads of the table.
+        rows: A row for each method and all questions, then for each method and number of hops.
+        failures: By method, questions that were not answered right, in words.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    failures: Mapping[str, tuple[str, ...]]
+
+    def __str__(self) -> str:
+        """The table and the failures in Markdown."""
+        lines = [_markdown_row(self.columns), "|---" * len(self.columns) + "|", *map(_markdown_row, self.rows)]
+        for method, told in self.failures.items():
+            lines += ["", f"Failures of {_escaped(method)}:", "", *(f"- {_escaped(text)}" for text in told)]
+        return "\n".join(lines)
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
+    """Put runs over the same questions side by side.
+
+    Figures that no run has are left out of the table, and so are errors and calls where there are none. Behind `hit`
+    stands half the width of its 95 % interval; `Report.intervals` has both ends, and those of other figures.
+
+    Args:
+        reports: The runs; their `method` tells them apart.
+        failures: How many failures of each to tell, from all parts of the run.
+
+    Raises:
+        InvalidArgumentError: If there are no reports, two have one name, or they are not about the same questions.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
+        >>> from kg_retrievers.evaluation import evaluate
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> question = Question("Who directed Her?", answers=("Amy Adams",))
+        >>> print(compare([evaluate(retriever, [question])]).failures["SimGRAGRetriever"][0])
+        "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze. Pattern (linked): Her -> directed_by -> ?entity 1.
+    """
+    if not reports:
+        raise InvalidArgumentError("compare: got no reports. Make some with evaluate(...), or read records.")
+    methods = [report.method for report in reports]
+    if len(set(methods)) < len(methods):
+        raise InvalidArgumentError(
+            f"compare: the names {methods} do not tell the runs apart: evaluate(..., method=...)."
+        )
+    asked = [[(one["question"], one["gold"], one["hops"]) for one in report.records] for report in reports]
+    for report, questions in zip(reports, asked, strict=True):
+        if questions != asked[0]:
+            raise InvalidArgumentError(
+                f"compare: {methods[0]} was asked {len(asked[0])} questions and {report.method} {len(questions)}, "
+                "not the same ones. Let both finish, on the same data with the same limit and seed."
+            )
+    parts = [(report.method, "all", {**report.to_dict(), **report.metrics}) for report in reports]
+    for name in reports[0].by_hops:
+        parts += [(report.method, name, {**report.by_hops[name]}) for report in reports]
+    for _, _, figures in parts:
+        interval = figures["intervals"]["hit"]
+        figures["half_width"] = interval and (interval[1] - interval[0]) / 2
+    columns = {head: key for head, key in COLUMNS.items() if _tells(head, [figures[key] for *_, figures in parts])}
+    rows = [
+        (method, name, f"{figures['questions']:,}", *(_figure(key, figures[key]) for key in columns.values()))
+        for method, name, figures in parts
+    ]
+    return Comparison(
+        columns=("method", "hops", "n", *columns),
+        rows=tuple(rows),
+        failures={
+            report.method: tuple(map(describe_failure, _spread(report.failures, failures)))
+            for report in reports
+            if failures
+        },
+    )
+
+
+def describe_failure(record: Record) -> str:
+    """Say in words what was asked, what was wanted, what came instead, and why as far as that is known."""
+    wanted = _names(record, "gold") if record["answerable"] else f"no answer ({record['kind'] or 'unanswerable'})"
+    got = _names(record, "answers")
+    if record["refused"]:
+        got = f"a refusal: {record['reason']}" if record["reason"] else "a refusal"
+    elif record["error"]:
+        got = f"an error: {record['error']}"
+    elif not record["answers"]:
+        got = f"no answers, in evidence of {record['triples']} triple" + ("s" if record["triples"] != 1 else "")
+    parts = [f'"{record["question"]}"', f"Wanted: {wanted}.", f"Got: {got}".rstrip(".") + "."]
+    if pattern := record["pattern"]:
+        triples = "; ".join(" -> ".join(map(_term, triple)) for triple in pattern["triples"])
+        parts.append(f"Pattern ({pattern.get('source') or 'given'}): {triples}.")
+    return " ".join(" ".join(parts).split())
+
+
+def _names(record: Record, key: str) -> str:
+    keys: list[str] = record[key]  # type: ignore[literal-required]
+    names = "; ".join(record["labels"].get(name, name) for name in keys[:NAMES_SAID])
+    return names + (f" and {len(keys) - NAMES_SAID} more" if len(keys) > NAMES_SAID else "")
+
+
+def _term(term: str | dict[str, str]) -> str:
+    return term if isinstance(term, str) else term.get("known") or f"?{term['unknown']}"
+
+
+def _spread(records: Sequence[Record], number: int) -> list[Record]:
+    """Return so many records from all parts of a list."""
+    number = min(number, len(records))
+    return [records[place * len(records) // number] for place in range(number)]
+
+
+def _tells(head: str, values: Sequence[float | None]) -> bool:
+    """Whether a column is worth its place."""
+    return any(values) or (head not in SHOWN_IF_ANY and any(value is not None for value in values))
+
+
+def _figure(key: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1f}" if key.endswith(("_mean", "_p50", "_p95")) else f"{value:.3f}"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~!$&])", r"\\\1", text)

@@ -1,0 +1,111 @@
+"""Ask a retriever many questions, and measure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from langchain_core.runnables import Runnable
+from rich.console import Console
+from rich.progress import track
+
+from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.evaluation.asking import Asker, Topic, digest
+from kg_retrievers.evaluation.records import FORMAT, Header, continued
+from kg_retrievers.evaluation.report import Report
+from kg_retrievers.questions import Question
+
+#: How many questions are asked at most before the clock runs, until one has evidence: the first search compiles.
+WARM_UP = 10
+
+
+def evaluate(
+    retriever: BaseKGRetriever,
+    questions: Sequence[Question],
+    *,
+    answerer: Runnable[Any, Any] | None = None,
+    topic: Topic = "given",
+    method: str | None = None,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    records: str | Path | None = None,
+    progress: bool = False,
+) -> Report:
+    """Ask a retriever questions whose answers are known.
+
+    The answers proposed are those of the best Document; the evidence is that of all Documents, as many as the
+    retriever's `k`. A question is refused where there is no Document, or, with an answerer, where its reply holds no
+    answers. A text that says that it does not know is an answer here: measure refusals with an answerer that returns
+    its answers as a list, as `LLMCitedAnswerer` does.
+
+    The latency is the wall time of the retrieval, calls of language models included, one question after the other.
+    Where no stage calls one, a question or a few are asked before, since the first search compiles.
+
+    An error of this package at a question is recorded and counts as no answer; one that says that the run itself is
+    wrong (a misspelt argument, a missing package, a used-up budget), and any other, as of a network, ends the run. What
+    was done by then is in the file of records, and the same call continues it.
+
+    Args:
+        retriever: Any retriever of this package.
+        questions: The questions. Those without gold answers, unless they are unanswerable, only count for the size of
+            the evidence, the cost and the refusals.
+        answerer: From `{"question", "documents"}` to a text, a list of texts, or a mapping with such a list under
+            "answers"; adds the metrics `text_...`.
+        topic: "given" hands `seed_entities` to the retriever where a question has some; "linked" lets it find the
+            entities in the text.
+        method: The name in the report; the name of the class by default.
+        seed: For the bootstrap intervals.
+        settings: What else the figures depend on and the report should say, JSON-safe: data, language model, examples.
+        records: A file of JSON lines to keep what is measured; if it is there, the run is continued.
+        progress: Whether to show a progress bar on stderr.
+
+    Raises:
+        InvalidArgumentError: If there are no questions, an argument is misspelt, the settings are not JSON-safe, or
+            `records` belongs to a run of other settings.
+        FileFormatError: If `records` is there and holds something else.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> report = evaluate(retriever, [Question("Who directed Her?", answers=("Spike Jonze",))])
+        >>> report.metrics["hit"], report.metrics["triples_mean"], report.metrics["abstention"]
+        (1.0, 1.0, None)
+    """
+    if not questions or not all(isinstance(question, Question) for question in questions):
+        raise InvalidArgumentError(f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}.")
+    if topic not in get_args(Topic):
+        raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
+    asker = Asker(retriever, answerer, topic)
+    header: Header = {
+        "format": FORMAT,
+        "method": method or type(retriever).__name__,
+        "seed": seed,
+        "settings": _json_safe(
+            {
+                **(settings or {}),
+                **asker.settings,
+                "questions": digest([json.dumps(question.to_dict()) for question in questions]),
+            }
+        ),
+    }
+    with continued(records, header) as (done, writer):
+        waiting = list(enumerate(questions, 1))[len(done) :]
+        asker.warm_up([question for _, question in waiting[:WARM_UP]])
+        label = f"Asking {header['method']}"
+        for number, question in track(waiting, label, console=Console(stderr=True)) if progress else waiting:
+            record = asker.record(str(number), question)
+            writer.add(record)
+            done.append(record)
+    return Report.from_records(header["method"], done, seed=seed, settings=header["settings"])
+
+
+def _json_safe(settings: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        safe: dict[str, Any] = json.loads(json.dumps(settings))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"evaluate: the settings must be JSON-safe: {error}.") from error
+    return safe

@@ -1,0 +1,107 @@
+"""Question sets by the name of their format, and parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from random import Random
+from typing import Literal, get_args
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.evaluation.metrics import hops
+from kg_retrievers.questions import Question, read_metaqa, read_pathquestion, read_questions
+
+QuestionFormat = Literal["metaqa", "pathquestion", "jsonl"]
+
+#: The hops of the published sets.
+METAQA_HOPS, PATHQUESTION_HOPS = (1, 2, 3), (2, 3)
+
+#: What stands at the end of a split of MetaQA's paraphrases, as in the names of their files: "dev_ntm".
+PARAPHRASES = "_ntm"
+
+_WHO = "read_question_set"
+
+
+def read_question_set(
+    data: str | Path,
+    format: QuestionFormat,
+    *,
+    split: str | None = None,
+    only_hops: Collection[int] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+) -> list[Question]:
+    """Read questions, all or some of them.
+
+    Args:
+        data: "metaqa": the folder that holds `1-hop` and so on; "pathquestion": a file, or the folder of `PQ-2H.txt`
+            and `PQ-3H.txt`; "jsonl": a file, or a folder with a file for each split, as `dev.jsonl`.
+        format: How it is written.
+        split: "metaqa": "dev" by default, "dev_ntm" for its paraphrases; "pathquestion": none; "jsonl": of a folder.
+        only_hops: Only questions that join so many facts; by default all that are there.
+        limit: At most so many questions of each number of hops, drawn at random and left in their order.
+        seed: Of what is drawn.
+
+    Raises:
+        InvalidArgumentError: If an argument is misspelt, or the set has no such split or hops.
+        QuestionsLoadError: If a file is missing or malformed; names the line.
+    """
+    if format not in get_args(QuestionFormat):
+        raise InvalidArgumentError(f"{_WHO}: format is one of {get_args(QuestionFormat)}, but got {format!r}.")
+    read = {"metaqa": _metaqa, "pathquestion": _pathquestion, "jsonl": _jsonl}[format]
+    questions = read(Path(data), split, only_hops)
+    return questions if limit is None else _drawn(questions, limit, seed)
+
+
+def _metaqa(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:
+    there = [hop for hop in METAQA_HOPS if (home / f"{hop}-hop").is_dir()] or METAQA_HOPS
+    name = split or "dev"
+    plain = name.removesuffix(PARAPHRASES)
+    wanted = _checked(only_hops or there, METAQA_HOPS, "MetaQA")
+    return [one for hop in wanted for one in read_metaqa(home, hop, plain, paraphrases=plain != name)]
+
+
+def _pathquestion(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:
+    if split is not None:
+        raise InvalidArgumentError(f"{_WHO}: PathQuestion has no splits, but got {split!r}. Leave it out.")
+    if not home.is_dir():
+        return _of_hops(read_pathquestion(home), only_hops, home)
+    files = {hop: home / f"PQ-{hop}H.txt" for hop in PATHQUESTION_HOPS}
+    there = [hop for hop, file in files.items() if file.is_file()] or PATHQUESTION_HOPS
+    wanted = _checked(only_hops or there, PATHQUESTION_HOPS, "PathQuestion")
+    return [one for hop in wanted for one in read_pathquestion(files[hop])]
+
+
+def _jsonl(home: Path, split: str | None, only_hops: Collection[int] | None) -> list[Question]:
+    if home.is_dir():
+        if split is None:
+            there = sorted(file.stem for file in home.glob("*.jsonl"))
+            raise InvalidArgumentError(f"{_WHO}: {home} is a folder; name one of its splits: {there}.")
+        home /= f"{split}.jsonl"
+    elif split is not None:
+        raise InvalidArgumentError(f"{_WHO}: {home} is no folder, so it has no split {split!r}. Leave it out.")
+    return _of_hops(read_questions(home), only_hops, home)
+
+
+def _of_hops(questions: list[Question], only_hops: Collection[int] | None, home: Path) -> list[Question]:
+    if only_hops is None:
+        return questions
+    wanted = _checked(only_hops, sorted({hop for one in questions if (hop := hops(one))}), str(home))
+    return [one for one in questions if hops(one) in wanted]
+
+
+def _checked(wanted: Collection[int], there: Collection[int], who: str) -> list[int]:
+    if not set(wanted) <= set(there):
+        raise InvalidArgumentError(f"{_WHO}: {who} has the hops {list(there)}, but got {sorted(wanted)}.")
+    return sorted(set(wanted))
+
+
+def _drawn(questions: Sequence[Question], limit: int, seed: int) -> list[Question]:
+    if limit < 1:
+        raise InvalidArgumentError(f"{_WHO}: the limit must be 1 or more, but got {limit}.")
+    random = Random(seed)
+    places: dict[int, list[int]] = {}
+    for place, question in enumerate(questions):
+        places.setdefault(hops(question) or 0, []).append(place)
+    drawn = [place for _, group in sorted(places.items()) for place in random.sample(group, min(limit, len(group)))]
+    return [questions[place] for place in sorted(drawn)]

@@ -1,0 +1,182 @@
+"""The file of a run: its settings on the first line, then one question a line, so that it can be read and continued."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from os import SEEK_END
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from typing_extensions import TypedDict
+
+from kg_retrievers.errors import FileFormatError, InvalidArgumentError
+
+#: What the first line of a file says that it is; the number changes with the form.
+FORMAT = "kg-retrievers records 1"
+
+
+class Record(TypedDict):
+    """What was measured at one question; JSON-safe.
+
+    Attributes:
+        id: The place of the question in the run, from 1.
+        question: Its text.
+        hops: How many facts it joins, or None.
+        kind: Its type, in the words of its set, or None.
+        answerable: Whether the graph holds an answer.
+        gold: The keys of the gold answers.
+        answers: The keys of the answers that the best evidence proposes, best first.
+        labels: What those of these keys are called that are not called by their key.
+        triples: How many distinct triples the evidence holds.
+        tokens: How long its text is, by `approximate_tokens`.
+        pattern: The pattern that led to the best evidence, if the method has one.
+        prediction: What the answerer replied, a text or a list of texts; None without answerer.
+        llm_calls: How many calls of language models the question took.
+        latency_ms: The wall time of the retrieval, in milliseconds; that of the answerer is not in it.
+        refused: Whether no answer was given, on purpose.
+        reason: What was said where no entity of the graph was found; else None.
+        error: The message of an error that kept the question from an answer; else None.
+        metrics: By name, in 0 ... 1, or None where the question does not have what a metric compares with.
+    """
+
+    id: str
+    question: str
+    hops: int | None
+    kind: str | None
+    answerable: bool
+    gold: list[str]
+    answers: list[str]
+    labels: dict[str, str]
+    triples: int
+    tokens: int
+    pattern: dict[str, Any] | None
+    prediction: str | list[str] | None
+    llm_calls: int
+    latency_ms: float
+    refused: bool
+    reason: str | None
+    error: str | None
+    metrics: dict[str, float | None]
+
+
+class Header(TypedDict):
+    """The first line of a file: everything that two runs must share to be one."""
+
+    format: str
+    method: str
+    seed: int
+    settings: dict[str, Any]
+
+
+_RECORD, _HEADER = set(Record.__annotations__), set(Header.__annotations__)
+
+
+def read_records(path: str | Path) -> tuple[Header, list[Record]]:
+    """Read a file of records. A last line that was not written to its end is left out.
+
+    Raises:
+        FileFormatError: If the file cannot be read, or is none of records; names the line.
+    """
+    return _parsed(_content(Path(path)), path)
+
+
+@contextmanager
+def continued(path: str | Path | None, header: Header) -> Iterator[tuple[list[Record], Writer]]:
+    """Open a file of records to continue it, or begin a new one; None keeps nothing.
+
+    Yields:
+        The records that are there, and what writes more of them.
+
+    Raises:
+        FileFormatError: If the file is there and is none of records, or cannot be written.
+        InvalidArgumentError: If it belongs to a run of other settings; names them.
+    """
+    if path is None:
+        yield [], Writer(None)
+        return
+    path, first = Path(path), _written(header)
+    content = _content(path) if path.exists() else b""
+    begun = not first.startswith(content)  # else there is nothing, or a first line that was not written to its end
+    found, records = _parsed(content, path) if begun else (header, [])
+    if different := _differences(found, header):
+        raise InvalidArgumentError(
+            f"{path} holds records of a run with other settings: {'; '.join(different)}. "
+            "Name another file, or delete this one."
+        )
+    try:
+        file = path.open("r+b" if begun else "wb")
+    except OSError as error:
+        raise FileFormatError(f"records cannot be written here: {error.strerror}.", path) from error
+    with file:
+        file.truncate(content.rfind(b"\n") + 1 if begun else 0)
+        file.seek(0, SEEK_END)
+        writer = Writer(file)
+        if not begun:
+            writer.add(header)
+        yield records, writer
+
+
+class Writer:
+    """Adds records to a file, each at once, so that what was done is there whatever comes."""
+
+    def __init__(self, file: BinaryIO | None) -> None:
+        """Take an open file, or None to keep nothing."""
+        self._file = file
+
+    def add(self, row: Record | Header) -> None:
+        """Write a line."""
+        if self._file:
+            self._file.write(_written(row))
+            self._file.flush()
+
+
+def _written(row: Mapping[str, Any]) -> bytes:
+    return json.dumps(row).encode() + b"\n"
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"wanted a file of records, but it cannot be read: {error.strerror}.", path) from error
+
+
+def _parsed(content: bytes, path: str | Path) -> tuple[Header, list[Record]]:
+    """Read the lines that end as lines do."""
+    rows: list[Any] = []
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):
+        try:
+            rows.append(json.loads(line))
+        except (ValueError, RecursionError):
+            rows.append(None)
+        if number == 1 and (not _has(rows[0], _HEADER) or rows[0]["format"] != FORMAT):
+            break
+        if number > 1 and (not _has(rows[-1], _RECORD) or rows[-1]["id"] != str(number - 1)):
+            raise FileFormatError(
+                f"wanted the record of question {number - 1}, but got {line!r:.200}. "
+                "Delete the file, or this line and all that follow.",
+                path,
+                number,
+            )
+    else:
+        if rows:
+            return rows[0], rows[1:]
+    raise FileFormatError(f"this is no file of records, whose first line holds {FORMAT!r}. Name another file.", path)
+
+
+def _has(row: object, keys: set[str]) -> bool:
+    return isinstance(row, dict) and row.keys() == keys
+
+
+def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], name: str = "") -> list[str]:
+    """Say where two headers differ."""
+    different = []
+    for key in dict.fromkeys((*found, *wanted)):
+        one, other = found.get(key), wanted.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            different += _differences(one, other, f"{name}{key}.")
+        elif one != other:
+            different.append(f"{name}{key} was {one!r:.80}, and is {other!r:.80}")
+    return different

@@ -1,0 +1,212 @@
+"""Report: the figures of a run, from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from kg_retrievers.evaluation.records import Record, read_records
+
+#: The metrics of a question whose means are reported, and under which name.
+MEANS = {
+    "hit": "hit",
+    "hits@1": "hits@1",
+    "exact_match": "exact_match",
+    "precision": "precision_macro",
+    "recall": "recall_macro",
+    "f1": "f1_macro",
+    "answer_recall": "answer_recall",
+    "triple_recall": "triple_recall",
+    "spurious_triples": "spurious_triples",
+    "score_h": "score_h",
+}
+
+#: The metrics of what an answerer replied, whose means are reported under the same names.
+OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall")
+
+#: The metrics of answers by key; None for a method that returns evidence but proposes no answers.
+OF_ANSWERS = frozenset({"hit", "hits@1", "exact_match", "precision", "recall", "f1", "score_h"})
+
+#: The metrics that are given with an interval.
+WITH_INTERVAL = ("hit", "hits@1", "f1_macro", "exact_match", "answer_recall")
+
+#: How often the questions are drawn anew for the intervals, and how much of the means lies between their ends.
+DRAWS, CONFIDENCE = 1000, 0.95
+
+
+@dataclass(frozen=True)
+class Report:
+    """The figures of a run.
+
+    Attributes:
+        method: What was measured.
+        metrics: The figures by name; see `summarize`.
+        intervals: 95 % bootstrap intervals of some of them: `[low, high]`, or None.
+        by_hops: By the number of facts that a question joins, or "unknown": "questions", the figures, "intervals".
+        unanswerable: By kind of unanswerable question: how many "questions", and the "abstention".
+        seed: Of the intervals, and of whatever the caller drew.
+        settings: What the figures depend on.
+        records: What was measured at each question.
+    """
+
+    method: str
+    metrics: Mapping[str, float | None]
+    intervals: Mapping[str, list[float] | None]
+    by_hops: Mapping[str, Mapping[str, Any]]
+    unanswerable: Mapping[str, Mapping[str, Any]]
+    seed: int
+    settings: Mapping[str, Any]
+    records: tuple[Record, ...]
+
+    @classmethod
+    def from_records(
+        cls, method: str, records: Sequence[Record], *, seed: int = 0, settings: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Take the means of records."""
+        proposes = any(record["answers"] for record in records) or not any(record["triples"] for record in records)
+        by_hops = _grouped((_hops_name(record), record) for record in sorted(records, key=_hops_order))
+        by_kind = _grouped((record["kind"] or "unknown", record) for record in records if not record["answerable"])
+        return cls(
+            method=method,
+            metrics=summarize(records, proposes),
+            intervals=_intervals(records, proposes, seed),
+            by_hops={
+                name: {
+                    "questions": len(group),
+                    **summarize(group, proposes),
+                    "intervals": _intervals(group, proposes, seed),
+                }
+                for name, group in by_hops.items()
+            },
+            unanswerable={
+                kind: {"questions": len(group), "abstention": _mean(record["refused"] for record in group)}
+                for kind, group in sorted(by_kind.items())
+            },
+            seed=seed,
+            settings=dict(settings or {}),
+            records=tuple(records),
+        )
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a file of records that `evaluate` wrote, as far as it goes.
+
+        Raises:
+            FileFormatError: If the file cannot be read, or is none of records; names the line.
+        """
+        header, records = read_records(path)
+        return cls.from_records(header["method"], records, seed=header["seed"], settings=header["settings"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-safe dictionary of everything but the records."""
+        return {
+            "method": self.method,
+            "questions": len(self.records),
+            "metrics": dict(self.metrics),
+            "intervals": dict(self.intervals),
+            "by_hops": {name: dict(figures) for name, figures in self.by_hops.items()},
+            "unanswerable": {kind: dict(figures) for kind, figures in self.unanswerable.items()},
+            "seed": self.seed,
+            "settings": dict(self.settings),
+        }
+
+    @property
+    def failures(self) -> list[Record]:
+        """The questions that were not answered right: no gold answer found, or an answer where there is none."""
+        return [record for record in self.records if _failed(record, self.metrics["hit"] is not None)]
+
+
+def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[str, float | None]:
+    """Return the figures of some records by name; a figure that there is nothing to compute from is None.
+
+    - The means of the metrics of a question (`metrics`), over the questions that have them. Those of answers are None
+      where the method proposes none.
+    - `precision_micro`, `recall_micro`, `f1_micro`: from the sums of right, proposed and gold answers over all
+      questions, so that questions with many answers weigh more (SubgraphRAG, arXiv:2410.20724, section 4.2).
+    - `answer_matching_rate`: that of SG-RAG, by key: `recall_macro` under the paper's name.
+    - `abstention`: the share of the unanswerable questions that were refused. `false_refusals`: the share of the
+      answerable ones that were. `errors`: the share of all questions that an error kept from an answer.
+    - `triples_mean`, `tokens_mean`: the size of the evidence. `llm_calls_mean`: 0 without language model.
+    - `latency_ms_p50`, `latency_ms_p95`: the median and the 95th percentile of the wall time of the retrieval.
+    - `text_...`: those of `score_predictions` for what the answerer replied, in 0 ... 1; None without answerer.
+    """
+    figures: dict[str, float | None] = {}
+    for name, reported in MEANS.items():
+        skipped = name in OF_ANSWERS and not proposes_answers
+        figures[reported] = None if skipped else _mean(_values(records, name))
+    compared = [record for record in records if record["metrics"].get("hit") is not None]
+    figures |= dict.fromkeys(("precision_micro", "recall_micro", "f1_micro"))
+    if compared and proposes_answers:
+        right = sum(len(set(record["gold"]).intersection(record["answers"])) for record in compared)
+        proposed, gold = (sum(len(set(record[key])) for record in compared) for key in ("answers", "gold"))
+        figures["precision_micro"] = right / proposed if proposed else 0.0
+        figures["recall_micro"] = right / gold
+        figures["f1_micro"] = 2 * right / (proposed + gold)
+    latencies = [record["latency_ms"] for record in records]
+    return figures | {
+        "answer_matching_rate": figures["recall_macro"],
+        "abstention": _mean(record["refused"] for record in records if not record["answerable"]),
+        "false_refusals": _mean(record["refused"] for record in records if record["answerable"]),
+        "errors": _mean(record["error"] is not None for record in records),
+        "triples_mean": _mean(record["triples"] for record in records),
+        "tokens_mean": _mean(record["tokens"] for record in records),
+        "llm_calls_mean": _mean(record["llm_calls"] for record in records),
+        "latency_ms_p50": float(np.quantile(latencies, 0.5)) if latencies else None,
+        "latency_ms_p95": float(np.quantile(latencies, 0.95)) if latencies else None,
+        **{name: _mean(_values(records, name)) for name in OF_TEXT},
+    }
+
+
+def _values(records: Iterable[Record], name: str) -> list[float]:
+    found = (record["metrics"].get(name) for record in records)
+    return [value for value in found if value is not None]
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return fsum(found) / len(found) if found else None
+
+
+def _intervals(records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, list[float] | None]:
+    """Return percentile bootstrap intervals of means: of questions drawn with replacement (Efron, 1979)."""
+    intervals: dict[str, list[float] | None] = {}
+    tail = (1 - CONFIDENCE) / 2
+    for name, reported in MEANS.items():
+        if reported not in WITH_INTERVAL:
+            continue
+        values = np.array(_values(records, name))
+        if not len(values) or (name in OF_ANSWERS and not proposes_answers):
+            intervals[reported] = None
+            continue
+        generator = np.random.default_rng(seed)
+        means = [values[generator.integers(0, len(values), len(values))].mean() for _ in range(DRAWS)]
+        intervals[reported] = np.quantile(means, [tail, 1 - tail]).tolist()
+    return intervals
+
+
+def _grouped(named: Iterable[tuple[str, Record]]) -> dict[str, list[Record]]:
+    groups: dict[str, list[Record]] = {}
+    for name, record in named:
+        groups.setdefault(name, []).append(record)
+    return groups
+
+
+def _hops_name(record: Record) -> str:
+    return "unknown" if record["hops"] is None else str(record["hops"])
+
+
+def _hops_order(record: Record) -> float:
+    return float("inf") if record["hops"] is None else record["hops"]
+
+
+def _failed(record: Record, proposes_answers: bool) -> bool:
+    """Whether a question was not answered right, by the answers proposed or, without any, by the evidence."""
+    if not record["answerable"]:
+        return not record["refused"]
+    found = record["metrics"]["hit" if proposes_answers else "answer_recall"]
+    return record["error"] is not None or found == 0

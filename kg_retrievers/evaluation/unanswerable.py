@@ -1,0 +1,202 @@
+"""Questions that a graph cannot answer, made from questions that it can."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from random import Random
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term
+from kg_retrievers.index.embeddings import folded
+from kg_retrievers.questions import Question
+
+#: The kinds of questions that are made, in turn.
+ABSENT_ENTITY, ABSENT_RELATION, EMPTY_RESULT = "absent entity", "absent relation", "empty result"
+
+#: How many names are spliced, or entities looked at, for one question before the next one is taken.
+TRIES = 300
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A question, its topic as the text and the pattern name it, and the walk that the pattern describes."""
+
+    question: Question
+    topic: int
+    start: int
+    end: int
+    node: Known | None
+    labels: tuple[int, ...]  # of `KnowledgeGraph.adjacency`, hop by hop
+
+    @property
+    def name(self) -> str:
+        return self.question.text[self.start : self.end]
+
+    def about(self, name: str, seeds: tuple[str, ...], kind: str) -> Question:
+        """Return the question about another topic."""
+        text, pattern = self.question.text, self.question.pattern
+        if pattern and self.node:
+            pattern = pattern.with_known({self.node: Known(name, self.node.type)})
+        text = text[: self.start] + name + text[self.end :]
+        return Question(text, seed_entities=seeds, pattern=pattern, kind=kind, answerable=False)
+
+
+def unanswerable_questions(
+    questions: Sequence[Question], graph: KnowledgeGraph, number: int, *, seed: int = 0
+) -> list[Question]:
+    """Make questions that a graph cannot answer from questions that it can, by another topic.
+
+    In turn, as far as the questions allow:
+
+    - "absent entity": the topic's name gives way to one that the graph does not hold, spliced from that name and the
+      name of another topic: "Tom Kidman". There are no `seed_entities`, as there is no such entity.
+    - "absent relation": the topic gives way to an entity that shares a relation with it, but not the first relation
+      asked for: the director of a film whose director the graph does not tell.
+    - "empty result": the topic gives way to an entity that has this relation, but from which the pattern leads nowhere
+      further, though it may pass the same entity twice: the writers of the other films of a director who made one.
+
+    The last two need a pattern that walks from the topic along relations of the graph, in stored direction; the third
+    one of two triples or more. The questions read like the set they are made from, so they show whether a method sees
+    what the graph lacks, not whether it understands a strange question.
+
+    Args:
+        questions: Answerable questions that name their first seed entity; others are passed over.
+        graph: The graph.
+        number: How many to make.
+        seed: Of all that is drawn.
+
+    Returns:
+        The questions, with `answerable=False`, no answers, and what they are for as `kind`.
+
+    Raises:
+        InvalidArgumentError: If `number` is below 1, or fewer questions can be made.
+
+    Example:
+        >>> from kg_retrievers.sample import load_graph, load_questions
+        >>> made = unanswerable_questions(load_questions(), load_graph(), 3)
+        >>> [(question.kind, question.answerable, question.answers) for question in made][0]
+        ('absent entity', False, ())
+    """
+    if number < 1:
+        raise InvalidArgumentError(f"unanswerable_questions: number must be 1 or more, but got {number}.")
+    random = Random(seed)
+    sources = [source for question in questions if (source := _source(question, graph))]
+    random.shuffle(sources)
+    kinds = [
+        _of_absent_entities(sources, graph, random),
+        _of_absent_relations(sources, graph, random),
+        _of_empty_results(sources, graph, random),
+    ]
+    in_turn = chain.from_iterable(zip_longest(*kinds))
+    made = list(islice(filter(None, in_turn), number))
+    if len(made) < number:
+        raise InvalidArgumentError(
+            f"unanswerable_questions: wanted {number}, but only {len(made)} can be made of {len(questions)} questions. "
+            "Ask for fewer, or give more questions with seed_entities and patterns."
+        )
+    return made
+
+
+def _source(question: Question, graph: KnowledgeGraph) -> _Source | None:
+    key = question.seed_entities[0] if question.seed_entities else ""
+    topic = graph.entities.find(key)
+    if topic < 0 or not question.answerable:
+        return None
+    names = (graph.label(key), key, *graph.aliases(key))
+    for name in names:
+        if found := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question.text, re.IGNORECASE):
+            nodes = question.pattern.nodes if question.pattern else ()
+            node = next((node for node in nodes if isinstance(node, Known) and node.text in names), None)
+            labels = _walk_labels(question.pattern, node, graph) if question.pattern and node else ()
+            return _Source(question, topic, *found.span(), node, labels)
+    return None
+
+
+def _walk_labels(pattern: Pattern, topic: Known, graph: KnowledgeGraph) -> tuple[int, ...]:
+    """Return the walk from the topic that a pattern describes; none where it is no walk in the graph's own words."""
+    here: Term = topic
+    labels = []
+    for head, relation, tail in pattern.triples:
+        number = graph.relations.find(relation.text) if isinstance(relation, Known) else -1
+        there = tail if head == here else head
+        if number < 0 or here not in (head, tail) or isinstance(there, Known):
+            return ()
+        labels.append(2 * number + (head != here))
+        here = there
+    return tuple(labels)
+
+
+def _of_absent_entities(sources: Sequence[_Source], graph: KnowledgeGraph, random: Random) -> Iterator[Question]:
+    taken = {folded(name) for table in (graph.names, graph.entities) for name in table}
+    for source in sources:
+        for _ in range(TRIES):
+            name = _spliced(source.name, random.choice(sources).name)
+            if folded(name) not in taken:
+                yield source.about(name, (), ABSENT_ENTITY)
+                break
+
+
+def _spliced(one: str, other: str) -> str:
+    """Return the first half of a name with the second half of another."""
+    return one[: _middle(one)] + other[_middle(other) :]
+
+
+def _middle(name: str) -> int:
+    """Return where a name is cut: between two words, as near to its middle as can be, else within its only word."""
+    gaps = [place for place, character in enumerate(name) if character in " _" and place]
+    return min(gaps, key=lambda place: abs(2 * place - len(name)), default=(len(name) + 1) // 2)
+
+
+def _of_absent_relations(sources: Sequence[_Source], graph: KnowledgeGraph, random: Random) -> Iterator[Question]:
+    for source in sources:
+        if not source.labels:
+            continue
+        first, shared = source.labels[0], set(_labels(graph, source.topic))
+        for entity in _others(source, graph, random):
+            found = set(_labels(graph, entity))
+            if not shared.isdisjoint(found) and found.isdisjoint((first, first ^ 1)):  # nor the other way round
+                yield _about_entity(source, graph, entity, ABSENT_RELATION)
+                break
+
+
+def _of_empty_results(sources: Sequence[_Source], graph: KnowledgeGraph, random: Random) -> Iterator[Question]:
+    for source in sources:
+        if len(source.labels) < 2:
+            continue
+        for entity in _others(source, graph, random):
+            if source.labels[0] in _labels(graph, entity) and not _reached(graph, entity, source.labels) - {entity}:
+                yield _about_entity(source, graph, entity, EMPTY_RESULT)
+                break
+
+
+def _others(source: _Source, graph: KnowledgeGraph, random: Random) -> Iterator[int]:
+    """Yield some entities that can stand in for the topic, whose label says which they are."""
+    for _ in range(TRIES):
+        entity = random.randrange(len(graph.entities))
+        key = graph.entities[entity]
+        if entity != source.topic and graph.entities_named(graph.label(key)) == [key]:
+            yield entity
+
+
+def _about_entity(source: _Source, graph: KnowledgeGraph, entity: int, kind: str) -> Question:
+    key = graph.entities[entity]
+    return source.about(graph.label(key), (key,), kind)
+
+
+def _labels(graph: KnowledgeGraph, entity: int) -> list[int]:
+    indptr = graph.adjacency.indptr
+    labels: list[int] = graph.adjacency.labels[indptr[entity] : indptr[entity + 1]].tolist()
+    return labels
+
+
+def _reached(graph: KnowledgeGraph, entity: int, labels: Sequence[int]) -> set[int]:
+    """Return the entities at the end of a walk, which may pass an entity twice."""
+    adjacency = graph.adjacency
+    reached = {entity}
+    for label in labels:
+        rows = [slice(adjacency.indptr[here], adjacency.indptr[here + 1]) for here in reached]
+        reached = {there for row in rows for there in adjacency.neighbors[row][adjacency.labels[row] == label].tolist()}
+    return reached

@@ -1,0 +1,387 @@
+"""The commands evaluate and compare, as a person or a script calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai_server import OpenAIServer, Reply
+
+import kg_retrievers
+from kg_retrievers import GraphIndex, HashedEmbeddings, cli, evaluate
+from kg_retrievers.cli import load
+from kg_retrievers.cli.compare import ALL
+from kg_retrievers.evaluation import Report
+from kg_retrievers.sample import load_graph, load_questions
+
+SAMPLE = Path(kg_retrievers.__file__).parent / "sample"
+GRAPH, DATA = str(SAMPLE / "graph.jsonl"), str(SAMPLE / "questions.jsonl")
+ASKED = ("--graph", GRAPH, "--data", DATA, "--format", "jsonl")
+FILMS = ("--graph", "films.csv", "--data", "asked.jsonl", "--format", "jsonl")
+
+FILES = {
+    "films.csv": "head,relation,tail\n"
+    "Her,directed_by,Spike Jonze\nHer,starring,Amy Adams\nAdaptation,directed_by,Spike Jonze\n",
+    "broken.csv": "Her,directed_by,Spike Jonze\nbroken\n",
+    "asked.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"], "triples": '
+    '[["Her", "directed_by", "Spike Jonze"]]}\n'
+    '{"question": "Who directed Xyzzyplugh?", "answerable": false}\n',
+    "labelled.jsonl": '{"question": "who  directed HER?", "pattern": {"triples": [["Her", "directed_by", '
+    '{"unknown": "x"}]], "target": "x"}}\n'
+    '{"question": "Adaptation was by whom?", "pattern": {"triples": [["Adaptation", "directed_by", '
+    '{"unknown": "x"}]], "target": "x"}}\n',
+    "foreign.jsonl": '{"question": "Who directed Dune?", "answers": ["Denis Villeneuve"]}\n',
+    "notes.txt": "my notes\n",
+    "splits/test.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n',
+}
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files above, to work in."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command; return its exit code, stdout and stderr."""
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = cli.main(argv)
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def figures(path: str) -> Any:
+    return json.loads(Path(path).read_text("utf-8"))
+
+
+def untimed(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if "latency" not in name}
+
+
+# --- evaluate ---------------------------------------------------------------------------------------------------------
+
+
+def test_evaluate_writes_what_evaluate_returns(run: Run) -> None:
+    code, out, err = run("evaluate", *ASKED, "--json", "out.json", "--records", "out.jsonl", "--seed", "3")
+    assert (code, err) == (0, "")
+    written = figures("out.json")
+    questions = load_questions()
+    index = GraphIndex.build(load_graph(), HashedEmbeddings())
+    retriever = kg_retrievers.SimGRAGRetriever.from_index(index)
+    report = evaluate(retriever, questions, seed=3)
+    assert list(written) == [
+        "method", "questions", "metrics", "intervals", "by_hops", "unanswerable", "seed", "settings",
+    ]  # fmt: skip
+    assert (written["method"], written["questions"], written["seed"]) == ("simgrag", len(questions), 3)
+    assert untimed(written["metrics"]) == untimed(dict(report.metrics))
+    assert written["intervals"] == report.intervals
+    assert [untimed(part) for part in written["by_hops"].values()] == [
+        *map(untimed, map(dict, report.by_hops.values()))
+    ]
+    assert written["metrics"]["llm_calls_mean"] == 0.0
+    assert written["metrics"]["abstention"] is written["metrics"]["text_hit"] is None
+    settings = written["settings"]
+    assert (settings["data"], settings["topic"], settings["limit"], settings["llm"]) == (DATA, "given", None, None)
+    assert settings["index"] == index.fingerprint
+    assert Report.read("out.jsonl").to_dict() == written
+    rows = out.splitlines()
+    assert rows[1].split()[:4] == ["method", "hops", "n", "hit"]
+    assert [row.split()[:3] for row in rows[2:]] == [
+        ["simgrag", name, str(part)]
+        for name, part in [("all", 95), *((hop, one["questions"]) for hop, one in written["by_hops"].items())]
+    ]
+
+
+def test_evaluate_prints_json_and_nothing_else(run: Run) -> None:
+    code, out, err = run("evaluate", *FILMS, "--json", "-")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["metrics"]["hit"] == found["metrics"]["abstention"] == found["metrics"]["triple_recall"] == 1
+    assert found["unanswerable"] == {"unknown": {"questions": 1, "abstention": 1.0}}
+
+
+def test_evaluate_a_folder_of_an_index(run: Run) -> None:
+    assert run("index", "films.csv", "--output", "films.index")[0] == 0
+    code, _, err = run("evaluate", "--graph", "films.index", *FILMS[2:], "--json", "folder.json")
+    assert (code, err) == (0, "")
+    assert run("evaluate", *FILMS, "--json", "file.json")[0] == 0
+    of_folder, of_file = figures("folder.json"), figures("file.json")
+    assert of_folder["settings"].pop("graph") == "films.index"
+    assert of_file["settings"].pop("graph") == "films.csv"
+    assert of_folder["settings"] == of_file["settings"]
+    assert untimed(of_folder["metrics"]) == untimed(of_file["metrics"])
+
+
+@pytest.mark.parametrize(
+    ("more", "settings"),
+    [
+        (["--hops", "2,1", "--limit", "5"], {"hops": [1, 2], "limit": 5}),
+        (["--topic", "linked", "--k", "3"], {"topic": "linked"}),
+        (["--unanswerable", "6"], {"unanswerable": 6}),
+    ],
+)
+def test_evaluate_takes_a_part(run: Run, more: list[str], settings: dict[str, Any]) -> None:
+    code, _, err = run("evaluate", *ASKED, *more, "--json", "out.json")
+    assert (code, err) == (0, "")
+    written = figures("out.json")
+    assert {name: written["settings"][name] for name in settings} == settings
+    if "--limit" in more:
+        assert [part["questions"] for part in written["by_hops"].values()] == [5, 5]
+    elif "--k" in more:
+        assert written["settings"]["fields"]["k"] == 3
+    else:
+        assert sum(kind["questions"] for kind in written["unanswerable"].values()) == 6
+        assert written["metrics"]["abstention"] is not None
+
+
+def test_measured_questions_are_no_examples(run: Run) -> None:
+    code, _, err = run("evaluate", *FILMS, "--examples-data", "labelled.jsonl", "--json", "out.json")
+    assert (code, err) == (0, "")
+    written = figures("out.json")
+    assert written["settings"]["examples"] == {"data": "labelled.jsonl", "split": None, "given": 1, "dropped": 1}
+    assert written["settings"]["fields"]["pattern_generator"] == "ExamplePatternGenerator"
+    assert written["metrics"]["hit"] == 1
+
+
+def test_evaluate_a_split_of_a_folder(run: Run) -> None:
+    split = ("--graph", "films.csv", "--data", "splits", "--format", "jsonl", "--split", "test")
+    assert run("evaluate", *split, "--json", "out.json")[0] == 0
+    assert figures("out.json")["settings"]["split"] == "test"
+
+
+def test_evaluate_with_a_language_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+    strange = '{"triples": [["Xyzzyplugh", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+    answer = '{"explanation": "", "answers": ["Spike Jonze", "Amy Adams"], "citations": [1]}'
+    refusal = '{"explanation": "", "answers": [], "citations": []}'
+    with OpenAIServer(*map(Reply, (pattern, answer, strange, refusal))) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        code, out, err = run("evaluate", *FILMS, "--llm", "openai:test-model", "--json", "out.json")
+    assert (code, err) == (0, "")
+    written = figures("out.json")
+    assert written["metrics"]["llm_calls_mean"] == 2
+    assert written["metrics"]["text_hit"] == 1
+    assert written["metrics"]["text_precision"] == 0.5
+    assert written["metrics"]["abstention"] == 1
+    assert written["settings"]["llm"] == "openai:test-model"
+    assert "LLM" in out.splitlines()[0]
+    assert "test" not in json.dumps(written["settings"]).replace("test-model", "")  # no key is kept
+
+
+def test_a_broken_run_is_kept_and_continued(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("evaluate", *ASKED, "--hops", "1", "--limit", "4", "--records", "out.jsonl")
+    real = kg_retrievers.SimGRAGRetriever.match
+    calls = iter(range(100))
+
+    def match(*args: Any) -> Any:
+        if next(calls) == 3:  # one is untimed
+            raise ConnectionError("no network")
+        return real(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kg_retrievers.SimGRAGRetriever, "match", match)
+        code, out, err = run(*command)
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "kg-retrievers: what was measured is in out.jsonl; the same command goes on from there",
+        "kg-retrievers: error: ConnectionError: no network (--debug shows where)",
+    ]
+    assert len(Report.read("out.jsonl").records) == 2
+    code, out, err = run(*command)
+    assert (code, err) == (0, "kg-retrievers: 2 of 4 questions were measured before, as out.jsonl says\n")
+    assert "simgrag  all" in out
+    assert len(Report.read("out.jsonl").records) == 4
+
+
+def test_a_graph_of_something_else_is_told(run: Run) -> None:
+    code, _, err = run("evaluate", "--graph", "films.csv", "--data", "foreign.jsonl", "--format", "jsonl")
+    assert code == 0
+    assert err == "kg-retrievers: the graph holds no gold answer of 1 of 1 questions, as of 'Who directed Dune?'\n"
+
+
+def test_a_terminal_is_shown_how_far_it_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert cli.main(["evaluate", *FILMS]) == 0
+    assert "Asking simgrag" in capsys.readouterr().err
+
+
+# --- compare ----------------------------------------------------------------------------------------------------------
+
+
+def test_compare_methods_and_then_their_records(run: Run) -> None:
+    more = ("--examples-data", "labelled.jsonl", "--records", "kept", "--json", "out.json")
+    code, out, err = run("compare", *FILMS, "--method", "simgrag:plain", "--method", "simgrag:examples", *more)
+    assert (code, err) == (0, "")
+    assert [line.split()[:2] for line in out.splitlines()[2:4]] == [
+        ["simgrag:plain", "all"],
+        ["simgrag:examples", "all"],
+    ]
+    assert "\nNo failures of simgrag:plain\n" in out
+    written = figures("out.json")
+    plain, examples = written["runs"]
+    assert (plain["settings"]["examples"], examples["settings"]["examples"]["given"]) == (None, 1)
+    assert plain["settings"]["fields"]["pattern_generator"] == "LinkedPatternGenerator"
+    assert examples["settings"]["fields"]["pattern_generator"] == "ExamplePatternGenerator"
+    assert written["failures"] == {"simgrag:plain": [], "simgrag:examples": []}
+    code, again, err = run("compare", "kept/simgrag-plain.jsonl", "kept/simgrag-examples.jsonl")
+    assert (code, err, again) == (0, "", out)
+
+
+def test_compare_tells_failures_in_words(run: Run) -> None:
+    code, out, err = run("compare", *ASKED, "--method", "simgrag", "--failures", "3")
+    assert (code, err) == (0, "")
+    told = out.split("Failures of simgrag\n")[1].splitlines()
+    assert len(told) == 3
+    assert all(line.startswith('- "') and " Wanted: " in line and " Got: " in line for line in told)
+    assert "Pattern (linked): " in out
+    assert "ailures of" not in run("compare", *ASKED, "--method", "simgrag", "--failures", "0")[1]
+
+
+def test_records_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
+    assert run("evaluate", *FILMS, "--records", "r.jsonl")[0] == 0
+    text = (folder / "r.jsonl").read_text("utf-8")
+    for harmless, hostile in (
+        ('"method": "simgrag"', '"method": "\\u001b[31m[b]x\\u0007"'),
+        ('"answers": ["Spike Jonze"]', '"answers": ["\\u001b[2J\\r"]'),
+        ('"hit": 1.0', '"hit": 0.0'),
+    ):
+        assert harmless in text
+        text = text.replace(harmless, hostile)
+    (folder / "r.jsonl").write_text(text, "utf-8")
+    code, out, _ = run("compare", "r.jsonl")
+    assert code == 0
+    assert "Failures of [31m[b]x\n" in out
+    assert "Got: [2J" in out
+    assert not {"\x1b", "\x07", "\r"} & set(out)
+
+
+def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(load.RETRIEVERS, "trained", "Trained")
+    monkeypatch.setattr(kg_retrievers, "Trained", Trained, raising=False)
+    code, out, err = run("compare", *FILMS, "--method", ALL, "--json", "-")
+    assert code == 0
+    assert err == "kg-retrievers: trained is left out: Trained needs a model\n"
+    assert [one["method"] for one in json.loads(out)["runs"]] == ["simgrag"]
+    for methods in (["trained"], ["trained", ALL], [ALL, "trained"]):
+        named = (part for method in methods for part in ("--method", method))
+        code, out, err = run("compare", *FILMS, *named)
+        assert (code, out, err) == (2, "", "kg-retrievers: error: Trained needs a model\n")
+
+
+class Trained:
+    """A method that cannot be built of what is given."""
+
+    @classmethod
+    def from_index(cls, *_: Any, **__: Any) -> None:
+        raise kg_retrievers.errors.InvalidArgumentError("Trained needs a model")
+
+
+def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
+    for name in ("one", "two"):
+        assert run("evaluate", *FILMS, "--records", f"{name}.jsonl")[0] == 0
+    code, out, err = run("compare", "one.jsonl", "two.jsonl", *FILMS, "--method", "simgrag")
+    assert (code, err) == (0, "")
+    assert [line.split("  ")[0] for line in out.splitlines()[2:5]] == [
+        "simgrag (one.jsonl)",
+        "simgrag (two.jsonl)",
+        "simgrag",
+    ]
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["evaluate"], "required: --graph, --data, --format. See: kg-retrievers evaluate --help"),
+        (["evaluate", *FILMS, "--method", "simrag"], "--method: wanted one of simgrag, perhaps with :plain, "),
+        (["evaluate", *FILMS, "--method", "simgrag:linked"], "but got 'simgrag:linked'"),
+        (["evaluate", *FILMS, "--method", "all"], "but got 'all'"),
+        (["evaluate", *FILMS, "--method", "simgrag:examples"], "'simgrag:examples' needs --examples-data."),
+        (["evaluate", *FILMS, "--method", "simgrag:llm"], "'simgrag:llm' needs --llm."),
+        (["evaluate", *FILMS, "--hops", "one"], "--hops: wanted whole numbers with commas between them, as 1,2,3, but"),
+        (["evaluate", *FILMS, "--hops", "0"], "--hops: wanted whole numbers"),
+        (["evaluate", *FILMS, "--hops", "1,,2"], "but got '1,,2'"),
+        (["evaluate", *FILMS, "--hops", "3"], "asked.jsonl has the hops [1], but got [3]"),
+        (["evaluate", *FILMS, "--limit", "0"], "--limit: wanted a whole number of 1 or more, but got '0'"),
+        (["evaluate", *FILMS, "--seed", "-1"], "--seed: "),
+        (["evaluate", *FILMS, "--seed", "x"], "--seed: wanted a whole number of 0 or more, but got 'x'"),
+        (["evaluate", *FILMS, "--k", "0"], "--k: wanted a whole number of 1 or more"),
+        (["evaluate", *FILMS, "--topic", "Her"], "argument --topic: invalid choice: 'Her'"),
+        (["evaluate", *FILMS, "--split", "dev"], "asked.jsonl is no folder, so it has no split 'dev'"),
+        (["evaluate", *FILMS, "--unanswerable", "5"], "wanted 5, but only 0 can be made of 2 questions"),
+        (["evaluate", *FILMS, "--examples-split", "dev"], "--examples-split says which part of --examples-data"),
+        (["evaluate", *FILMS, "--examples-data", "asked.jsonl"], "all of the 2 examples are among the questions"),
+        (["evaluate", *FILMS, "--examples-data", "none.jsonl"], "none.jsonl: wanted a text file"),
+        (["evaluate", *FILMS, "--json", "none/out.json"], "none/out.json cannot be written"),
+        (["evaluate", *FILMS, "--json", "splits"], "splits cannot be written"),
+        (["evaluate", *FILMS, "--records", "none/r.jsonl"], "none/r.jsonl cannot be written"),
+        (["evaluate", *FILMS, "--records", "notes.txt"], "notes.txt: this is no file of records"),
+        (["evaluate", "--graph", "none.csv", *FILMS[2:]], "none.csv: there is no such file"),
+        (["evaluate", "--graph", "splits", *FILMS[2:]], "the folder holds no saved graph"),
+        (["evaluate", "--graph", "broken.csv", *FILMS[2:]], 'with --on-error "skip"'),
+        (["evaluate", "--graph", "notes.txt", *FILMS[2:]], "--graph-format"),
+        (["evaluate", *FILMS[:2], "--data", "none", "--format", "metaqa"], "check folder, hop and split"),
+        (["evaluate", *FILMS[:2], "--data", "splits", "--format", "jsonl"], "name one of its splits: ['test']"),
+        (["evaluate", *FILMS[:2], "--data", "notes.txt", "--format", "jsonl"], "notes.txt:1: no valid JSON"),
+        (["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"], "--format: invalid choice: 'csv'"),
+        (["compare"], "name files of records, or methods to run"),
+        (["compare", "--method", "simgrag", "--data", "x"], "--graph and --format must be given"),
+        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of simgrag"),
+        (["compare", "none.jsonl"], "none.jsonl: wanted a file of records, but it cannot be read"),
+        (["compare", "notes.txt"], "notes.txt: this is no file of records"),
+        (["compare", "notes.txt", "--failures", "few"], "--failures: wanted a whole number of 0 or more"),
+        (["compare", "notes.txt", "--json", "none/out.json"], "none/out.json cannot be written"),
+        (["compare", *FILMS, "--method", "simgrag", "--records", "notes.txt"], "notes.txt is a file. Name a"),
+    ],
+)
+def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> None:
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("kg-retrievers: error: ")
+    assert told in err
+    assert "Error:" not in err, "this looks like a traceback's last line"
+
+
+def test_records_of_another_run_are_left_alone(run: Run) -> None:
+    assert run("evaluate", *FILMS, "--records", "r.jsonl")[0] == 0
+    code, out, err = run("evaluate", *FILMS, "--records", "r.jsonl", "--topic", "linked")
+    assert (code, out) == (2, "")
+    assert "r.jsonl holds records of a run with other settings: settings.topic was 'given', and is 'linked'." in err
+    assert len(err.splitlines()) == 1
+
+
+def test_open_index(run: Run) -> None:
+    assert run("index", "films.csv", "--output", "films.index")[0] == 0
+    assert len(cli.open_index("films.index").graph) == 3
+
+
+@pytest.mark.real
+def test_evaluate_on_metaqa(run: Run, data_dir: Path) -> None:
+    folder = data_dir / "metaqa"
+    asked = ("--graph", str(folder / "kb.txt"), "--data", str(folder), "--format", "metaqa", "--split", "dev")
+    code, _, err = run("evaluate", *asked, "--hops", "1,2,3", "--limit", "20", "--seed", "1", "--json", "out.json")
+    assert (code, err) == (0, "")
+    written = figures("out.json")
+    assert [part["questions"] for part in written["by_hops"].values()] == [20, 20, 20]
+    assert written["settings"]["split"] == "dev"
+    assert written["by_hops"]["1"]["hit"] > 0.5

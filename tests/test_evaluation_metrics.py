@@ -1,0 +1,330 @@
+"""The metrics of a question, scores of predictions made elsewhere, and the figures of many: by hand and by property."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers import Pattern, Question, Triple, Unknown, score_predictions
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.evaluation.metrics import (
+    answer_recall,
+    exact_match,
+    f1,
+    hit,
+    hits_at_1,
+    hops,
+    precision,
+    question_metrics,
+    recall,
+    score_h,
+    spurious_triples,
+    triple_recall,
+)
+from kg_retrievers.evaluation.predictions import score_prediction
+from kg_retrievers.evaluation.records import Record
+from kg_retrievers.evaluation.report import Report
+
+FACTS = (Triple("a", "r", "b"), Triple("b", "r", "c"), Triple("c", "r", "d"))
+X = Unknown("x")
+
+
+# --- a question -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gold", "answers", "expected"),
+    [  # hit, hits@1, exact match, precision, recall, F1
+        ("ab", "ab", (1, 1, 1, 1, 1, 1)),
+        ("ab", "ba", (1, 1, 1, 1, 1, 1)),
+        ("ab", "a", (1, 1, 0, 1, 1 / 2, 2 / 3)),
+        ("ab", "axyz", (1, 1 / 4, 0, 1 / 4, 1 / 2, 1 / 3)),
+        ("ab", "xy", (0, 0, 0, 0, 0, 0)),
+        ("ab", "", (0, 0, 0, 0, 0, 0)),
+        ("aab", "abb", (1, 1, 1, 1, 1, 1)),  # said twice is said once
+    ],
+)
+def test_answers_by_hand(gold: str, answers: str, expected: tuple[float, ...]) -> None:
+    metrics = (hit, hits_at_1, exact_match, precision, recall, f1)
+    assert tuple(metric([*gold], [*answers]) for metric in metrics) == pytest.approx(expected)
+
+
+def test_evidence_by_hand() -> None:
+    assert answer_recall(["a", "c", "x"], FACTS[:2]) == pytest.approx(2 / 3)  # heads and tails
+    assert answer_recall(["a"], []) == 0
+    assert triple_recall(FACTS[1:], FACTS[:2]) == 1 / 2
+    assert triple_recall(FACTS[:1], []) == 0
+    assert spurious_triples(FACTS[1:], FACTS[:2]) == 1 / 2
+    assert spurious_triples(FACTS[:1], FACTS) == pytest.approx(2 / 3)
+    assert spurious_triples(FACTS[:1], []) == 0
+
+
+@pytest.mark.parametrize(
+    ("gold", "answers", "answerable", "points"),
+    [  # appendix C of SubgraphRAG, before normalisation; the evidence holds a, b, c and d
+        ("ab", "ab", True, 1),
+        ("ab", "ax", True, 0),
+        ("ab", "axy", True, -1 / 3),
+        ("ab", "xy", True, -1),
+        ("ab", "", True, 0),
+        ("", "", False, 1),
+        ("", "a", False, -1),
+        ("", "x", False, -1.5),
+        ("", "ax", False, -1.25),
+    ],
+)
+def test_score_h_by_hand(gold: str, answers: str, answerable: bool, points: float) -> None:
+    assert score_h([*gold], [*answers], FACTS, answerable) == pytest.approx((points + 1.5) / 2.5)
+
+
+def test_a_metric_without_what_it_compares_with_is_none() -> None:
+    assert question_metrics(Question("q"), ["a"], FACTS) == dict.fromkeys(question_metrics(Question("q"), [], []))
+    unanswerable = question_metrics(Question("q", answerable=False), [], [])
+    assert {name: value for name, value in unanswerable.items() if value is not None} == {"score_h": 1.0}
+    failed = question_metrics(Question("q", answerable=False), [], [], failed=True)
+    assert failed["score_h"] == 0.6  # an error is no refusal
+    full = question_metrics(Question("q", answers=("b",), triples=FACTS[:1]), ["b"], FACTS[:1])
+    assert full == dict.fromkeys(full, 1.0) | {"spurious_triples": 0.0}
+
+
+def test_hops() -> None:
+    two = Pattern.of(("Her", "directed by", X), (Unknown("y"), "directed by", X), target="y")
+    assert hops(Question("q", pattern=two, triples=FACTS)) == 2
+    assert hops(Question("q", triples=FACTS)) == 3
+    assert hops(Question("q")) is None
+
+
+keys = st.lists(st.sampled_from("abcdefgh"), max_size=8)
+triples = st.lists(st.builds(Triple, st.sampled_from("abcdxy"), st.just("r"), st.sampled_from("abcdxy")), max_size=6)
+
+
+@given(keys, keys, triples, triples, st.booleans(), st.randoms(use_true_random=False))
+def test_metrics_are_shares_whatever_the_order(
+    gold: list[str],
+    answers: list[str],
+    gold_triples: list[Triple],
+    found: list[Triple],
+    answerable: bool,
+    random: random.Random,
+) -> None:
+    def metrics() -> dict[str, float | None]:
+        question = Question("q", answers=tuple(gold), triples=tuple(gold_triples), answerable=answerable)
+        return question_metrics(question, answers, found)
+
+    first = metrics()
+    assert all(value is None or 0 <= value <= 1 for value in first.values())
+    assert (first["hit"] is None) == (not gold or not answerable)
+    for items in (gold, answers, gold_triples, found):
+        random.shuffle(items)
+    assert metrics() == first
+
+
+# --- predictions ------------------------------------------------------------------------------------------------------
+
+
+def predicted(prediction: str | list[str], *gold: str) -> dict[str, Any]:
+    return {"id": "1", "prediction": prediction, "ground_truth": [*gold]}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "expected"),
+    [  # accuracy, hit, hits@1, F1, precision, recall
+        (["Fukushima", "Okuma"], ["Japan", "Okuma"], (50, 100, 0, 50, 50, 50)),
+        ("Fukushima\nOkuma", ["Japan", "Okuma"], (50, 100, 0, 50, 50, 50)),
+        ("\n Okuma\n\nJapan \n", ["Japan", "Okuma"], (100, 100, 100, 80, 200 / 3, 100)),  # a blank line is a line
+        ("Okuma; Japan", ["Japan", "Okuma"], (100, 100, 100, 400 / 3, 200, 100)),  # two on one line
+        ("The answer is: JAPAN's.", ["a Japans"], (100, 100, 100, 100, 100, 100)),
+        ("in 1982", ["2"], (100, 100, 100, 100, 100, 100)),  # contained is enough
+        (["Nazi"], ["Nazi Germany"], (0, 0, 0, 0, 0, 0)),  # but only this way round
+        (["Nazi", "Germany"], ["Nazi Germany"], (100, 100, 0, 200 / 3, 50, 100)),  # lines are joined
+        (["Hard times"], ["Hard times", "Hard times"], (100, 100, 100, 400 / 3, 200, 100)),  # gold is not folded
+        ("Anthem", ["an them"], (100, 100, 100, 100, 100, 100)),  # articles go as words, the rest is contained
+        ("", ["Japan"], (0, 0, 0, 0, 0, 0)),
+        ([], ["Japan"], (0, 0, 0, 0, 0, 0)),
+        ([], ["The"], (0, 0, 0, 0, 0, 0)),
+        ("Japan", ["The", "?"], (100, 100, 100, 400 / 3, 200, 100)),  # nothing is in everything
+        ("SÃO PAULO!", ["são paulo"], (100, 100, 100, 100, 100, 100)),
+        ("«Rio»", ["Rio—"], (0, 0, 0, 0, 0, 0)),  # only ASCII punctuation goes
+    ],
+)
+def test_predictions_by_hand(prediction: str | list[str], gold: list[str], expected: tuple[float, ...]) -> None:
+    scores = score_predictions([predicted(prediction, *gold)])
+    assert list(scores) == ["accuracy", "hit", "hits@1", "f1", "precision", "recall"]
+    assert tuple(scores.values()) == pytest.approx(expected)
+
+
+def test_scores_are_means_over_predictions() -> None:
+    scores = score_predictions([predicted("x\nJapan", "Japan"), predicted("x", "Japan"), predicted("Japan", "Japan")])
+    assert scores == pytest.approx(
+        {"accuracy": 200 / 3, "hit": 200 / 3, "hits@1": 100 / 3, "f1": 500 / 9, "precision": 50, "recall": 200 / 3}
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "told"),
+    [
+        ([], "got no records"),
+        ([predicted("a", "a"), {"id": "2", "prediction": "a"}], "record 2: wanted 'id', 'prediction' and"),
+        ([["1", "a", ["a"]]], "record 1: wanted 'id', 'prediction' and"),
+        ([predicted(None, "a")], "record 1: 'prediction' must be"),  # type: ignore[arg-type]
+        ([predicted(["a", 1], "a")], "record 1: 'prediction' must be"),  # type: ignore[list-item]
+        ([predicted("a")], "record 1: 'ground_truth' must be a list of one or more texts"),
+        ([{"id": "1", "prediction": "a", "ground_truth": "a"}], "record 1: 'ground_truth' must be"),
+    ],
+)
+def test_records_that_cannot_be_scored(records: list[Any], told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"score_predictions: .*{told}"):
+        score_predictions(records)
+
+
+lines = st.lists(st.text("ab c.", max_size=4), max_size=4)
+
+
+@given(lines, st.lists(st.text("ab c.", max_size=3), min_size=1, max_size=4))
+def test_scores_of_a_prediction_hang_together(prediction: list[str], gold: list[str]) -> None:
+    scores = score_prediction(prediction, gold)
+    assert scores["accuracy"] == scores["recall"]
+    assert 0 <= scores["hits@1"] <= scores["hit"] <= 1
+    assert (scores["hit"] > 0) == (scores["recall"] > 0) == (scores["precision"] > 0) == (scores["f1"] > 0)
+    assert scores["precision"] * len(prediction) == pytest.approx(scores["recall"] * len(gold))
+    assert score_prediction(prediction, gold[::-1]) == scores
+
+
+# --- many questions ---------------------------------------------------------------------------------------------------
+
+
+def record(number: int, question: Question, answers: str = "", **more: Any) -> Record:
+    """Return what would be measured where these answers are proposed."""
+    failed = more.get("error") is not None
+    fields: dict[str, Any] = {
+        "id": str(number),
+        "question": question.text,
+        "hops": hops(question),
+        "kind": question.kind,
+        "answerable": question.answerable,
+        "gold": [*question.answers],
+        "answers": [*answers],
+        "labels": {},
+        "triples": len(answers),
+        "tokens": 10 * len(answers),
+        "pattern": None,
+        "prediction": None,
+        "llm_calls": 0,
+        "latency_ms": float(number),
+        "refused": not answers and not failed,
+        "reason": None,
+        "error": None,
+        "metrics": question_metrics(question, answers, [], failed=failed),
+    }
+    return fields | more  # type: ignore[return-value]
+
+
+def asked(number: int, gold: str, answers: str, count: int = 1, **more: Any) -> Record:
+    """Return what would be measured at a question of so many hops."""
+    return record(number, Question("q", answers=(*gold,), triples=FACTS[:count]), answers, **more)
+
+
+RECORDS = [
+    asked(1, "ab", "a", 2),
+    asked(2, "c", "cx"),
+    asked(3, "d", "", 2),
+    asked(4, "e", "", error="SearchBudgetError: too much"),
+    record(5, Question("q", kind="absent entity", answerable=False)),
+    record(6, Question("q", kind="absent entity", answerable=False), "z", llm_calls=3),
+    record(7, Question("nothing known"), "y"),
+]
+
+
+def test_figures_by_hand() -> None:
+    report = Report.from_records("m", RECORDS)
+    expected = {
+        "hit": 2 / 4,
+        "hits@1": (1 + 1 / 2) / 4,
+        "exact_match": 0,
+        "precision_macro": (1 + 1 / 2) / 4,
+        "recall_macro": (1 / 2 + 1) / 4,
+        "answer_matching_rate": (1 / 2 + 1) / 4,
+        "f1_macro": (2 / 3 + 2 / 3) / 4,
+        "precision_micro": 2 / 3,
+        "recall_micro": 2 / 5,
+        "f1_micro": 2 * 2 / (3 + 5),
+        "score_h": ((1 + 0 + 0 + 0 + 1 - 1.5) / 6 + 1.5) / 2.5,
+        "abstention": 1 / 2,
+        "false_refusals": 1 / 5,
+        "errors": 1 / 7,
+        "triples_mean": 5 / 7,
+        "tokens_mean": 50 / 7,
+        "llm_calls_mean": 3 / 7,
+        "latency_ms_p50": 4,
+        "latency_ms_p95": 6.7,
+        "text_f1": None,
+    }
+    assert {name: report.metrics[name] for name in expected} == pytest.approx(expected)
+    assert report.unanswerable == {"absent entity": {"questions": 2, "abstention": 0.5}}
+    assert list(report.by_hops) == ["1", "2", "unknown"]
+    assert [part["questions"] for part in report.by_hops.values()] == [2, 2, 3]
+    assert report.by_hops["1"]["hit"] == report.by_hops["2"]["hit"] == 0.5
+    assert report.by_hops["unknown"]["hit"] is None
+    assert report.by_hops["unknown"]["intervals"]["hit"] is None
+    assert [one["id"] for one in report.failures] == ["3", "4", "6"]
+    assert report.to_dict()["questions"] == 7
+
+
+def test_a_method_without_answers_has_no_figures_of_answers() -> None:
+    question = Question("q", answers=("a",), triples=FACTS[:1])
+    evidence = {"triples": 1, "refused": False}
+    found, missed = question_metrics(question, [], FACTS[:1]), question_metrics(question, [], FACTS[1:])
+    records = [record(1, question, **evidence, metrics=found), record(2, question, **evidence, metrics=missed)]
+    report = Report.from_records("m", records)
+    nothing = [name for name, value in report.metrics.items() if value is None]
+    assert {"hit", "hits@1", "exact_match", "f1_macro", "f1_micro", "recall_macro", "score_h"} <= set(nothing)
+    assert report.intervals["hit"] is None
+    assert report.metrics["answer_recall"] == 0.5
+    assert [one["id"] for one in report.failures] == ["2"]
+    silent = Report.from_records("m", [record(1, question)])  # it found nothing: that is not the same
+    assert silent.metrics["hit"] == 0
+
+
+def test_no_records_no_figures() -> None:
+    report = Report.from_records("m", [])
+    assert set(report.metrics.values()) == set(report.intervals.values()) == {None}
+    assert report.by_hops == report.unanswerable == {}
+
+
+def test_intervals_hold_the_mean_and_hang_on_the_seed() -> None:
+    records = [asked(number, "a", "a" if number % 3 else "x") for number in range(1, 61)]
+    interval = Report.from_records("m", records).intervals["hit"]
+    assert interval is not None
+    low, high = interval
+    assert low < 2 / 3 < high
+    assert 0.2 < high - low < 0.28  # 2 * 1.96 * sqrt(2 / 9 / 60) = 0.24
+    varied = [asked(number, "a", "abcdefg"[: 1 + number % 7]) for number in range(60)]
+    first, again, other = (Report.from_records("m", varied, seed=seed).intervals["hits@1"] for seed in (1, 1, 2))
+    assert first == again != other
+    sure = Report.from_records("m", [asked(1, "a", "a")] * 3).intervals
+    assert sure["hit"] == sure["exact_match"] == [1, 1]
+
+
+outcomes = st.lists(st.tuples(keys, keys, st.integers(1, 3), st.booleans()), min_size=1, max_size=8)
+
+
+@given(outcomes, st.randoms(use_true_random=False))
+def test_figures_do_not_hang_on_the_order_of_questions(
+    outcomes: list[tuple[list[str], list[str], int, bool]], random: random.Random
+) -> None:
+    records = [
+        record(1, Question("q", answers=(*gold,) if able else (), triples=FACTS[:count], answerable=able), "".join(got))
+        for gold, got, count, able in outcomes
+    ]
+    before = Report.from_records("m", records)
+    random.shuffle(records)
+    after = Report.from_records("m", records)
+    assert after.metrics == before.metrics
+    assert list(after.by_hops) == list(before.by_hops)
+    counts = ("triples_mean", "tokens_mean", "llm_calls_mean", "latency_ms_p50", "latency_ms_p95")
+    shares = [value for name, value in before.metrics.items() if name not in counts and value is not None]
+    assert all(0 <= value <= 1 for value in shares)

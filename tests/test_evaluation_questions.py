@@ -1,0 +1,234 @@
+"""What is asked: question sets by the name of their format, and questions that a graph cannot answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_retrievers import (
+    EntityLinker,
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    Known,
+    Pattern,
+    Question,
+    SimGRAGRetriever,
+    Unknown,
+    evaluate,
+    read_question_set,
+    unanswerable_questions,
+)
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
+from kg_retrievers.evaluation.metrics import hops
+from kg_retrievers.sample import load_graph, load_questions
+
+PQ = {2: "q\tb(b/)\ta#r#m#s#b#<end>#b\n", 3: "q\tb(b/)\ta#r#m#s#n#t#b#<end>#b\n"}
+ROWS = (
+    '{"question": "none"}\n'
+    '{"question": "one", "triples": [["a", "r", "b"]]}\n'
+    '{"question": "two", "triples": [["a", "r", "b"], ["b", "r", "c"]]}\n'
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with small files of every format."""
+    for hop in (1, 2):
+        (tmp_path / f"{hop}-hop").mkdir()
+        kind = "movie_to_actor" + "_to_movie" * (hop - 1)
+        for split in ("dev", "train"):
+            rows = "".join(f"{split} {number} about [X]\tY\n" for number in range(4))
+            (tmp_path / f"{hop}-hop" / f"qa_{split}.txt").write_text(rows, "utf-8")
+            (tmp_path / f"{hop}-hop" / f"qa_{split}_qtype.txt").write_text(f"{kind}\n" * 4, "utf-8")
+    (tmp_path / "1-hop" / "qa_dev_ntm.txt").write_text("again [X]\tY\n" * 4, "utf-8")
+    for hop, rows in PQ.items():
+        (tmp_path / f"PQ-{hop}H.txt").write_text(rows, "utf-8")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "test.jsonl").write_text(ROWS, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments", "expected"),
+    [
+        (".", {"format": "metaqa"}, ["dev 0 about X", [1] * 4 + [2] * 4]),
+        (".", {"format": "metaqa", "split": "train", "only_hops": [2]}, ["train 0 about X", [2] * 4]),
+        (".", {"format": "metaqa", "split": "dev_ntm", "only_hops": (1,)}, ["again X", [1] * 4]),
+        (".", {"format": "metaqa", "limit": 3}, [None, [1] * 3 + [2] * 3]),
+        (".", {"format": "pathquestion"}, ["q", [2, 3]]),
+        (".", {"format": "pathquestion", "only_hops": {3}}, ["q", [3]]),
+        ("PQ-2H.txt", {"format": "pathquestion"}, ["q", [2]]),
+        ("PQ-2H.txt", {"format": "pathquestion", "only_hops": [2]}, ["q", [2]]),
+        ("mine", {"format": "jsonl", "split": "test"}, ["none", [None, 1, 2]]),
+        ("mine/test.jsonl", {"format": "jsonl", "limit": 1}, ["none", [None, 1, 2]]),
+        ("mine/test.jsonl", {"format": "jsonl", "only_hops": [2, 1]}, ["one", [1, 2]]),
+    ],
+)
+def test_sets_are_read(folder: Path, path: str, arguments: dict[str, Any], expected: list[Any]) -> None:
+    questions = read_question_set(folder / path, **arguments)
+    assert [hops(question) for question in questions] == expected[1]
+    if expected[0]:
+        assert questions[0].text == expected[0]
+
+
+def test_a_limit_draws_by_the_seed_and_keeps_the_order(folder: Path) -> None:
+    def drawn(seed: int) -> list[str]:
+        return [one.text for one in read_question_set(str(folder), "metaqa", only_hops=[1], limit=2, seed=seed)]
+
+    draws = [drawn(seed) for seed in range(20)]
+    assert draws == [drawn(seed) for seed in range(20)]
+    assert all(draw == sorted(set(draw)) for draw in draws)
+    assert len({tuple(draw) for draw in draws}) == 6
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments", "told"),
+    [
+        (".", {"format": "webqsp"}, "format is one of ('metaqa', 'pathquestion', 'jsonl'), but got 'webqsp'"),
+        (".", {"format": "metaqa", "only_hops": [0, 4]}, "MetaQA has the hops [1, 2, 3], but got [0, 4]"),
+        (".", {"format": "metaqa", "limit": 0}, "the limit must be 1 or more, but got 0"),
+        (".", {"format": "pathquestion", "split": "dev"}, "PathQuestion has no splits, but got 'dev'"),
+        (".", {"format": "pathquestion", "only_hops": [1]}, "PathQuestion has the hops [2, 3], but got [1]"),
+        ("PQ-2H.txt", {"format": "pathquestion", "only_hops": [3]}, "has the hops [2], but got [3]"),
+        ("mine", {"format": "jsonl"}, "is a folder; name one of its splits: ['test']"),
+        ("mine/test.jsonl", {"format": "jsonl", "split": "dev"}, "is no folder, so it has no split 'dev'"),
+        ("mine/test.jsonl", {"format": "jsonl", "only_hops": [3]}, "has the hops [1, 2], but got [3]"),
+    ],
+)
+def test_sets_that_there_are_not(folder: Path, path: str, arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="read_question_set: ") as caught:
+        read_question_set(folder / path, **arguments)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments"),
+    [
+        (".", {"format": "metaqa", "split": "dve"}),
+        (".", {"format": "metaqa", "only_hops": [3]}),
+        ("none", {"format": "metaqa"}),
+        ("none", {"format": "pathquestion"}),
+        ("mine", {"format": "pathquestion"}),
+        ("none", {"format": "jsonl"}),
+        ("mine", {"format": "jsonl", "split": "dev"}),
+    ],
+)
+def test_files_that_there_are_not(folder: Path, path: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(QuestionsLoadError, match=r"check folder, hop and split|No such file"):
+        read_question_set(folder / path, **arguments)
+
+
+# --- questions that a graph cannot answer -----------------------------------------------------------------------------
+
+
+def walks(graph: KnowledgeGraph, question: Question) -> tuple[set[str], set[str]]:
+    """Return where the first triple of a pattern leads from the topic, and where all of them do; by plain walking."""
+    assert question.pattern is not None
+    (topic,) = (node for node in question.pattern.nodes if isinstance(node, Known))
+    at: dict[Any, set[str]] = {topic: set(question.seed_entities)}
+    first: set[str] | None = None
+    for head, relation, tail in question.pattern.triples:
+        assert isinstance(relation, Known)
+        facts = list(graph.triples(relation=relation.text))
+        if head in at:
+            at[tail] = {fact.tail for fact in facts if fact.head in at[head]}
+            first = at[tail] if first is None else first
+        else:
+            at[head] = {fact.head for fact in facts if fact.tail in at[tail]}
+            first = at[head] if first is None else first
+    assert first is not None
+    return first, at[Unknown(question.pattern.target or "")]
+
+
+@pytest.mark.real
+def test_questions_that_metaqa_cannot_answer(data_dir: Path, metaqa_graph: KnowledgeGraph) -> None:
+    answerable = read_question_set(data_dir / "metaqa", "metaqa", limit=50)
+    made = unanswerable_questions(answerable, metaqa_graph, 31, seed=5)
+    assert made == unanswerable_questions(answerable, metaqa_graph, 31, seed=5)
+    assert made != unanswerable_questions(answerable, metaqa_graph, 31, seed=6)
+    assert Counter(one.kind for one in made) == {"absent entity": 11, "absent relation": 10, "empty result": 10}
+    templates = {one.text.replace(one.seed_entities[0], "_") for one in answerable}
+    for question in made:
+        assert (question.answers, question.answerable) == ((), False)
+        assert question.pattern is not None
+        (name,) = (node.text for node in question.pattern.nodes if isinstance(node, Known))
+        assert question.text.replace(name, "_") in templates
+        if question.kind == "absent entity":
+            assert question.seed_entities == ()
+            assert name.casefold() not in {known.casefold() for known in metaqa_graph.names}
+        else:
+            assert question.seed_entities == (name,)
+            first, reached = walks(metaqa_graph, question)
+            assert (not first) == (question.kind == "absent relation")
+            assert reached <= {name}
+
+
+def test_names_are_spliced_between_words() -> None:
+    triples = [("Tom Hanks", "acted in", "Big"), ("snow_white", "acted in", "Up"), ("Cher", "acted in", "Moonstruck")]
+    graph = KnowledgeGraph.from_triples(triples)
+    questions = [Question(f"what did {topic} act in?", seed_entities=(topic,)) for topic, _, _ in triples]
+    made = {one.text for one in unanswerable_questions(questions, graph, 3, seed=2)}
+    halves = [("Tom", " Hanks"), ("snow", "_white"), ("Ch", "er")]
+    spliced = {f"what did {one}{other} act in?" for one, _ in halves for _, other in halves}
+    assert made < spliced - {question.text for question in questions}
+
+
+def test_only_questions_that_name_their_topic_serve() -> None:
+    graph = load_graph()
+    x = Unknown("x")
+    pattern = Pattern.of(("Her", "directed_by", x), target="x")
+    useless = [
+        Question("Who directed it?", seed_entities=("Her",), pattern=pattern),
+        Question("Who directed Her?", pattern=pattern),
+        Question("Who directed Herr?", seed_entities=("Herr",), pattern=pattern),
+        Question("Who directed Hers?", seed_entities=("Her",), pattern=pattern),
+        Question("Who directed Her?", seed_entities=("Her",), pattern=pattern, answerable=False),
+    ]
+    with pytest.raises(InvalidArgumentError, match="wanted 1, but only 0 can be made of 5 questions"):
+        unanswerable_questions(useless, graph, 1)
+    with pytest.raises(InvalidArgumentError, match="number must be 1 or more, but got 0"):
+        unanswerable_questions(load_questions(), graph, 0)
+    named = Question("who directed HER?", seed_entities=("Her",))
+    films = Question("and who Arrival?", seed_entities=("Arrival",))
+    kinds = {one.kind for one in unanswerable_questions([named, films], graph, 2)}
+    assert kinds == {"absent entity"}  # there is no pattern to walk along
+
+
+@pytest.mark.parametrize(
+    "triples",
+    [
+        [("Her", "directed by", Unknown("x"))],  # in other words than the graph's
+        [("Her", Unknown("r"), Unknown("x"))],
+        [("Her", "directed_by", Unknown("x")), ("Arrival", "directed_by", Unknown("x"))],
+        [(Unknown("y"), "directed_by", Unknown("x")), ("Her", "directed_by", Unknown("x"))],
+    ],
+)
+def test_patterns_that_are_no_walk_serve_for_absent_entities_only(triples: list[Any]) -> None:
+    other = Question("who directed Arrival?", seed_entities=("Arrival",))
+    question = Question("who directed Her?", seed_entities=("Her",), pattern=Pattern.of(*triples, target="x"))
+    made = unanswerable_questions([question, other], load_graph(), 2)
+    assert {one.kind for one in made} == {"absent entity"}
+    assert all("Her" not in [getattr(node, "text", "") for node in one.pattern.nodes] for one in made if one.pattern)
+
+
+def test_a_careful_retriever_refuses_them() -> None:
+    """A pattern in the words of the graph that must fit exactly: what the questions want cannot be had."""
+    graph = load_graph()
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    made = unanswerable_questions(load_questions(), graph, 6)
+    linker = EntityLinker(index)
+    assert len({one.kind for one in made}) == 3
+    for question in made:
+        retriever = SimGRAGRetriever.from_index(index, max_distance=0.0, direction="respect")
+        if question.kind == "absent entity":
+            continue
+        assert linker.resolve(question.seed_entities) == list(question.seed_entities)
+        documents = retriever.invoke(question.text, pattern=question.pattern, seed_entities=[*question.seed_entities])
+        assert not documents
+    report = evaluate(SimGRAGRetriever.from_index(index), made)
+    assert set(report.unanswerable) <= {"absent entity", "absent relation", "empty result"}
+    assert report.metrics["hit"] is report.metrics["false_refusals"] is None
