@@ -52,7 +52,6 @@ _MODULES = {
     "kg_retrievers.evaluation": (
         "Report",
         "compare",
-        "draw",
         "evaluate",
         "read_question_set",
         "score_predictions",

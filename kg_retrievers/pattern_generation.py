@@ -120,12 +120,17 @@ class _LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
                 _Slot(m.start, m.end, Known(m.text), tuple(candidate.entity for candidate in m.candidates))
                 for m in mentions
             ]
-        slots = []
+        graph = self.index.graph
+        alike: dict[str, list[str]] = {}
         for seed in seeds:
-            names = (self.index.graph.label(seed), seed, *self.index.graph.aliases(seed))
+            alike.setdefault(graph.label(seed), []).append(seed)
+        slots = []
+        for label, group in alike.items():
+            names = (label, *(name for seed in group for name in (seed, *graph.aliases(seed))))
             spans = [span for name in names if (span := _find(name, question))]
             start, end = spans[0] if spans else (len(question), len(question))
-            slots.append(_Slot(start, end, Known(names[0], entity=seed), (seed,)))
+            term = Known(label, entity=group[0]) if len(group) == 1 else Known(label)  # any of them may be meant
+            slots.append(_Slot(start, end, term, tuple(group)))
         return slots
 
 

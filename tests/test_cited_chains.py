@@ -334,7 +334,7 @@ def test_prompts_and_structured_output_are_checked() -> None:
 )
 async def test_verdicts(retriever: SimGRAGRetriever, said: str, expected: str, cited: int) -> None:
     chain = fact_verification_chain(retriever, ScriptedChatModel(replies=[said, said]))
-    claim = "Dominique Pinon starred in Amélie."
+    claim = "Three people are starring in Amélie."
     got = chain.invoke(claim)
     assert got == await chain.ainvoke(claim)
     assert (got["verdict"], len(got["citations"])) == (expected, cited)

@@ -451,6 +451,7 @@ def test_runs_side_by_side() -> None:
     assert "| silent\\|\\* | all |" in shown
     assert "Failures of silent\\|\\*:" in shown
     assert compare([good], failures=0).failures == {}
+    assert str(compare([evaluate(scripted(SCRIPT), [HER])])).endswith("\n\nNo failures of Scripted.")
 
 
 def test_failures_are_told_from_all_parts_of_a_run() -> None:

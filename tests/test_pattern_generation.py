@@ -289,6 +289,12 @@ def test_claims_about_two_entities_are_facts(text: str, triples: list[tuple[str,
         assert pattern == Pattern.of(*triples)
 
 
+def test_seeds_of_one_label_are_alternatives() -> None:
+    """Not two things to be joined."""
+    pattern = linked("Who directed Dune?", seeds=["Dune (1984)", "Dune (2021)"])
+    assert pattern == Pattern.of(("Dune", "directed_by", Unknown("entity 1")), target="entity 1")
+
+
 def test_a_question_about_two_entities_falls_back_to_their_fact() -> None:
     facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "written_by", "Spike Jonze")]
     pattern = linked("Who wrote Her? Spike Jonze?", on=index(KnowledgeGraph.from_triples(facts)))

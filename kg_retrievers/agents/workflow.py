@@ -94,9 +94,11 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
     def _checked(self, supersteps: Sequence[Sequence[StateUpdate]]) -> list[list[StateUpdate]]:
         def checked(update: StateUpdate) -> StateUpdate:
             values = dict(update.values or {})
-            known = [key for key in self.builder.channels if not key.startswith(("__", "branch:"))]
-            if strange := sorted(set(values) - set(known)):
-                raise InvalidArgumentError(f"{self.name}: unknown keys {strange} of the state; it has {known}.")
+            if strange := sorted(set(values) - set(self.builder.channels)):
+                known = ["question", *self.optional_inputs, "documents", "answers"]
+                raise InvalidArgumentError(
+                    f"{self.name}: unknown keys {strange} of the state; a person may edit {known}."
+                )
             if "question" in values and not str(values["question"] or "").strip():
                 raise InvalidArgumentError(f"{self.name}: the question is empty.")
             inputs = {key: values[key] for key in self.optional_inputs if values.get(key) is not None}

@@ -55,7 +55,8 @@ class Comparison:
         """The table and the failures in Markdown."""
         lines = [_markdown_row(self.columns), "|---" * len(self.columns) + "|", *map(_markdown_row, self.rows)]
         for method, told in self.failures.items():
-            lines += ["", f"Failures of {_escaped(method)}:", "", *(f"- {_escaped(text)}" for text in told)]
+            lines += ["", f"{'Failures' if told else 'No failures'} of {_escaped(method)}{':' if told else '.'}"]
+            lines += ["", *(f"- {_escaped(text)}" for text in told)] if told else []
         return "\n".join(lines)
 
     def _repr_markdown_(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import fsum
 from pathlib import Path
 from typing import Any, Self
@@ -61,7 +61,7 @@ class Report:
     unanswerable: Mapping[str, Mapping[str, Any]]
     seed: int
     settings: Mapping[str, Any]
-    records: tuple[Record, ...]
+    records: tuple[Record, ...] = field(repr=False)
 
     @classmethod
     def from_records(
