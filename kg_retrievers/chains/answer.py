@@ -10,13 +10,14 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, evidence_of, show_evidence
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts import check_model, check_placeholders
+from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
 #: What is answered where there is no evidence.
 NO_ANSWER = "The knowledge graph holds no answer to this question."
@@ -94,23 +95,25 @@ def choose_answerer(
     return answerer
 
 
-def evidence_chain(
-    retriever: BaseKGRetriever, style: EvidenceStyle, max_tokens: int | None, count_tokens: Callable[[str], int]
-) -> Runnable[str, AnswerInput]:
-    """Return the first half of every chain: from a question to what an answerer is given."""
-    show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
+class Retrieval(SteppedRunnable[str, AnswerInput]):
+    """The first half of every chain: from a question to what an answerer is given."""
 
-    def with_evidence(value: dict[str, Any]) -> AnswerInput:
-        shown = show(value["documents"])
-        return {
-            "question": value["question"],
-            "documents": value["documents"],
-            "evidence": shown.text,
-            "citable": shown.citable,
-        }
+    def __init__(
+        self,
+        retriever: BaseKGRetriever,
+        style: EvidenceStyle,
+        max_tokens: int | None,
+        count_tokens: Callable[[str], int],
+    ) -> None:
+        """Take the retriever and how its evidence is shown."""
+        self.retriever = retriever
+        self.show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
 
-    verbalize = RunnableLambda(with_evidence, name="verbalize")
-    return {"question": RunnablePassthrough(), "documents": retriever} | verbalize
+    def steps(self, input: str) -> Steps[AnswerInput]:
+        """Retrieve, then verbalize."""
+        documents = yield Call(self.retriever, input)
+        shown = self.show(documents)
+        return {"question": input, "documents": documents, "evidence": shown.text, "citable": shown.citable}
 
 
 def answer_chain(
@@ -137,4 +140,4 @@ def answer_chain(
         'Spike Jonze'
     """
     chosen = choose_answerer(answerer, ExtractiveAnswerer, partial(llm_answerer, retriever.answer_prompt))
-    return evidence_chain(retriever, "documents", max_tokens, count_tokens) | chosen
+    return Retrieval(retriever, "documents", max_tokens, count_tokens) | chosen

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
 from kg_retrievers.base import BaseKGRetriever
-from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, choose_answerer, evidence_chain, proposed_answers
+from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, Retrieval, choose_answerer, proposed_answers
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
 from kg_retrievers.graph.verbalize import approximate_tokens
@@ -135,4 +135,4 @@ def cited_answer_chain(
         [{'number': 1, 'triple': ['Her', 'directed_by', 'Spike Jonze'], 'text': 'Her -> directed by -> Spike Jonze'}]
     """
     chosen = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
-    return evidence_chain(retriever, "numbered", max_tokens, count_tokens) | chosen
+    return Retrieval(retriever, "numbered", max_tokens, count_tokens) | chosen

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
 from kg_retrievers.base import BaseKGRetriever
-from kg_retrievers.chains.answer import evidence_chain
+from kg_retrievers.chains.answer import Retrieval
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import Citation, ShownEvidence
 from kg_retrievers.graph.verbalize import approximate_tokens
@@ -94,4 +94,4 @@ def fact_verification_chain(
         'supported'
     """
     verifier = llm if isinstance(llm, FactVerifier) else FactVerifier(llm)
-    return evidence_chain(retriever, "numbered", max_tokens, count_tokens) | verifier
+    return Retrieval(retriever, "numbered", max_tokens, count_tokens) | verifier
