@@ -20,7 +20,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 from typing_extensions import TypedDict
 
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
 from kg_retrievers.index import EntityLinker, GraphIndex
 from kg_retrievers.prompts import check_placeholders
@@ -80,6 +80,17 @@ class Stage:
     writes: tuple[str, ...]
     calls_model: bool = False
 
+    def check(self, update: Mapping[str, Any], who: str) -> None:
+        """Check that what was written is what is declared.
+
+        Raises:
+            InvalidArgumentError: If not.
+        """
+        if set(update) != set(self.writes):
+            raise InvalidArgumentError(
+                f"{who}: the stage {self.name!r} wrote {sorted(update)}, but declares {sorted(self.writes)}."
+            )
+
 
 class _Query(BaseModel):
     query: str = Field(description="The question, in full sentences.")
@@ -102,6 +113,8 @@ class BaseKGRetriever(BaseRetriever):
     state_class: ClassVar[type] = RetrievalState
     #: The questions that the method suits; a router asks it first for these.
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity"})
+    #: Whether its evidence proposes answers; if not, what compares answers is null in an evaluation.
+    proposes_answers: ClassVar[bool] = True
 
     #: The graph and what finds things in it.
     index: GraphIndex
@@ -190,7 +203,7 @@ class BaseKGRetriever(BaseRetriever):
     ) -> BaseTool:
         """Return a tool for agents. Its message holds the evidence as text, its artifact the Documents.
 
-        Where nothing is found, the message says so, with the nearest names if no entity was found in the question.
+        Where nothing is found, or the question is refused, the message says so, so that a model can ask another way.
         `args_schema` and `arg_types` are there for LangChain's signature only: the tool takes one text, `query`.
         """
         if args_schema is not None or arg_types is not None:
@@ -203,13 +216,13 @@ class BaseKGRetriever(BaseRetriever):
         def search(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
             try:
                 return found(self.invoke(query, {"callbacks": callbacks}))
-            except EntityLinkingError as error:
+            except KGRetrieversError as error:
                 return str(error), []
 
         async def asearch(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
             try:
                 return found(await self.ainvoke(query, {"callbacks": callbacks}))
-            except EntityLinkingError as error:
+            except KGRetrieversError as error:
                 return str(error), []
 
         return StructuredTool.from_function(
@@ -296,11 +309,7 @@ class BaseKGRetriever(BaseRetriever):
                 if self.no_entity == "raise":
                     raise
                 return []
-            if set(update) != set(stage.writes):
-                raise InvalidArgumentError(
-                    f"{type(self).__name__}: the stage {stage.name!r} wrote {sorted(update)}, "
-                    f"but declares {sorted(stage.writes)}."
-                )
+            stage.check(update, type(self).__name__)
             state |= update
             shown = {name: value for name, value in update.items() if name != "documents"}
             yield Event(STAGE_EVENT, {"retriever": type(self).__name__, "stage": stage.name, **shown})

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.language_models import FakeListLLM
+from langchain_core.language_models import BaseChatModel, FakeListLLM
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
@@ -148,9 +150,11 @@ async def test_chains_keep_to_the_budget(retriever: SimGRAGRetriever) -> None:
     [
         (reply(1, 2), ["Audrey Tautou"], [1, 2]),
         ("```json\n" + reply(1) + "\n```", ["Audrey Tautou"], [1]),
+        ("It may be " + reply(5) + "</think>" + reply(2), ["Audrey Tautou"], [2]),
         ("<think>{no}</think>Sure: " + reply("[3]", "2") + " I hope it helps {}.", ["Audrey Tautou"], [3, 2]),
         (reply(answers="One"), ["One"], []),
         (reply(answers=None), [], []),
+        (reply(answers=["", " "]), [], []),
         (reply(answers=[1999, "x"]), ["1999", "x"], []),
         ('{"explanation": "", "answers": [], "citations": 4}', [], [4]),
         ('{"other": 1} ' + reply(7), ["Audrey Tautou"], [7]),
@@ -170,6 +174,7 @@ def test_replies_that_are_put_up_with(text: str, answers: list[str], citations: 
         (reply(1)[:-1], "no complete JSON"),
         ('{"answers": ["x"]}', "explanation"),
         (reply("one"), "citations"),
+        (reply(True), "citations"),
         (reply(1, answers=[{"name": "x"}]), "answers"),
         ('{"a":' * 20_000, "no complete JSON"),
         ("{" * 100_000, "no complete JSON"),
@@ -238,7 +243,7 @@ async def test_citations_are_mapped_back(retriever: SimGRAGRetriever, asynchrono
         (2, TRIPLES[1]),
         (1, TRIPLES[0]),
     ]
-    assert got["rejected_citations"] == 2
+    assert got["rejected_citations"] == 3  # 9 and 0, and the mark of 9
     assert got["explanation"] == "As [1] and say."
     assert got["answer"] == "Mathieu Kassovitz; Audrey Tautou"
 
@@ -288,11 +293,49 @@ async def test_a_model_that_raises_raises(retriever: SimGRAGRetriever) -> None:
 
 def test_any_answerer_that_cites(retriever: SimGRAGRetriever) -> None:
     def cite_last(value: AnswerInput) -> dict[str, Any]:
-        return {"answers": [value["citable"][-1][2]], "evidence": value["evidence"]}
+        assert value["evidence"].startswith("[1] Amélie")
+        last = value["citable"][-1]
+        invented = {"number": 1, "triple": ["Her", "directed_by", "Nobody"], "text": "Nobody directed Her"}
+        own = {"number": 77, "triple": tuple(last), "text": "something else"}
+        return {"answers": [f"{last[2]} [3, 99]"], "citations": [invented, own], "explanation": "See [1-2], [98-99]."}
 
     got: Any = cited_answer_chain(retriever, RunnableLambda(cite_last)).invoke(QUESTION)
-    assert got["answers"] == ["Dominique Pinon"]
-    assert got["evidence"].startswith("[1] Amélie")
+    assert got["answers"] == ["Dominique Pinon [3]"]
+    assert got["citations"] == [{"number": 3, "triple": TRIPLES[2], "text": "Amélie -> starring -> Dominique Pinon"}]
+    assert got["explanation"] == "See [1-2],."
+    assert got["rejected_citations"] == 4
+    text: Any = cited_answer_chain(retriever, RunnableLambda(lambda value: "Tautou [1], as [99] says.")).invoke(
+        QUESTION
+    )
+    assert text["answer"] == "Tautou [1], as says."
+    assert [citation["triple"] for citation in text["citations"]] == TRIPLES[:1]
+    with pytest.raises(InvalidArgumentError, match="an answerer gives a text or a CitedAnswer"):
+        cited_answer_chain(retriever, RunnableLambda(lambda value: 3)).invoke(QUESTION)  # type: ignore[arg-type]
+
+
+def test_what_stands_in_brackets_in_the_evidence_is_no_mark() -> None:
+    shown = show_evidence([document(("Dune [1984]", "directed_by", "David Lynch"))], "numbered")
+    assert shown.read_marks("Dune [1984] is of [1] and [1985].") == ("Dune [1984] is of [1] and.", [1], 1)
+
+
+def test_a_reply_in_a_broken_tool_call_is_not_lost(retriever: SimGRAGRetriever) -> None:
+    broken = AIMessage("", invalid_tool_calls=[{"name": "x", "args": "{no JSON", "id": "1", "error": "?"}])
+    with pytest.raises(AnswerParseError) as caught:
+        cited_answer_chain(retriever, LLMCitedAnswerer(SaysMessage(message=broken))).invoke(QUESTION)
+    assert caught.value.reply == "{no JSON"
+
+
+class SaysMessage(BaseChatModel):
+    """Replies with one message."""
+
+    message: AIMessage
+
+    @property
+    def _llm_type(self) -> str:
+        return "says-message"
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.message)])
 
 
 def test_completion_models_work_too(retriever: SimGRAGRetriever) -> None:
@@ -307,6 +350,11 @@ def test_the_name_of_a_model_is_refused(retriever: SimGRAGRetriever, model: Any)
             chain(retriever, model)
     with pytest.raises(InvalidArgumentError, match="language model"):
         fact_verification_chain(retriever, model)
+
+
+def test_a_text_chain_refuses_an_answerer_that_cites(retriever: SimGRAGRetriever) -> None:
+    with pytest.raises(InvalidArgumentError, match="Use cited_answer_chain"):
+        answer_chain(retriever, LLMCitedAnswerer(ScriptedChatModel(replies=[])))  # type: ignore[arg-type]
 
 
 def test_prompts_and_structured_output_are_checked() -> None:

@@ -153,7 +153,9 @@ def test_measured_questions_are_no_examples(run: Run) -> None:
     code, _, err = run("evaluate", *FILMS, "--examples-data", "labelled.jsonl", "--json", "out.json")
     assert (code, err) == (0, "")
     written = figures("out.json")
-    assert written["settings"]["examples"] == {"data": "labelled.jsonl", "split": None, "given": 1, "dropped": 1}
+    examples = written["settings"]["examples"]
+    assert len(examples.pop("digest")) == 32
+    assert examples == {"data": "labelled.jsonl", "split": None, "given": 1, "dropped": 1}
     assert written["settings"]["fields"]["pattern_generator"] == "ExamplePatternGenerator"
     assert written["metrics"]["hit"] == 1
 
@@ -204,9 +206,69 @@ def test_a_broken_run_is_kept_and_continued(run: Run, monkeypatch: pytest.Monkey
     ]
     assert len(Report.read("out.jsonl").records) == 2
     code, out, err = run(*command)
-    assert (code, err) == (0, "kg-retrievers: 2 of 4 questions were measured before, as out.jsonl says\n")
+    assert (code, err) == (0, "kg-retrievers: what was measured before was taken from out.jsonl\n")
     assert "simgrag  all" in out
     assert len(Report.read("out.jsonl").records) == 4
+
+
+def test_records_of_other_examples_are_left_alone(run: Run, folder: Path) -> None:
+    command = ("evaluate", *FILMS, "--examples-data", "labelled.jsonl", "--records", "r.jsonl")
+    assert run(*command)[0] == 0
+    assert run(*command)[0] == 0
+    text = (folder / "labelled.jsonl").read_text("utf-8")
+    (folder / "labelled.jsonl").write_text(text.replace("was by whom", "had which director"), "utf-8")
+    code, _, err = run(*command)
+    assert code == 2
+    assert "r.jsonl holds records of a run with other settings: settings.examples.digest was " in err
+    assert "settings.parts.pattern_generator was " in err
+
+
+def test_evaluate_with_a_language_model_and_examples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The method takes one of them, so it gets the language model."""
+    both = ("--llm", "openai:test-model", "--examples-data", "labelled.jsonl")
+    pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+    answer = '{"explanation": "", "answers": ["Spike Jonze"], "citations": [1]}'
+    with OpenAIServer(*map(Reply, (pattern, answer) * 4)) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        code, _, err = run("evaluate", *FILMS, *both, "--json", "out.json")
+        assert code == 0
+        assert err == (
+            "kg-retrievers: simgrag takes --llm or --examples-data, not both; it gets the first. "
+            "For the other: --method simgrag:examples\n"
+        )
+        written = figures("out.json")
+        assert written["method"] == "simgrag"
+        assert (written["settings"]["llm"], written["settings"]["examples"]) == ("openai:test-model", None)
+        assert written["settings"]["fields"]["pattern_generator"] == "LLMPatternGenerator"
+        assert written["metrics"]["text_hit"] == 1
+        code, out, err = run("compare", *FILMS, *both, "--method", ALL, "--json", "-")
+    assert (code, err) == (0, "")
+    runs = json.loads(out)["runs"]
+    assert [one["method"] for one in runs] == ["simgrag:plain", "simgrag:examples", "simgrag:llm"]
+    assert [one["settings"]["llm"] for one in runs] == [None, None, "openai:test-model"]
+    assert [one["settings"]["examples"] is None for one in runs] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("field", "read"),
+    [("max_distance=0.5", 0.5), ('no_entity="empty"', "empty"), ("no_entity=empty", "empty"), ("k_nodes=3", 3)],
+)
+def test_fields_of_the_retriever_are_set(run: Run, field: str, read: Any) -> None:
+    name = field.partition("=")[0]
+    assert run("evaluate", *FILMS, "--field", field, "--json", "out.json") [0] == 0
+    settings = figures("out.json")["settings"]
+    assert settings["field"] == {name: read}
+    assert settings["fields"][name] == read
+    assert run("compare", *FILMS, "--method", "simgrag", "--field", field)[0] == 0
+
+
+def test_a_small_distance_raises_abstention(run: Run) -> None:
+    shares = []
+    for more in ([], ["--field", "max_distance=0.5"]):
+        assert run("evaluate", *ASKED, "--unanswerable", "30", *more, "--json", "out.json")[0] == 0
+        shares.append(figures("out.json")["metrics"]["abstention"])
+    assert shares[0] < shares[1]
 
 
 def test_a_graph_of_something_else_is_told(run: Run) -> None:
@@ -285,6 +347,27 @@ def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (code, out, err) == (2, "", "kg-retrievers: error: Trained needs a model\n")
 
 
+def test_what_makes_no_difference_is_run_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kg_retrievers, "Frugal", Frugal, raising=False)
+    monkeypatch.setattr(load, "RETRIEVERS", {})
+    for module in (cli.compare, cli.task):
+        monkeypatch.setattr(module, "RETRIEVERS", {"frugal": "Frugal"})
+    code, out, err = run("compare", *FILMS, "--examples-data", "labelled.jsonl", "--method", ALL, "--json", "-")
+    assert (code, err) == (0, "kg-retrievers: frugal:examples is left out: it is the same as frugal:plain\n")
+    assert [one["method"] for one in json.loads(out)["runs"]] == ["frugal:plain"]
+
+
+class Frugal:
+    """A method that makes nothing of examples."""
+
+    made: Any = None
+
+    @classmethod
+    def from_index(cls, index: Any, **_: Any) -> Any:
+        cls.made = cls.made or kg_retrievers.SimGRAGRetriever.from_index(index)
+        return cls.made
+
+
 class Trained:
     """A method that cannot be built of what is given."""
 
@@ -334,6 +417,15 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS, "--json", "none/out.json"], "none/out.json cannot be written"),
         (["evaluate", *FILMS, "--json", "splits"], "splits cannot be written"),
         (["evaluate", *FILMS, "--records", "none/r.jsonl"], "none/r.jsonl cannot be written"),
+        (["evaluate", *FILMS, "--records", "-"], "--records: wanted a name, since records are also read, but got '-'"),
+        (["compare", *FILMS, "--method", "simgrag", "--records", "-"], "--records: wanted a name"),
+        (["evaluate", *FILMS, "--field", "max_distance"], "--field: wanted NAME=VALUE, as max_distance=0.5, but got"),
+        (["evaluate", *FILMS, "--field", "=1"], "--field: wanted NAME=VALUE"),
+        (["evaluate", *FILMS, "--field", "index=1"], "--field: index comes from other options"),
+        (["evaluate", *FILMS, "--field", "max_distanc=1"], "no field 'max_distanc'; did you mean 'max_distance'?"),
+        (["evaluate", *FILMS, "--field", "max_distance=near"], "max_distance: Input should be a valid number"),
+        (["compare", *FILMS, "--method", "simgrag", "--field", "knodes=1"], "no field 'knodes'; did you mean"),
+        (["ask", "films.csv", "Who?", "--field", "max_distanc=1"], "did you mean 'max_distance'?"),
         (["evaluate", *FILMS, "--records", "notes.txt"], "notes.txt: this is no file of records"),
         (["evaluate", "--graph", "none.csv", *FILMS[2:]], "none.csv: there is no such file"),
         (["evaluate", "--graph", "splits", *FILMS[2:]], "the folder holds no saved graph"),
@@ -376,12 +468,25 @@ def test_open_index(run: Run) -> None:
 
 
 @pytest.mark.real
-def test_evaluate_on_metaqa(run: Run, data_dir: Path) -> None:
+def test_evaluate_on_metaqa_equals_a_direct_computation(
+    run: Run, data_dir: Path, metaqa_graph: kg_retrievers.KnowledgeGraph
+) -> None:
     folder = data_dir / "metaqa"
     asked = ("--graph", str(folder / "kb.txt"), "--data", str(folder), "--format", "metaqa", "--split", "dev")
-    code, _, err = run("evaluate", *asked, "--hops", "1,2,3", "--limit", "20", "--seed", "1", "--json", "out.json")
+    code, _, err = run("evaluate", *asked, "--hops", "1,2,3", "--limit", "50", "--seed", "1", "--json", "out.json")
     assert (code, err) == (0, "")
     written = figures("out.json")
-    assert [part["questions"] for part in written["by_hops"].values()] == [20, 20, 20]
     assert written["settings"]["split"] == "dev"
+    retriever = kg_retrievers.SimGRAGRetriever.from_index(GraphIndex.build(metaqa_graph, HashedEmbeddings()))
+    for hop in (1, 2, 3):
+        questions = kg_retrievers.read_question_set(folder, "metaqa", only_hops=[1, 2, 3], limit=50, seed=1)
+        hits = shares = exact = 0.0
+        for question in (one for one in questions if one.pattern and len(one.pattern.triples) == hop):
+            best = retriever.invoke(question.text, seed_entities=list(question.seed_entities))[0]
+            gold, got = set(question.answers), set(best.metadata["answers"])
+            hits, shares, exact = hits + bool(gold & got), shares + len(gold & got) / len(got), exact + (gold == got)
+        part = written["by_hops"][str(hop)]
+        assert (part["questions"], part["compared"]) == (50, 50)
+        means = (part["hit"], part["hits@1"], part["exact_match"])
+        assert means == pytest.approx((hits / 50, shares / 50, exact / 50))
     assert written["by_hops"]["1"]["hit"] > 0.5

@@ -62,6 +62,10 @@ found = {
 }
 with ThreadPoolExecutor(8) as threads:
     found["threads"] = [triples(documents) for documents in threads.map(retriever.invoke, questions)]
+    outputs = threads.map(lambda question: workflow.invoke({"question": question}), questions)
+    found["workflow, threads"] = [triples(output["documents"]) for output in outputs]
+    nodes = threads.map(bridge.retrieve, questions)
+    found["LlamaIndex, threads"] = [triples([node.node for node in one]) for one in nodes]
 print(json.dumps(found))
 """
 

@@ -89,6 +89,8 @@ def test_rules_look_at_entities_and_words(retrievers: dict[str, BaseKGRetriever]
     assert order(router, {"question": UNKNOWN}) == (["open", "joins", "patterns"], "rule: no entity")
     seeds = ["Amélie", "Alien Resurrection"]
     assert order(router, {"question": "Who starred?", "seed_entities": seeds})[1] == "rule: several entities"
+    alike = ["Dune (1984)", "Dune (2021)"]  # of one label: one of them is meant
+    assert order(router, {"question": "Who directed Dune?", "seed_entities": alike})[1] == "rule: one entity"
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
@@ -152,6 +154,7 @@ def test_a_model_that_raises_raises(retrievers: dict[str, BaseKGRetriever]) -> N
 def test_a_function_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:
     router = build_router(retrievers, choose=lambda question: ["joins"])
     assert order(router, {"question": QUESTION}) == (["joins"], "choose")
+    assert order(build_router(retrievers, choose=lambda question: "open"), {"question": QUESTION})[0] == ["open"]
     assert router.invoke({"question": UNKNOWN})["answer"] == NO_ANSWER
     for chosen in ([], ["cypher"]):
         with pytest.raises(InvalidArgumentError, match=r"choose gave .*the methods are \['open'"):
@@ -189,6 +192,7 @@ def test_bad_arguments(retrievers: dict[str, BaseKGRetriever]) -> None:
         ([one], {}, "wanted retrievers by name"),
         ({"a": "simgrag"}, {}, "'a' must be"),
         ({"answer": one}, {}, "'answer' is another node"),
+        ({"a:b": one}, {}, "'a:b' is another node"),
         ({"a": one}, {"llm": "openai:gpt-4.1-mini"}, "language model"),
         ({"a": one}, {"llm": ScriptedChatModel(replies=[]), "choose": lambda question: ["a"]}, "one of them"),
         ({"a": one}, {"descriptions": {"b": "x"}}, r"descriptions of \['b'\]"),

@@ -17,7 +17,7 @@ from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import RetryPolicy
+from langgraph.types import Command, RetryPolicy
 from typing_extensions import TypedDict
 
 from kg_retrievers import (
@@ -30,13 +30,16 @@ from kg_retrievers import (
     Unknown,
     build_workflow,
 )
+from kg_retrievers.base import RetrievalState, Stage
 from kg_retrievers.chains import NO_ANSWER, ExtractiveAnswerer, LLMCitedAnswerer, llm_answerer
 from kg_retrievers.errors import (
     AnswerParseError,
     EntityLinkingError,
     InvalidArgumentError,
+    KGRetrieversError,
     PatternError,
     PatternParseError,
+    SearchBudgetError,
 )
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -234,6 +237,65 @@ async def test_the_fallback_is_asked_where_nothing_is_found(retriever: SimGRAGRe
     assert got["answers"] == CAST
 
 
+def test_a_fallback_has_its_own_k_and_graph(retriever: SimGRAGRetriever) -> None:
+    facts = [("Xyzzyplugh", "directed_by", name) for name in ("Ann", "Bob", "Cid")]
+    other = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+    fallback = SimGRAGRetriever.from_index(other, granularity="triple", k=3)
+    far = retriever.model_copy(update={"max_distance": 0.01})
+    workflow = build_workflow(far, fallback=fallback)
+    assert len(workflow.invoke({"question": UNKNOWN})["documents"]) == 3
+    assert len(workflow.invoke({"question": UNKNOWN, "k": 2})["documents"]) == 2
+    nothing = Pattern.of(("Heer", "directed by", Unknown("x")), target="x")
+    got = workflow.invoke({"question": UNKNOWN, "seed_entities": ["Her"], "pattern": nothing})
+    assert len(got["documents"]) == 3  # the seed is none of its graph
+
+
+def test_a_search_without_time_goes_to_the_fallback(retriever: SimGRAGRetriever) -> None:
+    slow = Stuck.from_index(retriever.index)
+    got = build_workflow(slow).invoke({"question": QUESTION})
+    assert (got["answer"], got["reason"]) == (NO_ANSWER, "nothing was found in time.")
+    assert build_workflow(slow, fallback=retriever).invoke({"question": QUESTION})["answers"] == CAST
+    assert slow.as_tool().invoke({"query": QUESTION}) == "nothing was found in time."
+
+
+class Stuck(SimGRAGRetriever):
+    """Never finds anything in time."""
+
+    def match(self, pattern: Pattern, k: int | None = None) -> Any:
+        raise SearchBudgetError("nothing was found in time.")
+
+
+class _ClashState(RetrievalState, total=False):
+    reason: str
+
+
+class Clash(SimGRAGRetriever):
+    """Has a key that workflows have."""
+
+    state_class = _ClashState
+
+
+class Twice(SimGRAGRetriever):
+    """Has a stage that is called like a node of every workflow, or writes what it does not declare."""
+
+    name_of_last: str = "answer"
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        first, last = super().stages
+        return first, Stage(self.name_of_last, last.run, ("documents",))
+
+
+def test_what_a_workflow_needs_for_itself_is_refused(retriever: SimGRAGRetriever) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"keys \['reason'\] of its own"):
+        build_workflow(Clash.from_index(retriever.index))
+    with pytest.raises(InvalidArgumentError, match=r"\['answer'\] are nodes of every workflow"):
+        build_workflow(Twice.from_index(retriever.index))
+    undeclared = Twice.from_index(retriever.index, name_of_last="match")
+    with pytest.raises(InvalidArgumentError, match=r"wrote .*but declares"):
+        build_workflow(undeclared).invoke({"question": QUESTION})
+
+
 # --- citations --------------------------------------------------------------------------------------------------------
 
 
@@ -255,11 +317,23 @@ def test_what_was_not_shown_never_reaches_the_final_state(retriever: SimGRAGRetr
     workflow = build_workflow(retriever, model, checkpointer=InMemorySaver())
     got = workflow.invoke({"question": QUESTION}, thread())
     assert [citation["triple"] for citation in got["citations"]] == [TRIPLES[0]]
-    assert got["rejected_citations"] == 1
+    assert got["rejected_citations"] == 2  # and the mark
     final = repr(workflow.get_state(thread()).values)
     assert "98" not in json.dumps([got["citations"], got["explanation"], got["answer"]])
     assert "[98]" not in final
     assert "[99]" not in final
+
+
+def test_marks_in_answers_and_texts_are_citations_too(retriever: SimGRAGRetriever) -> None:
+    model = llm(reply(1, answers=["Audrey Tautou [99]"]), reply(2, answers=["Mathieu Kassovitz [98]"]))
+    got = build_workflow(retriever, model).invoke({"question": QUESTION})
+    assert (got["answer"], got["answers"]) == ("Mathieu Kassovitz", ["Mathieu Kassovitz"])
+    assert (got["rejected_citations"], got["cost"]["llm_calls"]) == (1, 2)
+    said = ["Audrey Tautou [1], as [99] says.", "Audrey Tautou [1, 97], as [98] says."]
+    got = build_workflow(retriever, llm_answerer(retriever.answer_prompt, llm(*said))).invoke({"question": QUESTION})
+    assert got["answer"] == "Audrey Tautou [1], as says."
+    assert [citation["triple"] for citation in got["citations"]] == [TRIPLES[0]]
+    assert (got["rejected_citations"], got["cost"]["llm_calls"]) == (2, 2)
 
 
 def test_an_answerer_of_ones_own_cannot_cite_what_was_not_shown(retriever: SimGRAGRetriever) -> None:
@@ -354,6 +428,26 @@ def test_a_budget_that_does_its_work_is_no_warning(
 ) -> None:
     assert build_workflow(retriever, llm(), budget=Budget(llm_calls=0)).invoke({"question": QUESTION})["stopped"]
     assert caplog.records == []
+
+
+def test_pauses_between_attempts_take_time(index: GraphIndex) -> None:
+    slow = RetryPolicy(max_attempts=2, initial_interval=0.2, jitter=False)
+    by_llm = SimGRAGRetriever.from_index(index, llm=llm(FlakyError(), STARRING))
+    got = build_workflow(by_llm, retry=slow, budget=Budget(seconds=0.15)).invoke({"question": QUESTION})
+    assert got["stopped"] == "the budget of 0.15 seconds is used up."
+    assert got["cost"]["llm_calls"] == 1
+
+
+def test_errors_of_this_package_are_not_tried_again(retriever: SimGRAGRetriever) -> None:
+    tried = []
+
+    def fail(value: Any) -> str:
+        tried.append(value)
+        raise KGRetrieversError("no.")
+
+    with pytest.raises(KGRetrieversError):
+        build_workflow(retriever, RunnableLambda(fail)).invoke({"question": QUESTION})
+    assert len(tried) == 1
 
 
 def test_a_stage_without_a_model_is_not_tried_again(retriever: SimGRAGRetriever) -> None:
@@ -454,7 +548,11 @@ async def test_a_person_edits_the_pattern(retriever: SimGRAGRetriever, asynchron
         ({"pattern": 3}, PatternError),
         ({"k": 0}, InvalidArgumentError),
         ({"patern": DIRECTED.to_dict()}, InvalidArgumentError),
-        ({"question": " "}, InvalidArgumentError),
+        ({"question": "Who directed Her?"}, InvalidArgumentError),
+        ({"pattern": None}, InvalidArgumentError),
+        ({"documents": "foo"}, InvalidArgumentError),
+        ({"citable": [["Fake", "is", "Fake"]]}, InvalidArgumentError),
+        ({"spending": []}, InvalidArgumentError),
     ]
     for values, error in wrong:
         with pytest.raises(error):
@@ -477,6 +575,50 @@ def test_a_person_writes_the_pattern_where_no_entity_was_found(retriever: SimGRA
     workflow.update_state(thread(), {"pattern": DIRECTED})
     got = workflow.invoke(None, thread())
     assert (got["answer"], got["reason"]) == ("Jean-Pierre Jeunet", None)
+
+
+@both
+async def test_a_person_names_the_entity_that_was_not_found(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+    workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=["match_subgraphs"])
+    await run(workflow, asynchronous, {"question": UNKNOWN}, thread())
+    if asynchronous:
+        await workflow.aupdate_state(thread(), {"seed_entities": ["Her"]})
+    else:
+        workflow.update_state(thread(), {"seed_entities": ["Her"]})
+    assert workflow.get_state(thread()).next == ("generate_pattern",)  # the pattern is made for it, and seen again
+    await run(workflow, asynchronous, None, thread())
+    assert workflow.get_state(thread()).next == ("match_subgraphs",)
+    got = await run(workflow, asynchronous, None, thread())
+    assert (got["answer"], got["reason"]) == ("Spike Jonze", None)
+
+
+def test_what_comes_too_late_is_refused(retriever: SimGRAGRetriever) -> None:
+    workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=["verbalize"])
+    workflow.invoke({"question": QUESTION}, thread())
+    for values in ({"pattern": DIRECTED}, {"k": 3}):
+        with pytest.raises(InvalidArgumentError, match=r"cannot be edited any more.*Ask again"):
+            workflow.update_state(thread(), values)
+    documents = retriever.invoke(QUESTION, pattern=DIRECTED)
+    workflow.update_state(thread(), {"documents": documents})
+    assert workflow.invoke(None, thread())["citations"][0]["triple"] == ["Amélie", "directed_by", "Jean-Pierre Jeunet"]
+
+
+def test_commands_are_checked_like_edits(retriever: SimGRAGRetriever) -> None:
+    workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=["match_subgraphs"])
+    workflow.invoke({"question": QUESTION}, thread())
+    for update in ({"k": -3}, {"pattern": {"triples": []}}, {"spending": []}):
+        with pytest.raises((InvalidArgumentError, PatternError)):
+            workflow.invoke(Command(update=update), thread())
+    assert workflow.get_state(thread()).values["k"] == 1
+
+
+def test_a_refused_question_leaves_the_thread_alone(retriever: SimGRAGRetriever) -> None:
+    workflow = build_workflow(retriever, checkpointer=InMemorySaver())
+    before = workflow.invoke({"question": QUESTION}, thread())
+    with pytest.raises(InvalidArgumentError):
+        workflow.invoke({"question": "Who directed Her?", "k": 0}, thread())
+    state = workflow.get_state(thread())
+    assert (state.values["question"], state.values["answer"], state.next) == (QUESTION, before["answer"], ())
 
 
 @pytest.mark.parametrize("node", [*STAGES])
@@ -567,12 +709,18 @@ def test_the_cache_spares_calls_and_survives_drawing(index: GraphIndex) -> None:
 
 
 def test_what_a_budget_cut_short_is_not_cached(index: GraphIndex) -> None:
-    cache, model = InMemoryCache[Any](), llm(STARRING, reply(1))
+    cache = InMemoryCache[Any]()
+    model = llm(FlakyError(), STARRING, reply(1))
+    by_llm = SimGRAGRetriever.from_index(index, llm=model)
+    quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
+    tried = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=1), retry=quick)
+    assert tried.invoke({"question": QUESTION})["stopped"]
+    assert tried.invoke({"question": QUESTION})["documents"]
+    model = llm(STARRING, reply(1))
     by_llm = SimGRAGRetriever.from_index(index, llm=model)
     poor = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=1), name="films")
     assert poor.invoke({"question": QUESTION})["stopped"]
     rich = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=5), name="films")
-    model.replies.insert(1, STARRING)  # type: ignore[union-attr]
     got = rich.invoke({"question": QUESTION})
     assert (got["stopped"], got["answer"]) == (None, "Audrey Tautou")
 

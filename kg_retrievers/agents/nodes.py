@@ -16,10 +16,10 @@ from langgraph.types import Overwrite
 from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
 from kg_retrievers.base import BaseKGRetriever, Stage
 from kg_retrievers.chains.answer import NO_ANSWER
-from kg_retrievers.chains.cited_answer import ExtractiveCitedAnswerer
+from kg_retrievers.chains.cited_answer import ExtractiveCitedAnswerer, check_answer, check_draft
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
 from kg_retrievers.cost import Cost, CostCounter
-from kg_retrievers.errors import BudgetError, EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import BudgetError, EntityLinkingError, SearchBudgetError
 from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
 State = Mapping[str, Any]
@@ -29,6 +29,9 @@ Work = Callable[[State, CostCounter], Steps[dict[str, Any]]]
 
 #: How many failed attempts are remembered, so that those after them know what they cost.
 FAILURES_KEPT = 1000
+
+#: The errors that say that a retriever found nothing.
+NOTHING_FOUND = (EntityLinkingError, SearchBudgetError)
 
 #: How often an answer is asked for, where its citations fail.
 ATTEMPTS = 2
@@ -47,8 +50,11 @@ class Node(SteppedRunnable[State, dict[str, Any]]):
         state = {key: value for key, value in input.items() if value is not None}
         info = get_runtime().execution_info
         task = info.task_id if info else ""
-        earlier, began = self._failed.get(task, NOTHING), time.perf_counter()
-        counter = CostCounter()
+        earlier = self._failed.get(task, NOTHING)
+        first = info.node_first_attempt_time if info and info.node_attempt > 1 else None
+        if first is not None:  # with the pauses between the attempts
+            earlier = Cost(**{**earlier, "seconds": time.time() - first})
+        began, counter = time.perf_counter(), CostCounter()
         try:
             counter = self.budget.counter(total([cost_of(state), earlier]))
             update = yield from self.work(state, counter)
@@ -75,7 +81,7 @@ def prepare(
         given = {key: state[key] for key in optional if state.get(key) is not None}
         fresh = retriever.initial_state(state.get("question"), **given)  # type: ignore[arg-type]
         cleared: dict[str, Any] = dict.fromkeys(keys)
-        return cleared | fresh | {"spending": Overwrite([]), "run": uuid4().hex, "attempts": 0}
+        return cleared | fresh | {"given": given, "spending": Overwrite([]), "run": uuid4().hex, "attempts": 0}
 
     return start
 
@@ -89,8 +95,9 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
             return {}
         try:
             update: dict[str, Any] = yield Call(stage.run.with_config(callbacks=[counter]), given)
-        except EntityLinkingError as error:
+        except NOTHING_FOUND as error:
             return nothing_found(state, type(retriever).__name__, error)
+        stage.check(update, type(retriever).__name__)
         return update | {"retriever": type(retriever).__name__}
 
     return work
@@ -100,11 +107,16 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
     """A whole retriever under its name, where another one found nothing, or as one of several."""
 
     def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
-        inputs = {key: state[key] for key in ("k", "seed_entities") if key in state}
+        given, inputs = state.get("given") or {}, dict[str, Any]()
+        if "k" in given:
+            inputs["k"] = given["k"]
+        # The retriever may be on another graph.
+        if seeds := [seed for seed in state.get("seed_entities", []) if retriever.graph.entities.find(seed) >= 0]:
+            inputs["seed_entities"] = seeds
         bound = retriever.with_config(callbacks=[counter]).bind(**inputs)
         try:
             documents = yield Call(bound, state["question"])
-        except EntityLinkingError as error:
+        except NOTHING_FOUND as error:
             return nothing_found(state, name, error)
         answers = documents[0].metadata["answers"] if documents else []
         reason = None if documents else state.get("reason")
@@ -113,8 +125,8 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
     return work
 
 
-def nothing_found(state: State, name: str, error: EntityLinkingError) -> dict[str, Any]:
-    """What is written where no entity is found in the question; the reason of the first retriever stays."""
+def nothing_found(state: State, name: str, error: Exception) -> dict[str, Any]:
+    """What is written where a retriever found nothing; the reason of the first one stays."""
     return {"retriever": name, "reason": state.get("reason") or str(error)}
 
 
@@ -136,10 +148,7 @@ def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
             return {}
         keys = ["question", "documents", "evidence", "citable"] + (["feedback", "draft"] if "feedback" in state else [])
         draft = yield Call(answerer.with_config(callbacks=[counter]), {key: state[key] for key in keys if key in state})
-        if not isinstance(draft, str) and not (isinstance(draft, Mapping) and {"answers", "citations"} <= set(draft)):
-            raise InvalidArgumentError(
-                f"answer: an answerer gives a text or a CitedAnswer, but {type(answerer).__name__} gave {draft!r:.200}."
-            )
+        check_draft(draft, answerer, "answer")
         return {"draft": draft, "attempts": state["attempts"] + 1, "feedback": None}
 
     return work
@@ -147,30 +156,22 @@ def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
 
 def check_citations(state: State) -> dict[str, Any]:
     """Takes the draft as the answer, without citations of what was not shown; or says what is wrong with it."""
-    draft = state.get("draft")
+    draft, shown = state.get("draft"), ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
     if draft is None:  # the budget was used up before
         given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
         draft = ExtractiveCitedAnswerer().invoke(given)
-    if isinstance(draft, str):
-        return _final(state, answer=draft, answers=[], explanation="", citations=[], rejected_citations=0)
-    shown = state.get("citable") or []
-    citations = [item for item in draft["citations"] if item["triple"] in shown]
-    rejected = draft.get("rejected_citations", 0) + len(draft["citations"]) - len(citations)
+    checked = check_answer(draft, shown)
     problem = None
-    if rejected:
-        problem = f"{rejected} of its citations are numbers of no fact; the facts are numbered 1 to {len(shown)}."
-    elif draft["answers"] and not citations:
-        problem = f"its answers cite no fact; cite by number, 1 to {len(shown)}."
+    if rejected := checked["rejected_citations"]:
+        problem = (
+            f"{rejected} of its citations are numbers of no fact; the facts are numbered 1 to {len(shown.citable)}."
+        )
+    elif checked["answers"] and not checked["citations"]:
+        problem = f"its answers cite no fact; cite by number, 1 to {len(shown.citable)}."
     if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
         return {"feedback": problem}
-    return _final(
-        state,
-        answer=draft.get("answer") or "; ".join(draft["answers"]) or NO_ANSWER,
-        answers=list(draft["answers"]),
-        explanation=draft.get("explanation", ""),
-        citations=citations,
-        rejected_citations=rejected,
-    ) | {"reason": None if citations or not problem else f"The answer cannot be checked: {problem}"}
+    reason = f"The answer cannot be checked: {problem}" if problem and not checked["citations"] else None
+    return _final(state, reason=reason, **checked)
 
 
 def refuse(state: State) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from langgraph.types import Checkpointer, RetryPolicy
 
 from kg_retrievers.agents.nodes import State, Work, prepare, run_retriever
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput, state_types
-from kg_retrievers.agents.workflow import RETRY, Workflow, WorkflowBuilder
+from kg_retrievers.agents.workflow import NODES, RETRY, Workflow, WorkflowBuilder
 from kg_retrievers.base import BaseKGRetriever, QuestionShape, RetrievalState
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.answer import Answerer, choose_answerer
@@ -30,9 +30,6 @@ from kg_retrievers.steps import Call, Steps
 
 #: Words that ask for a description rather than for entities.
 OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")
-
-#: The nodes of a router that are no method.
-RESERVED = ("prepare", "route", "verbalize", "answer", "check_citations", "refuse")
 
 
 class RouterState(AnswerState, total=False):
@@ -75,7 +72,7 @@ def build_router(
     *,
     llm: BaseLanguageModel[Any] | None = None,
     descriptions: Mapping[str, str] | None = None,
-    choose: Callable[[str], Sequence[str]] | None = None,
+    choose: Callable[[str], str | Sequence[str]] | None = None,
     evidence_style: EvidenceStyle = "numbered",
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
@@ -100,7 +97,7 @@ def build_router(
         llm: Chooses the first retriever, from their descriptions. The others follow as by the rules.
         descriptions: What the retrievers are good for, by name, for `llm`; by default the first sentence of the
             docstring of their class.
-        choose: From the question to the names of the retrievers to ask, in order.
+        choose: From the question to the name of the retriever to ask, or to several, in order.
         evidence_style: As in `build_workflow`, and so are all further arguments.
         max_tokens: The most tokens of evidence that the answerer is shown.
         count_tokens: Counts them.
@@ -122,8 +119,10 @@ def build_router(
             raise InvalidArgumentError(
                 f"build_router: {method!r} must be a BaseKGRetriever, but got {retriever!r:.100}."
             )
-        if method in RESERVED:
-            raise InvalidArgumentError(f"build_router: {method!r} is another node; call the retriever something else.")
+        if method in (*NODES, "route") or not method or {*method} & {*":|"}:
+            raise InvalidArgumentError(
+                f"build_router: {method!r} is another node, empty, or holds ':' or '|'; call the retriever otherwise."
+            )
     if strange := sorted(set(descriptions or {}) - set(retrievers)):
         raise InvalidArgumentError(
             f"build_router: descriptions of {strange}, but the retrievers are {list(retrievers)}."
@@ -132,7 +131,7 @@ def build_router(
         check_model(llm, "build_router: llm")
         if choose is not None:
             raise InvalidArgumentError("build_router: got llm and choose; the order comes from one of them.")
-    chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
+    chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_router")
     state = state_types("Router", RetrievalState, RouterState)
     builder = WorkflowBuilder(name or "Router", state, RouterOutput, chosen, budget, retry, cache, scope=name)
     first, graph = next(iter(retrievers.values())), builder.graph
@@ -153,7 +152,7 @@ def build_router(
         others = [other for other in retrievers if other != method]
         graph.add_conditional_edges(method, next_node, [*others, "verbalize", "refuse"])
     builder.add_answering(evidence_style, max_tokens, count_tokens)
-    return builder.compile(first.check_inputs, checkpointer, interrupt_before)
+    return builder.compile(first, checkpointer, interrupt_before)
 
 
 def _ask(retriever: BaseKGRetriever, name: str) -> Work:
@@ -171,7 +170,7 @@ def _route(
     retrievers: Mapping[str, BaseKGRetriever],
     llm: BaseLanguageModel[Any] | None,
     descriptions: Mapping[str, str],
-    choose: Callable[[str], Sequence[str]] | None,
+    choose: Callable[[str], str | Sequence[str]] | None,
 ) -> Work:
     """Decide the order of the retrievers."""
     first = next(iter(retrievers.values()))
@@ -181,14 +180,16 @@ def _route(
     def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
         question = state["question"]
         if choose is not None:
-            order = list(choose(question))
+            order = choose(question)
+            order = [order] if isinstance(order, str) else list(order)
             if not order or (strange := [name for name in order if name not in retrievers]):
                 raise InvalidArgumentError(
                     f"build_router: choose gave {order if not order else strange}; the methods are {list(retrievers)}."
                 )
             return {"methods": order, "tried": 0, "routed_by": "choose"}
         seeds = state.get("seed_entities")
-        shape = question_shape(question, len(seeds) if seeds else len(linker.link(question)))
+        named = {first.graph.label(seed) for seed in seeds} if seeds else linker.link(question)
+        shape = question_shape(question, len(named))
         order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)
         routed_by = f"rule: {shape}"
         if llm is not None:

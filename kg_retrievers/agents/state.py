@@ -10,6 +10,7 @@ from typing import Annotated, Any, NotRequired, Required, get_type_hints
 from langchain_core.documents import Document
 from typing_extensions import TypedDict
 
+from kg_retrievers.base import RetrievalState
 from kg_retrievers.chains import Citation
 from kg_retrievers.cost import Cost, CostCounter
 from kg_retrievers.errors import BudgetError, InvalidArgumentError
@@ -46,6 +47,7 @@ class AnswerState(TypedDict, total=False):
             router.
         reason: Why there is no answer, or no citation.
         stopped: Which budget ended the run early; None if none did.
+        given: The inputs that the caller gave, beside the question.
         run: A name of this run.
         spending: What each node cost, this run's and what was cached.
         cost: What this run cost.
@@ -64,6 +66,7 @@ class AnswerState(TypedDict, total=False):
     retriever: str | None
     reason: str | None
     stopped: str | None
+    given: dict[str, Any] | None
     run: str
     spending: Annotated[list[Spending], operator.add]
     cost: Cost | None
@@ -86,8 +89,16 @@ class WorkflowOutput(TypedDict, total=False):
 
 
 def state_types(name: str, retrieval: type, further: type = AnswerState) -> tuple[type, type, tuple[str, ...]]:
-    """Return the state and the input of a workflow over a retriever's state, and the names of its optional inputs."""
+    """Return the state and the input of a workflow over a retriever's state, and the names of its optional inputs.
+
+    Raises:
+        InvalidArgumentError: If the retriever's state has a key that the workflow needs for itself.
+    """
     own = get_type_hints(retrieval, include_extras=True)
+    if taken := sorted(set(own) & set(get_type_hints(further)) - set(get_type_hints(RetrievalState))):
+        raise InvalidArgumentError(
+            f"{name}: a workflow has keys {taken} of its own; call those of the retriever otherwise."
+        )
     optional = tuple(key for key in own if key not in ("question", "answers", "documents"))
     # An absent input is written as None, so that nothing stays from an earlier question of the thread.
     nullable: dict[str, Any] = {key: own[key] | None for key in own if key != "question"}
@@ -105,7 +116,8 @@ class Budget:
         llm_calls: Calls of language models. Never exceeded, also not by attempts that failed, except that a run that
             goes on in another process knows nothing of the failed attempts of the first.
         tokens: Tokens of prompts and replies; the call that passes the limit is the last one.
-        seconds: Wall time in the nodes, without what a person takes; looked at before each node.
+        seconds: Wall time of the nodes and of pauses between their attempts, without what a person takes. It is looked
+            at before each node; what is under way is not cut off.
 
     Raises:
         InvalidArgumentError: If a limit is negative.
@@ -123,24 +135,19 @@ class Budget:
             if value is not None and (isinstance(value, bool) or not isinstance(value, wanted) or not value >= 0):
                 raise InvalidArgumentError(f"Budget: {name} is 0 or more, or None for no limit, but got {value!r}.")
 
-    def left(self, cost: Cost) -> tuple[int | None, int | None, bool]:
-        """Return the calls and tokens that are left, and whether there is time."""
-        return (
-            None if self.llm_calls is None else max(self.llm_calls - cost["llm_calls"], 0),
-            None if self.tokens is None else max(self.tokens - cost["input_tokens"] - cost["output_tokens"], 0),
-            self.seconds is None or cost["seconds"] < self.seconds,
-        )
-
     def counter(self, cost: Cost) -> CostCounter:
         """Return a counter that allows what is left.
 
         Raises:
             BudgetError: If there is no time left.
         """
-        calls, tokens, in_time = self.left(cost)
-        if not in_time:
+        if self.seconds is not None and cost["seconds"] >= self.seconds:
             raise BudgetError(f"the budget of {self.seconds} seconds is used up.")
-        return CostCounter(calls, tokens)
+        tokens = cost["input_tokens"] + cost["output_tokens"]
+        return CostCounter(
+            None if self.llm_calls is None else max(self.llm_calls - cost["llm_calls"], 0),
+            None if self.tokens is None else max(self.tokens - tokens, 0),
+        )
 
 
 #: What nothing costs.

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, get_args, get_type_hints
 from uuid import uuid4
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import CachePolicy, Checkpointer, Command, RetryPolicy, StateUpdate
+from langgraph.types import CachePolicy, Checkpointer, Command, RetryPolicy, StateSnapshot, StateUpdate
 
 from kg_retrievers.agents.nodes import (
     Node,
@@ -26,16 +28,27 @@ from kg_retrievers.agents.nodes import (
     run_stage,
     verbalize,
 )
-from kg_retrievers.agents.state import Budget, WorkflowOutput, cost_of, state_types
+from kg_retrievers.agents.state import Budget, WorkflowOutput, state_types
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
 from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.chains.citations import CitingModel
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
+_worth_it: Any = RetryPolicy().retry_on
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether another attempt may help: not where this package has said what is wrong."""
+    return not isinstance(error, KGRetrieversError) and bool(_worth_it(error))
+
+
 #: How nodes that call a model are tried again by default: three times, unless the error says that it is of no use.
-RETRY = RetryPolicy()
+RETRY = RetryPolicy(retry_on=_may_pass)
+
+#: The nodes of every workflow beside those that retrieve.
+NODES = ("prepare", "verbalize", "answer", "check_citations", "refuse")
 
 
 class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
@@ -45,13 +58,10 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
     into the state of an interrupted run (`update_state`).
     """
 
-    def __init__(
-        self, *, optional_inputs: Sequence[str], check_inputs: Callable[[Mapping[str, Any]], Any], **compiled: Any
-    ) -> None:
-        """Take the attributes of a compiled graph."""
+    def __init__(self, *, retriever: BaseKGRetriever, optional_inputs: Sequence[str], **compiled: Any) -> None:
+        """Take the attributes of a compiled graph, and the retriever that knows what may be asked."""
         super().__init__(**compiled)
-        self.optional_inputs = optional_inputs
-        self.check_inputs = check_inputs
+        self.retriever, self.optional_inputs = retriever, optional_inputs
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """As LangGraph's; see there for the modes."""
@@ -62,14 +72,19 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         return super().astream(self._whole_input(input, config), config, **kwargs)
 
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
-        """As LangGraph's, which `update_state` calls, with what is written checked."""
-        return super().bulk_update_state(config, self._checked(supersteps))
+        """As LangGraph's, which `update_state` calls, with what is written checked.
+
+        Raises:
+            InvalidArgumentError: If a key is not to be edited, or not any more, or a value is out of range; other
+                errors of this package where a value cannot be read, as a `PatternError`.
+        """
+        return super().bulk_update_state(config, self._checked(supersteps, self.get_state(config)))
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """As LangGraph's, which `aupdate_state` calls, with what is written checked."""
-        return await super().abulk_update_state(config, self._checked(supersteps))
+        """As `bulk_update_state`, for `aupdate_state`."""
+        return await super().abulk_update_state(config, self._checked(supersteps, await self.aget_state(config)))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Show the nodes as Mermaid text; LangGraph would have a server on the network draw it."""
@@ -81,6 +96,8 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         return f"{self.name}({', '.join(self.builder.nodes)})"
 
     def _whole_input(self, input: Any, config: RunnableConfig | None) -> Any:
+        if isinstance(input, Command) and isinstance(input.update, Mapping):
+            return replace(input, update=self._readable(input.update))
         if input is None or isinstance(input, Command):  # to go on
             return input
         if not isinstance(input, Mapping):
@@ -89,23 +106,78 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         nested = any(key.startswith("__pregel") for key in (config or {}).get("configurable", {}))
         if not nested and (strange := sorted(set(input) - set(known))):
             raise InvalidArgumentError(f"{self.name}: unknown inputs {strange}; a run takes {known}.")
+        given = {key: input[key] for key in self.optional_inputs if input.get(key) is not None}
+        self.retriever.initial_state(input.get("question"), **given)  # type: ignore[arg-type]
         return {key: input.get(key) for key in known}
 
-    def _checked(self, supersteps: Sequence[Sequence[StateUpdate]]) -> list[list[StateUpdate]]:
-        def checked(update: StateUpdate) -> StateUpdate:
-            values = dict(update.values or {})
-            if strange := sorted(set(values) - set(self.builder.channels)):
-                known = ["question", *self.optional_inputs, "documents", "answers"]
-                raise InvalidArgumentError(
-                    f"{self.name}: unknown keys {strange} of the state; a person may edit {known}."
-                )
-            if "question" in values and not str(values["question"] or "").strip():
-                raise InvalidArgumentError(f"{self.name}: the question is empty.")
-            inputs = {key: values[key] for key in self.optional_inputs if values.get(key) is not None}
-            # What a person supplies may mend why nothing was found.
-            return update._replace(values=values | self.check_inputs(inputs) | ({"reason": None} if inputs else {}))
+    def _readable(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a person writes into the state, checked and as stages write it."""
+        known = [*self.optional_inputs, "documents", "answers"]
+        if strange := sorted(set(values) - set(known)):
+            more = " Another question is asked with invoke." if "question" in strange else ""
+            raise InvalidArgumentError(f"{self.name}: {strange} cannot be edited; a person may edit {known}.{more}")
+        if empty := [key for key, value in values.items() if value is None]:
+            raise InvalidArgumentError(f"{self.name}: got None for {empty}; leave out what is not edited.")
+        documents = values.get("documents", [])
+        if not isinstance(documents, list) or not all(isinstance(item, Document) for item in documents):
+            raise InvalidArgumentError(
+                f"{self.name}: documents must be a list of Documents, but got {documents!r:.100}."
+            )
+        inputs = {key: values[key] for key in self.optional_inputs if key in values}
+        return {**values, **self.retriever.check_inputs(inputs)}
 
-        return [[checked(update) if update.values else update for update in step] for step in supersteps]
+    def _checked(self, supersteps: Sequence[Sequence[StateUpdate]], state: StateSnapshot) -> list[list[StateUpdate]]:
+        here = state.next[0] if state.next else None
+        stages = {stage.name: stage.writes for stage in self.retriever.stages}
+
+        def checked(update: StateUpdate) -> StateUpdate:
+            if not update.values:
+                return update
+            values, node = self._readable(update.values), update.as_node
+            inputs = sorted(set(values) & set(self.optional_inputs))
+            if inputs and node is None and here in ("verbalize", "answer", "check_citations", "refuse", None):
+                raise InvalidArgumentError(
+                    f"{self.name}: {inputs} cannot be edited any more, the evidence has been retrieved. Ask again: "
+                    'invoke({"question": ..., ' + f"{inputs[0]!r}: ...}})."
+                )
+            if node is None and here in stages:  # a stage before may be needed after all
+                earlier = [*stages.values()][: [*stages].index(here)]
+                after = {**state.values, **values}
+                if any(after.get(key) is None for writes in earlier for key in writes):
+                    node = "prepare"
+            return update._replace(values={**values, "reason": None} if inputs else values, as_node=node)
+
+        return [[checked(update) for update in step] for step in supersteps]
+
+
+class _FinishedOnly(BaseCache[Any]):
+    """A cache that does not keep what a budget cut short."""
+
+    def __init__(self, cache: BaseCache[Any]) -> None:
+        super().__init__(serde=cache.serde)
+        self.cache = cache
+
+    def get(self, keys: Sequence[Any]) -> dict[Any, Any]:
+        return self.cache.get(keys)
+
+    async def aget(self, keys: Sequence[Any]) -> dict[Any, Any]:
+        return await self.cache.aget(keys)
+
+    def set(self, pairs: Mapping[Any, tuple[Any, int | None]]) -> None:
+        self.cache.set(self._finished(pairs))
+
+    async def aset(self, pairs: Mapping[Any, tuple[Any, int | None]]) -> None:
+        await self.cache.aset(self._finished(pairs))
+
+    def clear(self, namespaces: Sequence[Any] | None = None) -> None:
+        self.cache.clear(namespaces)
+
+    async def aclear(self, namespaces: Sequence[Any] | None = None) -> None:
+        await self.cache.aclear(namespaces)
+
+    @staticmethod
+    def _finished(pairs: Mapping[Any, tuple[Any, int | None]]) -> dict[Any, tuple[Any, int | None]]:
+        return {key: pair for key, pair in pairs.items() if not any(channel == "stopped" for channel, _ in pair[0])}
 
 
 class WorkflowBuilder:
@@ -160,10 +232,10 @@ class WorkflowBuilder:
     def _cache_key(self, node: str, state: Any = None) -> str:
         """Return what a node's outcome depends on; LangGraph asks for it with an empty state when it draws."""
         state = state or {}
-        later = {"retriever", "attempts", "reason", "stopped", "cost"}
+        later = {"retriever", "attempts", "reason", "stopped", "cost", "given"}
         seen = {key: state.get(key) for key in self.keys if key not in later}
         seen["documents"] = [document.id for document in state.get("documents") or []]
-        return json.dumps([self.scope, node, seen, self.budget.left(cost_of(state))], sort_keys=True, default=str)
+        return json.dumps([self.scope, node, seen], sort_keys=True, default=str)
 
     def add_answering(self, style: EvidenceStyle, max_tokens: int | None, count_tokens: Callable[[str], int]) -> None:
         """Add what follows on documents: verbalize, answer, check_citations; and refuse, where there are none.
@@ -191,7 +263,7 @@ class WorkflowBuilder:
 
     def compile(
         self,
-        check_inputs: Callable[[Mapping[str, Any]], Any],
+        retriever: BaseKGRetriever,
         checkpointer: Checkpointer,
         interrupt_before: Sequence[str],
     ) -> Workflow:
@@ -207,9 +279,12 @@ class WorkflowBuilder:
                 f"{list(self.graph.nodes)}."
             )
         compiled = self.graph.compile(
-            checkpointer, cache=self.cache, interrupt_before=list(interrupt_before) or None, name=self.name
+            checkpointer,
+            cache=_FinishedOnly(self.cache) if self.cache is not None else None,
+            interrupt_before=list(interrupt_before) or None,
+            name=self.name,
         )
-        return Workflow(optional_inputs=self.optional, check_inputs=check_inputs, **vars(compiled))
+        return Workflow(retriever=retriever, optional_inputs=self.optional, **vars(compiled))
 
 
 def build_workflow(
@@ -270,7 +345,9 @@ def build_workflow(
     for what, value in (("retriever", retriever), ("fallback", fallback)):
         if not isinstance(value, BaseKGRetriever) and (value is not None or what == "retriever"):
             raise InvalidArgumentError(f"build_workflow: {what} must be a BaseKGRetriever, but got {value!r:.100}.")
-    chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
+    chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_workflow")
+    if taken := sorted({stage.name for stage in retriever.stages} & {*NODES, "fallback"}):
+        raise InvalidArgumentError(f"build_workflow: {taken} are nodes of every workflow; call the stages otherwise.")
     title = type(retriever).__name__.removesuffix("Retriever")
     state = state_types(title, retriever.state_class)
     builder = WorkflowBuilder(
@@ -299,4 +376,4 @@ def build_workflow(
         graph.add_conditional_edges(last, found("fallback"), ["verbalize", "fallback", "refuse"])
     else:
         graph.add_conditional_edges(last, found("refuse"), ["verbalize", "refuse"])
-    return builder.compile(retriever.check_inputs, checkpointer, interrupt_before)
+    return builder.compile(retriever, checkpointer, interrupt_before)

@@ -13,6 +13,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, evidence_of, show_evidence
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
@@ -77,6 +78,7 @@ def choose_answerer(
     answerer: object,
     without_model: Callable[[], Runnable[AnswerInput, Answer]],
     with_model: Callable[[BaseLanguageModel[Any]], Runnable[AnswerInput, Answer]],
+    who: str,
 ) -> Runnable[AnswerInput, Answer]:
     """Return an answerer as it is, and make one of a language model, or of nothing.
 
@@ -89,7 +91,7 @@ def choose_answerer(
         return with_model(answerer)
     if not isinstance(answerer, Runnable):
         raise InvalidArgumentError(
-            f"wanted an answerer, a LangChain language model or None, but got {answerer!r:.100}. "
+            f"{who}: wanted an answerer, a LangChain language model or None, but got {answerer!r:.100}. "
             'Make a model from its name: load_chat_model("provider:model").'
         )
     return answerer
@@ -139,5 +141,10 @@ def answer_chain(
         >>> answer_chain(SimGRAGRetriever.from_index(index)).invoke("Who directed Her?")
         'Spike Jonze'
     """
-    chosen = choose_answerer(answerer, ExtractiveAnswerer, partial(llm_answerer, retriever.answer_prompt))
+    if isinstance(answerer, CitingModel):
+        raise InvalidArgumentError(
+            f"answer_chain: {type(answerer).__name__} cites numbered facts. Use cited_answer_chain(retriever, ...)."
+        )
+    by_model = partial(llm_answerer, retriever.answer_prompt)
+    chosen = choose_answerer(answerer, ExtractiveAnswerer, by_model, "answer_chain")
     return Retrieval(retriever, "documents", max_tokens, count_tokens) | chosen

@@ -91,7 +91,9 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
             reply = reply["raw"]
         text = reply.text if isinstance(reply, BaseMessage) else str(reply)
         if isinstance(reply, AIMessage) and reply.tool_calls:
-            text = json.dumps(reply.tool_calls[0]["args"])
+            text = json.dumps(reply.tool_calls[0]["args"], ensure_ascii=False)
+        elif isinstance(reply, AIMessage) and reply.invalid_tool_calls:
+            text = reply.invalid_tool_calls[0]["args"] or text
         read: Reply = parse_reply(text, self.reply_form)  # type: ignore[assignment]
         return read
 

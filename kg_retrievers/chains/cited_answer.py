@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -14,8 +14,10 @@ from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, Retrieval, choose_answerer, proposed_answers
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts.citation import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
+from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
 
 class CitedAnswer(TypedDict):
@@ -26,7 +28,7 @@ class CitedAnswer(TypedDict):
         answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
         explanation: How the facts answer the question.
         citations: The facts that the answers rest on; only facts that were shown.
-        rejected_citations: How many citations of facts that were not shown were left out.
+        rejected_citations: How many citations, and marks "[n]" in the texts, of facts that were not shown were left out.
     """
 
     answer: str
@@ -94,16 +96,66 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
 
     def _cited(self, reply: AnswerReply, shown: ShownEvidence) -> CitedAnswer:
         citations, rejected = shown.cite(reply.citations)
-        return {
-            "answer": "; ".join(reply.answers) or NO_ANSWER,
-            "answers": reply.answers,
-            "explanation": shown.without_strange_marks(reply.explanation),
-            "citations": citations,
-            "rejected_citations": rejected,
-        }
+        draft = {**reply.model_dump(), "citations": citations, "rejected_citations": rejected}
+        return check_answer(draft, shown)
 
     def _refusal(self) -> CitedAnswer:
         return no_answer()
+
+
+def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence) -> CitedAnswer:
+    """Return an answer without citations, and without marks "[n]", of facts that were not shown.
+
+    The citations are written anew from their triples. Of a text, the facts that it marks are its citations.
+    """
+    if isinstance(draft, str):
+        text, marked, strange = shown.read_marks(draft)
+        citations, _ = shown.cite(marked)
+        return {
+            "answer": text,
+            "answers": [],
+            "explanation": "",
+            "citations": citations,
+            "rejected_citations": strange,
+        }
+    cited = [list(citation["triple"]) for citation in draft["citations"]]
+    citations, _ = shown.cite([shown.citable.index(triple) + 1 for triple in cited if triple in shown.citable])
+    rejected = int(draft.get("rejected_citations", 0)) + sum(triple not in shown.citable for triple in cited)
+    texts = [shown.read_marks(str(text)) for text in (draft.get("explanation", ""), *draft["answers"])]
+    explanation, *answers = (text for text, _, _ in texts)
+    return {
+        "answer": "; ".join(answers) or str(draft.get("answer") or NO_ANSWER),
+        "answers": answers,
+        "explanation": explanation,
+        "citations": citations,
+        "rejected_citations": rejected + sum(strange for _, _, strange in texts),
+    }
+
+
+class CheckedAnswerer(SteppedRunnable[AnswerInput, CitedAnswer]):
+    """Asks any answerer, and checks what it cites."""
+
+    def __init__(self, answerer: Runnable[AnswerInput, Any]) -> None:
+        """Take the answerer."""
+        self.answerer = answerer
+
+    def steps(self, input: AnswerInput) -> Steps[CitedAnswer]:
+        """Ask, then check."""
+        draft = yield Call(self.answerer, input)
+        check_draft(draft, self.answerer, "cited_answer_chain")
+        return check_answer(draft, evidence_of(input, "numbered"))
+
+
+def check_draft(draft: object, answerer: object, who: str) -> None:
+    """Check that an answerer gave something that can be checked.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if not isinstance(draft, str) and not (isinstance(draft, Mapping) and {"answers", "citations"} <= set(draft)):
+        raise InvalidArgumentError(
+            f"{who}: an answerer gives a text or a CitedAnswer, but {type(answerer).__name__} gave {draft!r:.200}."
+        )
 
 
 def no_answer() -> CitedAnswer:
@@ -134,5 +186,5 @@ def cited_answer_chain(
         >>> cited_answer_chain(SimGRAGRetriever.from_index(index)).invoke("Who directed Her?")["citations"]
         [{'number': 1, 'triple': ['Her', 'directed_by', 'Spike Jonze'], 'text': 'Her -> directed by -> Spike Jonze'}]
     """
-    chosen = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer)
-    return Retrieval(retriever, "numbered", max_tokens, count_tokens) | chosen
+    chosen = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "cited_answer_chain")
+    return Retrieval(retriever, "numbered", max_tokens, count_tokens) | CheckedAnswerer(chosen)

@@ -15,7 +15,8 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.verbalize import approximate_tokens
 
-_MARK = re.compile(r"\s?\[(\d{1,9})\]")
+#: A mark of facts in a text: "[3]", "[1, 2]", "[2-4]".
+_MARK = re.compile(r"\s?\[(\d{1,9}(?:\s*[,;–-]\s*\d{1,9})*)\]")
 
 #: "documents": each Document in the words of its retriever; "numbered": each triple on a line, to be cited by number.
 EvidenceStyle = Literal["documents", "numbered"]
@@ -67,8 +68,8 @@ class ShownEvidence:
         >>> shown = ShownEvidence("[1] Her -> starring -> Amy Adams", [["Her", "starring", "Amy Adams"]])
         >>> shown.cite([1, 1, 7])
         ([{'number': 1, 'triple': ['Her', 'starring', 'Amy Adams'], 'text': 'Her -> starring -> Amy Adams'}], 1)
-        >>> shown.without_strange_marks("As [1] and [7] say.")
-        'As [1] and say.'
+        >>> shown.read_marks("As [1, 7] and [8] say.")
+        ('As [1] and say.', [1], 2)
     """
 
     text: str
@@ -84,9 +85,34 @@ class ShownEvidence:
         ]
         return citations, len(once) - len(shown)
 
-    def without_strange_marks(self, text: str) -> str:
-        """Remove the marks "[n]" of facts that were not shown."""
-        return _MARK.sub(lambda mark: mark[0] if 1 <= int(mark[1]) <= len(self.citable) else "", text)
+    def read_marks(self, text: str) -> tuple[str, list[int], int]:
+        """Return a text without its marks of facts that were not shown, the numbers it marks, and how many went.
+
+        What stands in brackets in the evidence itself, as in "Dune [1984]", is no mark.
+        """
+        marked, strange = list[int](), 0
+
+        def kept(mark: re.Match[str]) -> str:
+            nonlocal strange
+            numbers = _numbers(mark[1])
+            shown = [number for number in numbers if 1 <= number <= len(self.citable)]
+            marked.extend(shown)
+            if len(shown) == len(numbers) or mark[0].strip() in self.text:
+                return mark[0]
+            strange += len(numbers) - len(shown)
+            return f" [{', '.join(map(str, shown))}]" if shown else ""
+
+        return (_MARK.sub(kept, text) if self.citable else text), marked, strange
+
+
+def _numbers(mark: str) -> list[int]:
+    """Return the numbers of a mark; of a range its ends and, where it is short, what lies between."""
+    found: list[int] = []
+    for part in re.split(r"[,;]", mark):
+        ends = [int(number) for number in re.split(r"[–-]", part)]
+        between = range(ends[0], ends[-1] + 1)
+        found += between if 0 < len(between) <= 100 else ends
+    return list(dict.fromkeys(found))
 
 
 def evidence_of(input: AnswerInput, style: EvidenceStyle) -> ShownEvidence:
@@ -134,7 +160,7 @@ def show_evidence(
         citable = []
     else:
         raise InvalidArgumentError(f'show_evidence: style is "documents" or "numbered", but got {style!r}.')
-    if documents and not number:
+    if documents and not number and max_tokens is not None:
         raise InvalidArgumentError(
             f"show_evidence: max_tokens={max_tokens} has no room for a single fact of the evidence. Allow more."
         )

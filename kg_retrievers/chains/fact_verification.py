@@ -56,11 +56,12 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
 
     def _cited(self, reply: VerdictReply, shown: ShownEvidence) -> Verdict:
         citations, rejected = shown.cite(reply.citations)
+        explanation, _, strange = shown.read_marks(reply.explanation)
         return {
             "verdict": reply.verdict if citations else "not enough evidence",
-            "explanation": shown.without_strange_marks(reply.explanation),
+            "explanation": explanation,
             "citations": citations,
-            "rejected_citations": rejected,
+            "rejected_citations": rejected + strange,
         }
 
     def _refusal(self) -> Verdict:

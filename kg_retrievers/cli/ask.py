@@ -28,7 +28,9 @@ def run(options: argparse.Namespace) -> int:
     llm = make_llm(options.llm)
     index = read_index(options)
     seeds = kg_retrievers.EntityLinker(index).resolve(options.seed)
-    retriever = getattr(kg_retrievers, RETRIEVERS[options.method]).from_index(index, llm=llm, examples=examples)
+    retriever = getattr(kg_retrievers, RETRIEVERS[options.method]).from_index(
+        index, llm=llm, examples=examples, **dict(options.field)
+    )
     found: list[Document] = []
     reason = "Nothing in the graph fits."
     with working("searching"), compilation_told():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import kg_retrievers
 from kg_retrievers.cli.load import RETRIEVERS
 from kg_retrievers.cli.show import remark, show_comparison
-from kg_retrievers.cli.task import check_output, make_task, run_method, write_output
+from kg_retrievers.cli.task import Method, Task, build_method, check_output, make_task, run_method, write_output
 from kg_retrievers.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -26,10 +26,13 @@ ALL = "all"
 def run(options: argparse.Namespace) -> int:
     """Put several methods, or earlier runs, side by side."""
     check_output(options.json)
-    methods: dict[str, bool] = {}  # and whether it must be there
-    for method in options.method:
-        methods |= {method: True} if method != ALL else {name: methods.get(name, False) for name in sorted(RETRIEVERS)}
-    reports = [*_read(options.runs, methods), *_measured(options, methods)]
+    earlier = [kg_retrievers.Report.read(path) for path in options.runs]
+    measured = list(_measured(options))
+    names = Counter(report.method for report in (*earlier, *measured))
+    reports = [
+        replace(report, method=f"{report.method} ({path})") if names[report.method] > 1 else report
+        for report, path in zip(earlier, options.runs, strict=True)
+    ] + measured
     found = kg_retrievers.compare(reports, failures=options.failures)
     if options.json:
         told = {method: list(texts) for method, texts in found.failures.items()}
@@ -39,19 +42,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(paths: Sequence[str], methods: Collection[str]) -> list[Report]:
-    """Read earlier runs, and add to the names that are there twice where they come from."""
-    reports = [kg_retrievers.Report.read(path) for path in paths]
-    names = Counter((*methods, *(report.method for report in reports)))
-    return [
-        replace(report, method=f"{report.method} ({path})") if names[report.method] > 1 else report
-        for report, path in zip(reports, paths, strict=True)
-    ]
-
-
-def _measured(options: argparse.Namespace, methods: Mapping[str, bool]) -> Iterator[Report]:
+def _measured(options: argparse.Namespace) -> Iterator[Report]:
     """Run the methods."""
-    if not methods:
+    if not options.method:
         if not options.runs:
             raise InvalidArgumentError("name files of records, or methods to run: --method ... --method ...")
         return
@@ -63,10 +56,30 @@ def _measured(options: argparse.Namespace, methods: Mapping[str, bool]) -> Itera
             raise InvalidArgumentError(f"{folder} is a file. Name a folder: --records ...")
         folder.mkdir(parents=True, exist_ok=True)
     task = make_task(options)
-    for method, named in methods.items():
+    for method in list(_built(options, task)):
+        yield run_method(method, task, options, folder and folder / f"{method.name.replace(':', '-')}.jsonl")
+
+
+def _built(options: argparse.Namespace, task: Task) -> Iterator[Method]:
+    """Build the methods that are named, and for ALL each with nothing and with each of what is given."""
+    methods: dict[str, bool] = {}  # and whether it must be there
+    every = [f"{name}:{source}" for name in sorted(RETRIEVERS) for source in task.sources]
+    if len(task.sources) == 1:
+        every = sorted(RETRIEVERS)
+    for name in options.method:
+        methods |= {name: True} if name != ALL else {one: methods.get(one, False) for one in every}
+    built: list[Method] = []
+    for name, named in methods.items():
         try:
-            yield run_method(method, task, options, folder and folder / f"{method.replace(':', '-')}.jsonl")
+            method = build_method(name, task, options)
         except InvalidArgumentError as error:
             if named:
                 raise
-            remark(f"{method} is left out: {error}")
+            remark(f"{name} is left out: {error}")
+            continue
+        alike = [one.name for one in built if (one.retriever, one.llm) == (method.retriever, method.llm)]
+        if alike and not named:
+            remark(f"{name} is left out: it is the same as {alike[0]}")
+            continue
+        built.append(method)
+        yield method

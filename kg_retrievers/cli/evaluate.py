@@ -7,14 +7,15 @@ import json
 
 import kg_retrievers
 from kg_retrievers.cli.show import show_comparison
-from kg_retrievers.cli.task import check_output, make_task, run_method, write_output
+from kg_retrievers.cli.task import build_method, check_output, make_task, run_method, write_output
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure a method on questions whose answers are known."""
     check_output(options.json)
     check_output(options.records)
-    report = run_method(options.method, make_task(options), options, options.records)
+    task = make_task(options)
+    report = run_method(build_method(options.method, task, options), task, options, options.records)
     if options.json:
         write_output(options.json, json.dumps(report.to_dict(), indent=2))
     if options.json != "-":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kg_retrievers.cli.compare import ALL
 from kg_retrievers.cli.load import RETRIEVERS
-from kg_retrievers.cli.task import SOURCES
+from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES
 from kg_retrievers.errors import InvalidArgumentError
 
 EPILOG = """\
@@ -72,6 +73,7 @@ def _ask(ask: _Parser) -> None:
     ask.add_argument("--method", choices=sorted(RETRIEVERS), default="simgrag", help="(default: simgrag)")
     ask.add_argument("--examples", metavar="FILE", help='labelled questions, JSON lines {"question", "pattern"}')
     ask.add_argument("--k", type=_count, default=1, metavar="N", help="how many pieces of evidence (default: 1)")
+    _field(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="KEY", help="an entity it is about; repeatable")
     _json_flag(ask)
 
@@ -95,9 +97,11 @@ def _evaluate(evaluate: _Parser) -> None:
         default="simgrag",
         metavar="NAME[:WITH]",
         help=f"one of {', '.join(sorted(RETRIEVERS))} (default: simgrag), with all that is given, or :WITH one of "
-        f"{', '.join(SOURCES)}",
+        f"{', '.join(SOURCES)}; a method that cannot use both examples and a language model gets the latter",
     )
-    evaluate.add_argument("--records", metavar="FILE", help="keep what is measured as JSON lines; if there, go on")
+    evaluate.add_argument(
+        "--records", type=_file, metavar="FILE", help="keep what is measured as JSON lines; if there, go on"
+    )
     _json_file(evaluate, "the figures")
 
 
@@ -110,9 +114,11 @@ def _compare(compare: _Parser) -> None:
         action="append",
         default=[],
         metavar="NAME[:WITH]",
-        help=f"as with `evaluate`; repeatable; {ALL} for all that can be built with what is given",
+        help=f"as with `evaluate`; repeatable; {ALL} for all that can be built with what is given, :WITH each of it",
     )
-    compare.add_argument("--records", metavar="FOLDER", help="keep what is measured, a file a method; if there, go on")
+    compare.add_argument(
+        "--records", type=_file, metavar="FOLDER", help="keep what is measured, a file a method; if there, go on"
+    )
     compare.add_argument(
         "--failures", type=_whole, default=10, metavar="N", help="how many failures of each to tell (default: 10)"
     )
@@ -166,6 +172,17 @@ def _llm(parser: _Options) -> None:
     )
 
 
+def _field(parser: _Options) -> None:
+    parser.add_argument(
+        "--field",
+        type=_assignment,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a field of the retriever, VALUE as JSON or else a text, as in max_distance=0.5; repeatable",
+    )
+
+
 def _json_flag(parser: _Parser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout, and nothing else")
 
@@ -199,6 +216,7 @@ def _task(parser: _Parser, required: bool) -> None:
     method = parser.add_argument_group("what a method gets")
     _embeddings(method)
     method.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
+    _field(method)
     method.add_argument("--examples-data", metavar="FILE_OR_FOLDER", help="labelled questions, written as --data")
     method.add_argument("--examples-split", metavar="NAME", help="a part of them; what is measured is left out")
     _llm(method)
@@ -236,6 +254,24 @@ def _method(text: str) -> str:
 
 def _method_or_all(text: str) -> str:
     return text if text == ALL else _method(text)
+
+
+def _file(text: str) -> str:
+    if text == "-":
+        raise argparse.ArgumentTypeError("wanted a name, since records are also read, but got '-'")
+    return text
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"wanted NAME=VALUE, as max_distance=0.5, but got {text!r}")
+    if name in NAMED_BY_OPTIONS:
+        raise argparse.ArgumentTypeError(f"{name} comes from other options, but got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _embeddings_name(text: str) -> str:

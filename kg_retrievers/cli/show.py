@@ -13,11 +13,13 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+import kg_retrievers
 from kg_retrievers.errors import KGRetrieversError
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
+    import kg_retrievers.graph
     from kg_retrievers.evaluation import Comparison
 
 #: How a pattern was made, by its `source`.
@@ -37,13 +39,9 @@ def summary(question: str, answer: str, documents: list[Document]) -> Renderable
     """Lay out the answer to a question, and the pattern that led to it."""
     rows = [("Question", question), ("Answer", answer)]
     if documents and (pattern := documents[0].metadata["details"].get("pattern")):
-        triples = [" -> ".join(map(_term, triple)) for triple in pattern["triples"]]
-        rows.append(("Pattern", "\n".join([*triples, f"made {PATTERN_SOURCES[pattern['source']]}"])))
+        lines = kg_retrievers.graph.pattern_lines(pattern)
+        rows.append(("Pattern", "\n".join([*lines, f"made {PATTERN_SOURCES[pattern['source']]}"])))
     return grid(*rows)
-
-
-def _term(term: str | dict[str, str]) -> str:
-    return term if isinstance(term, str) else term.get("known") or f"?{term['unknown']}"
 
 
 def evidence(document: Document) -> RenderableType:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from os import W_OK, access
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +20,16 @@ from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from kg_retrievers.base import BaseKGRetriever
     from kg_retrievers.evaluation import Report
     from kg_retrievers.index import GraphIndex
     from kg_retrievers.questions import Question
 
 #: What may stand behind the name of a method: what it is given. Without it, all that there is.
 SOURCES = ("plain", "examples", "llm")
+
+#: What `--field` does not set: other options do, or nothing that a shell can write.
+NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k")
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,22 @@ class Task:
     examples: Sequence[Question] | None
     llm: BaseChatModel | None
     settings: dict[str, Any]
+
+    @property
+    def sources(self) -> list[str]:
+        """Those of `SOURCES` that there are."""
+        given = {"plain": True, "examples": self.examples is not None, "llm": self.llm is not None}
+        return [source for source in SOURCES if given[source]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A retriever that was built, and with what."""
+
+    name: str
+    retriever: BaseKGRetriever
+    llm: BaseChatModel | None
+    examples: Sequence[Question] | None
 
 
 def make_task(options: argparse.Namespace) -> Task:
@@ -71,6 +93,7 @@ def make_task(options: argparse.Namespace) -> Task:
             "limit": options.limit,
             "unanswerable": options.unanswerable,
             "llm": options.llm,
+            "field": dict(options.field),
             "examples": None
             if examples is None
             else {
@@ -78,6 +101,7 @@ def make_task(options: argparse.Namespace) -> Task:
                 "split": options.examples_split or split,
                 "given": len(examples),
                 "dropped": dropped,
+                "digest": _digest(examples),
             },
         },
     )
@@ -102,31 +126,57 @@ def _examples(
     return kept, len(labelled) - len(kept)
 
 
+def _digest(questions: Sequence[Question]) -> str:
+    """Return 32 hexadecimal digits that change with the questions."""
+    rows = json.dumps([question.to_dict() for question in questions])
+    return blake2b(rows.encode(), digest_size=16).hexdigest()
+
+
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def run_method(method: str, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
-    """Build a method with what it may be given, and ask it all questions."""
+def build_method(method: str, task: Task, options: argparse.Namespace) -> Method:
+    """Build a method with what it may be given; with the language model alone where it refuses the examples beside."""
     name, _, source = method.partition(":")
-    missing = {"examples": task.examples is None, "llm": task.llm is None}
-    if missing.get(source):
+    if source and source not in task.sources:
         option = {"examples": "--examples-data", "llm": "--llm"}[source]
         raise InvalidArgumentError(f"the method {method!r} needs {option}.")
     llm = task.llm if source in ("", "llm") else None
     examples = task.examples if source in ("", "examples") else None
-    fields = {} if options.k is None else {"k": options.k}
-    retriever = getattr(kg_retrievers, RETRIEVERS[name]).from_index(task.index, llm=llm, examples=examples, **fields)
-    used = {"llm": llm and task.settings["llm"], "examples": examples and task.settings["examples"]}
-    done = _lines(records)
+    fields = dict(options.field) | ({} if options.k is None else {"k": options.k})
+
+    def built(examples: Sequence[Question] | None) -> Method:
+        build = getattr(kg_retrievers, RETRIEVERS[name]).from_index
+        return Method(method, build(task.index, llm=llm, examples=examples, **fields), llm, examples)
+
+    try:
+        return built(examples)
+    except InvalidArgumentError:
+        if llm is None or examples is None:
+            raise
+        found = built(None)
+    remark(
+        f"{name} takes --llm or --examples-data, not both; it gets the first. For the other: --method {name}:examples"
+    )
+    return found
+
+
+def run_method(method: Method, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
+    """Ask a method all questions."""
+    used = {
+        "llm": method.llm and task.settings["llm"],
+        "examples": method.examples and task.settings["examples"],
+    }
+    begun = records and Path(records).is_file()
     try:
         with compilation_told():
             report = kg_retrievers.evaluate(
-                retriever,
+                method.retriever,
                 task.questions,
-                answerer=llm and kg_retrievers.LLMCitedAnswerer(llm),
+                answerer=method.llm and kg_retrievers.LLMCitedAnswerer(method.llm),
                 topic=options.topic,
-                method=method,
+                method=method.name,
                 seed=options.seed,
                 settings=task.settings | used,
                 records=records,
@@ -136,15 +186,9 @@ def run_method(method: str, task: Task, options: argparse.Namespace, records: st
         if records and not isinstance(error, KGRetrieversError):
             remark(f"what was measured is in {records}; the same command goes on from there")
         raise
-    if done:
-        remark(f"{done} of {len(task.questions)} questions were measured before, as {records} says")
+    if begun:
+        remark(f"what was measured before was taken from {records}")
     return report
-
-
-def _lines(records: str | Path | None) -> int:
-    """Return how many records a file holds."""
-    path = Path(records) if records else None
-    return max(path.read_bytes().count(b"\n") - 1, 0) if path and path.is_file() else 0
 
 
 def check_output(path: str | None) -> None:

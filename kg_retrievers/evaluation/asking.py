@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from importlib.metadata import version
+from itertools import takewhile
 from time import perf_counter
 from typing import Any, Literal
 
 from langchain_core.documents import Document
-from langchain_core.load import dumps
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.base import BaseKGRetriever
@@ -22,6 +21,7 @@ from kg_retrievers.errors import (
     KGRetrieversError,
     MissingExtraError,
 )
+from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.metrics import hops, question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record
@@ -49,7 +49,8 @@ class Asker:
         """What can be seen of the settings from here."""
         plain = bool | int | float | str | None
         fields = {name: getattr(self.retriever, name) for name in sorted(type(self.retriever).model_fields)}
-        prompts = [dumps(prompt) for _, prompt in sorted(self.retriever.prompts.items())]
+        prompts = [identity(prompt) for _, prompt in sorted(self.retriever.prompts.items())]
+        parts = {name: value for name, value in fields.items() if _is_part(value)} | {"answerer": self.answerer}
         return {
             "topic": self.topic,
             "retriever": type(self.retriever).__name__,
@@ -59,6 +60,7 @@ class Asker:
                 if name not in {"name", "tags", "metadata", "index"}
             },
             "prompts": digest(prompts),
+            "parts": {name: identity(part) for name, part in parts.items() if part is not None},
             "embeddings": embedding_name(self.retriever.index.embeddings),
             "index": self.retriever.index.fingerprint,
             "answerer": None if self.answerer is None else self.answerer.get_name(),
@@ -80,7 +82,7 @@ class Asker:
         documents, reason, error = self._retrieve(question, config)
         latency = 1000 * (perf_counter() - began)
         prediction, error = self._answer(question, documents, config, error)
-        answers = documents[0].metadata["answers"] if documents else []
+        answers = _answers(documents)
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
         metrics = question_metrics(question, answers, triples, failed=error is not None)
         label = self.retriever.graph.label
@@ -141,6 +143,19 @@ class Asker:
         return answers, None
 
 
+def _is_part(field: object) -> bool:
+    """Whether a field holds what the figures hang on beside its name: a generator, a model, other retrievers."""
+    if isinstance(field, list | tuple):
+        return any(map(_is_part, field))
+    return isinstance(field, Runnable) and not isinstance(field, BasePromptTemplate)
+
+
+def _answers(documents: Sequence[Document]) -> list[str]:
+    """Return the keys of the answers that the top group proposes: all Documents whose score is that of the first."""
+    top = takewhile(lambda document: document.metadata["score"] == documents[0].metadata["score"], documents)
+    return list(dict.fromkeys(key for document in top for key in document.metadata["answers"]))
+
+
 def _answered(prediction: str | list[str]) -> bool:
     return bool("".join(prediction).strip())
 
@@ -153,8 +168,3 @@ def _text_metrics(prediction: str | list[str] | None, gold: Sequence[str]) -> di
     precision, recall = min(scores["precision"], 1.0), scores["recall"]
     f1 = 2 * precision * recall / (precision + recall) if recall else 0.0
     return {f"text_{name}": value for name, value in (scores | {"precision": precision, "f1": f1}).items()}
-
-
-def digest(texts: Sequence[str]) -> str:
-    """Return 32 hexadecimal digits that change with any of the texts."""
-    return blake2b(json.dumps(texts).encode(), digest_size=16).hexdigest()

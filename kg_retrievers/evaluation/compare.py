@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import Report
+from kg_retrievers.graph import pattern_lines
 
-#: The columns of the table, and the figures they show.
+#: The columns of the table, and the figures they show; `n` is the number of questions behind those of answers.
 COLUMNS = {
+    "n": "compared",
+    "asked": "questions",
     "hit": "hit",
     "±": "half_width",
     "hits@1": "hits@1",
@@ -66,8 +69,10 @@ class Comparison:
 def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
     """Put runs over the same questions side by side.
 
-    Figures that no run has are left out of the table, and so are errors and calls where there are none. Behind `hit`
-    stands half the width of its 95 % interval; `Report.intervals` has both ends, and those of other figures.
+    Figures that no run has are left out of the table, and so are errors and calls where there are none. `n` counts the
+    questions with gold answers, from which the figures of answers are; `asked` all questions, shown where there are
+    more: the size of the evidence, the cost and the errors are of these. Behind `hit` stands half the width of its
+    95 % interval; `Report.intervals` has both ends, and those of other figures.
 
     Args:
         reports: The runs; their `method` tells them apart.
@@ -106,12 +111,13 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
         interval = figures["intervals"]["hit"]
         figures["half_width"] = interval and (interval[1] - interval[0]) / 2
     columns = {head: key for head, key in COLUMNS.items() if _tells(head, [figures[key] for *_, figures in parts])}
+    if all(figures["compared"] == figures["questions"] for *_, figures in parts):
+        del columns["asked"]
     rows = [
-        (method, name, f"{figures['questions']:,}", *(_figure(key, figures[key]) for key in columns.values()))
-        for method, name, figures in parts
+        (method, name, *(_figure(key, figures[key]) for key in columns.values())) for method, name, figures in parts
     ]
     return Comparison(
-        columns=("method", "hops", "n", *columns),
+        columns=("method", "hops", *columns),
         rows=tuple(rows),
         failures={
             report.method: tuple(map(describe_failure, _spread(report.failures, failures)))
@@ -133,8 +139,7 @@ def describe_failure(record: Record) -> str:
         got = f"no answers, in evidence of {record['triples']} triple" + ("s" if record["triples"] != 1 else "")
     parts = [f'"{record["question"]}"', f"Wanted: {wanted}.", f"Got: {got}".rstrip(".") + "."]
     if pattern := record["pattern"]:
-        triples = "; ".join(" -> ".join(map(_term, triple)) for triple in pattern["triples"])
-        parts.append(f"Pattern ({pattern.get('source') or 'given'}): {triples}.")
+        parts.append(f"Pattern ({pattern.get('source') or 'given'}): {'; '.join(pattern_lines(pattern))}.")
     return " ".join(" ".join(parts).split())
 
 
@@ -142,10 +147,6 @@ def _names(record: Record, key: str) -> str:
     keys: list[str] = record[key]  # type: ignore[literal-required]
     names = "; ".join(record["labels"].get(name, name) for name in keys[:NAMES_SAID])
     return names + (f" and {len(keys) - NAMES_SAID} more" if len(keys) > NAMES_SAID else "")
-
-
-def _term(term: str | dict[str, str]) -> str:
-    return term if isinstance(term, str) else term.get("known") or f"?{term['unknown']}"
 
 
 def _spread(records: Sequence[Record], number: int) -> list[Record]:
@@ -162,6 +163,8 @@ def _tells(head: str, values: Sequence[float | None]) -> bool:
 def _figure(key: str, value: float | None) -> str:
     if value is None:
         return "-"
+    if key in ("compared", "questions"):
+        return f"{value:,}"
     return f"{value:.1f}" if key.endswith(("_mean", "_p50", "_p95")) else f"{value:.3f}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +13,8 @@ from rich.progress import track
 
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.evaluation.asking import Asker, Topic, digest
+from kg_retrievers.evaluation.asking import Asker, Topic
+from kg_retrievers.evaluation.identity import digest
 from kg_retrievers.evaluation.records import FORMAT, Header, continued
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.questions import Question
@@ -24,7 +25,7 @@ WARM_UP = 10
 
 def evaluate(
     retriever: BaseKGRetriever,
-    questions: Sequence[Question],
+    questions: Iterable[Question],
     *,
     answerer: Runnable[Any, Any] | None = None,
     topic: Topic = "given",
@@ -36,10 +37,13 @@ def evaluate(
 ) -> Report:
     """Ask a retriever questions whose answers are known.
 
-    The answers proposed are those of the best Document; the evidence is that of all Documents, as many as the
-    retriever's `k`. A question is refused where there is no Document, or, with an answerer, where its reply holds no
-    answers. A text that says that it does not know is an answer here: measure refusals with an answerer that returns
-    its answers as a list, as `LLMCitedAnswerer` does.
+    The answers proposed are those of the top group: of all Documents whose score equals that of the first, as where a
+    Document holds one of several equally good results. The evidence is that of all Documents, as many as the
+    retriever's `k`. Where the retriever proposes no answers (`proposes_answers`), what compares answers is None.
+
+    A question is refused where there is no Document, or, with an answerer, where its reply holds no answers. A text
+    that says that it does not know is an answer here: measure refusals with an answerer that returns its answers as a
+    list, as `LLMCitedAnswerer` does.
 
     The latency is the wall time of the retrieval, calls of language models included, one question after the other.
     Where no stage calls one, a question or a few are asked before, since the first search compiles.
@@ -59,7 +63,9 @@ def evaluate(
         method: The name in the report; the name of the class by default.
         seed: For the bootstrap intervals.
         settings: What else the figures depend on and the report should say, JSON-safe: data, language model, examples.
-        records: A file of JSON lines to keep what is measured; if it is there, the run is continued.
+        records: A file of JSON lines to keep what is measured; if it is there, the run is continued, as long as the
+            questions, the retriever with its examples, prompts and language model (`identity`), and the rest of the
+            settings are the same.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
@@ -75,7 +81,8 @@ def evaluate(
         >>> report.metrics["hit"], report.metrics["triples_mean"], report.metrics["abstention"]
         (1.0, 1.0, None)
     """
-    if not questions or not all(isinstance(question, Question) for question in questions):
+    asked = list(questions)
+    if not asked or not all(isinstance(question, Question) for question in asked):
         raise InvalidArgumentError(f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}.")
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
@@ -84,23 +91,24 @@ def evaluate(
         "format": FORMAT,
         "method": method or type(retriever).__name__,
         "seed": seed,
+        "proposes_answers": retriever.proposes_answers,
         "settings": _json_safe(
             {
                 **(settings or {}),
                 **asker.settings,
-                "questions": digest([json.dumps(question.to_dict()) for question in questions]),
+                "questions": digest([json.dumps(question.to_dict()) for question in asked]),
             }
         ),
     }
     with continued(records, header) as (done, writer):
-        waiting = list(enumerate(questions, 1))[len(done) :]
+        waiting = list(enumerate(asked, 1))[len(done) :]
         asker.warm_up([question for _, question in waiting[:WARM_UP]])
         label = f"Asking {header['method']}"
         for number, question in track(waiting, label, console=Console(stderr=True)) if progress else waiting:
             record = asker.record(str(number), question)
             writer.add(record)
             done.append(record)
-    return Report.from_records(header["method"], done, seed=seed, settings=header["settings"])
+    return Report.from_header(header, done)
 
 
 def _json_safe(settings: Mapping[str, Any]) -> dict[str, Any]:

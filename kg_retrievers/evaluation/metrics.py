@@ -24,26 +24,21 @@ def hit(gold: Collection[str], answers: Collection[str]) -> float:
     return float(not set(gold).isdisjoint(answers))
 
 
-def hits_at_1(gold: Collection[str], answers: Collection[str]) -> float:
-    """Return the share of gold in the answers proposed; 0 where there are none.
-
-    The answers of one piece of evidence are tied, so this is the chance that the first of them is right when ties are
-    broken at random: the expected value of the usual Hits@1.
-
-    Example:
-        >>> hits_at_1(["a", "b"], ["b", "x"])
-        0.5
-    """
-    return precision(gold, answers)
-
-
 def exact_match(gold: Collection[str], answers: Collection[str]) -> float:
     """Return 1 if the answers proposed are the gold answers, all of them and no others; else 0."""
     return float(set(gold) == set(answers))
 
 
 def precision(gold: Collection[str], answers: Collection[str]) -> float:
-    """Return the share of the answers proposed that are gold; 0 where there are none."""
+    """Return the share of the answers proposed that are gold; 0 where there are none.
+
+    Also `hits@1`: the answers of the top group are tied, so this is the chance that the first of them is right when
+    ties are broken at random, the expected value of the usual Hits@1.
+
+    Example:
+        >>> precision(["a", "b"], ["b", "x"])
+        0.5
+    """
     return len(set(gold).intersection(answers)) / len(set(answers)) if answers else 0.0
 
 
@@ -138,14 +133,14 @@ def question_metrics(
 
     Args:
         question: The question.
-        answers: The keys of the answers that the best evidence proposes.
+        answers: The keys of the answers that the top group proposes.
         triples: The distinct triples of all the evidence.
         failed: Whether an error kept the retriever from answering; that is no refusal.
     """
     gold = question.answers if question.answerable else ()
     comparisons = {
         "hit": hit,
-        "hits@1": hits_at_1,
+        "hits@1": precision,
         "exact_match": exact_match,
         "precision": precision,
         "recall": recall,

@@ -53,9 +53,11 @@ def score_prediction(prediction: str | Sequence[str], ground_truth: Sequence[str
 def score_predictions(records: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     r"""Score text predictions that were made elsewhere, in percent.
 
-    The definitions are those of RoG and GNN-RAG (C. Mavromatis, G. Karypis: GNN-RAG, arXiv:2405.20139), of their
-    published files to the last digit. A prediction that is one text is stripped and split at line ends. A gold answer
-    is matched if its normal form (`normal_form`) is contained in that of the whole prediction, its lines joined.
+    The definitions are meant to be those of RoG and GNN-RAG (C. Mavromatis, G. Karypis: GNN-RAG, arXiv:2405.20139).
+    They were found by scoring the published files again; the tests here are examples worked by hand.
+
+    A prediction that is one text is stripped and split at line ends. A gold answer is matched if its normal form
+    (`normal_form`) is contained in that of the whole prediction, its lines joined.
 
     - `accuracy` and `recall`: matched gold answers / gold answers. The same is SG-RAG's answer matching rate
       (A. Saleh, G. Tür, Y. Saygın: SG-RAG, section 5.4, equation 1), for text.

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
 
 #: What the first line of a file says that it is; the number changes with the form.
-FORMAT = "kg-retrievers records 1"
+FORMAT = "kg-retrievers records 2"
 
 
 class Record(TypedDict):
@@ -27,7 +27,7 @@ class Record(TypedDict):
         kind: Its type, in the words of its set, or None.
         answerable: Whether the graph holds an answer.
         gold: The keys of the gold answers.
-        answers: The keys of the answers that the best evidence proposes, best first.
+        answers: The keys of the answers that the top group proposes, best first.
         labels: What those of these keys are called that are not called by their key.
         triples: How many distinct triples the evidence holds.
         tokens: How long its text is, by `approximate_tokens`.
@@ -67,6 +67,7 @@ class Header(TypedDict):
     format: str
     method: str
     seed: int
+    proposes_answers: bool
     settings: dict[str, Any]
 
 

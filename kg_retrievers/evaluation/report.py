@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kg_retrievers.evaluation.records import Record, read_records
+from kg_retrievers.evaluation.records import Header, Record, read_records
 
 #: The metrics of a question whose means are reported, and under which name.
 MEANS = {
@@ -47,7 +47,8 @@ class Report:
         method: What was measured.
         metrics: The figures by name; see `summarize`.
         intervals: 95 % bootstrap intervals of some of them: `[low, high]`, or None.
-        by_hops: By the number of facts that a question joins, or "unknown": "questions", the figures, "intervals".
+        by_hops: By the number of facts that a question joins, or "unknown": how many "questions", the figures, and the
+            "intervals".
         unanswerable: By kind of unanswerable question: how many "questions", and the "abstention".
         seed: Of the intervals, and of whatever the caller drew.
         settings: What the figures depend on.
@@ -65,21 +66,26 @@ class Report:
 
     @classmethod
     def from_records(
-        cls, method: str, records: Sequence[Record], *, seed: int = 0, settings: Mapping[str, Any] | None = None
+        cls,
+        method: str,
+        records: Sequence[Record],
+        *,
+        seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
+        proposes_answers: bool = True,
     ) -> Self:
-        """Take the means of records."""
-        proposes = any(record["answers"] for record in records) or not any(record["triples"] for record in records)
+        """Take the means of records; those that compare answers are None where the method proposes none."""
         by_hops = _grouped((_hops_name(record), record) for record in sorted(records, key=_hops_order))
         by_kind = _grouped((record["kind"] or "unknown", record) for record in records if not record["answerable"])
         return cls(
             method=method,
-            metrics=summarize(records, proposes),
-            intervals=_intervals(records, proposes, seed),
+            metrics=summarize(records, proposes_answers),
+            intervals=_intervals(records, proposes_answers, seed),
             by_hops={
                 name: {
                     "questions": len(group),
-                    **summarize(group, proposes),
-                    "intervals": _intervals(group, proposes, seed),
+                    **summarize(group, proposes_answers),
+                    "intervals": _intervals(group, proposes_answers, seed),
                 }
                 for name, group in by_hops.items()
             },
@@ -93,14 +99,24 @@ class Report:
         )
 
     @classmethod
+    def from_header(cls, header: Header, records: Sequence[Record]) -> Self:
+        """Take the means of the records of a run."""
+        return cls.from_records(
+            header["method"],
+            records,
+            seed=header["seed"],
+            settings=header["settings"],
+            proposes_answers=header["proposes_answers"],
+        )
+
+    @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a file of records that `evaluate` wrote, as far as it goes.
 
         Raises:
             FileFormatError: If the file cannot be read, or is none of records; names the line.
         """
-        header, records = read_records(path)
-        return cls.from_records(header["method"], records, seed=header["seed"], settings=header["settings"])
+        return cls.from_header(*read_records(path))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-safe dictionary of everything but the records."""
@@ -124,6 +140,7 @@ class Report:
 def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[str, float | None]:
     """Return the figures of some records by name; a figure that there is nothing to compute from is None.
 
+    - `compared`: how many questions have gold answers, the n of all that compares answers.
     - The means of the metrics of a question (`metrics`), over the questions that have them. Those of answers are None
       where the method proposes none.
     - `precision_micro`, `recall_micro`, `f1_micro`: from the sums of right, proposed and gold answers over all
@@ -134,12 +151,13 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
     - `triples_mean`, `tokens_mean`: the size of the evidence. `llm_calls_mean`: 0 without language model.
     - `latency_ms_p50`, `latency_ms_p95`: the median and the 95th percentile of the wall time of the retrieval.
     - `text_...`: those of `score_predictions` for what the answerer replied, in 0 ... 1; None without answerer.
+      Differs: the precision of a reply, and with it F1, is at most 1, also where one line holds several gold answers.
     """
-    figures: dict[str, float | None] = {}
+    compared = [record for record in records if record["metrics"].get("hit") is not None]
+    figures: dict[str, float | None] = {"compared": len(compared)}
     for name, reported in MEANS.items():
         skipped = name in OF_ANSWERS and not proposes_answers
         figures[reported] = None if skipped else _mean(_values(records, name))
-    compared = [record for record in records if record["metrics"].get("hit") is not None]
     figures |= dict.fromkeys(("precision_micro", "recall_micro", "f1_micro"))
     if compared and proposes_answers:
         right = sum(len(set(record["gold"]).intersection(record["answers"])) for record in compared)

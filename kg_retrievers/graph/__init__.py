@@ -3,7 +3,7 @@
 from kg_retrievers.graph.drawing import Drawing, draw
 from kg_retrievers.graph.knowledge_graph import Adjacency, KnowledgeGraph, RelationSchema, Schema
 from kg_retrievers.graph.types import Evidence, Known, Path, Pattern, PatternTriple, Term, Triple, Unknown
-from kg_retrievers.graph.verbalize import Verbalization, readable, verbalize
+from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable, verbalize
 
 __all__ = [
     "Adjacency",
@@ -21,6 +21,7 @@ __all__ = [
     "Unknown",
     "Verbalization",
     "draw",
+    "pattern_lines",
     "readable",
     "verbalize",
 ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.types import Path, Triple
@@ -127,6 +127,23 @@ def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list
             parts += [arrow, _relation_text(triple.relation), arrow, label(there)]
         lines.append(_line(" ".join(parts)))
     return lines
+
+
+def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
+    """Return a line for each triple of a pattern, in its own words, with "?" before what is unknown.
+
+    Args:
+        pattern: What `Pattern.to_dict` returns.
+
+    Example:
+        >>> pattern_lines({"triples": [["Her", "directed_by", {"unknown": "x"}]], "target": "x"})
+        ['Her -> directed_by -> ?x']
+    """
+    return [_line(" -> ".join(map(_term, triple))) for triple in pattern["triples"]]
+
+
+def _term(term: str | Mapping[str, str]) -> str:
+    return term if isinstance(term, str) else term.get("known") or f"?{term['unknown']}"
 
 
 def approximate_tokens(text: str) -> int:

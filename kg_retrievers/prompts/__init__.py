@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -10,7 +11,20 @@ from langchain_core.prompts import BasePromptTemplate
 
 from kg_retrievers.errors import InvalidArgumentError
 
-__all__ = ["check_model", "check_placeholders"]
+__all__ = ["check_model", "check_placeholders", "without_reasoning"]
+
+_THINK_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THINK_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+
+
+def without_reasoning(reply: str) -> str:
+    """Return what a reply says after its reasoning in `<think>` tags, of which the first may be missing.
+
+    Example:
+        >>> without_reasoning("It may be {x}.</think> {y}"), without_reasoning("{y} <think> But")
+        (' {y}', '{y} ')
+    """
+    return _THINK_OPENS.split(_THINK_CLOSES.split(reply)[-1])[0]
 
 
 def check_model(llm: object, who: str) -> None:
@@ -22,7 +36,7 @@ def check_model(llm: object, who: str) -> None:
     if not isinstance(llm, BaseLanguageModel):
         raise InvalidArgumentError(
             f"{who}: wanted a LangChain language model, but got {llm!r}. "
-            "Make one from its name: langchain.chat_models.init_chat_model(...)."
+            'Make one from its name: load_chat_model("provider:model").'
         )
 
 

@@ -15,6 +15,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from kg_retrievers.errors import AnswerParseError
+from kg_retrievers.prompts import without_reasoning
 
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "1"
@@ -22,7 +23,6 @@ VERSION = "1"
 #: How many characters of a reply are read.
 MAX_REPLY = 100_000
 
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
 _VERDICTS = {
     "true": "supported",
     "false": "refuted",
@@ -38,13 +38,14 @@ def _number(value: object) -> object:
     """Read "[3]" and "3" as 3."""
     if isinstance(value, str) and (found := _NUMBER.fullmatch(value)):
         return int(found[1])
-    return value
+    return None if isinstance(value, bool) else value
 
 
 def _texts(value: object) -> object:
-    """Read one text as a list of one, and numbers as texts."""
+    """Read one text as a list of one, and numbers as texts; leave out blanks."""
     values = value if isinstance(value, list) else [] if value is None else [value]
-    return [str(item) if isinstance(item, int | float) and not isinstance(item, bool) else item for item in values]
+    texts = [str(item) if isinstance(item, int | float) and not isinstance(item, bool) else item for item in values]
+    return [text for text in texts if not isinstance(text, str) or text.strip()]
 
 
 def _numbers(value: object) -> object:
@@ -203,7 +204,7 @@ def parse_reply(reply: str, wanted: type[ReplyModel]) -> ReplyModel:
         >>> parse_reply('Here: {"explanation": "", "answers": "Spike Jonze", "citations": ["[1]"]}', AnswerReply)
         AnswerReply(explanation='', answers=['Spike Jonze'], citations=[1])
     """
-    text = _THINKING.sub("", reply)[:MAX_REPLY]
+    text = without_reasoning(reply)[:MAX_REPLY]
     reason = "the reply is empty." if not text.strip() else "the reply holds no complete JSON object."
     for value in _objects(text):
         try:

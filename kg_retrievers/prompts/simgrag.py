@@ -17,6 +17,7 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from kg_retrievers.errors import PatternError, PatternParseError
 from kg_retrievers.graph.types import Known, Pattern, Term, Unknown
+from kg_retrievers.prompts import without_reasoning
 
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "1"
@@ -234,7 +235,7 @@ def parse_pattern(reply: str) -> Pattern:
         >>> parse_pattern('Here you are: {"triples": [("Her", "directed by", "UNKNOWN director 1")]}').triples[0].tail
         Unknown(name='director 1', type='director')
     """
-    text = _THINK_OPENS.split(_THINK_CLOSES.split(reply)[-1])[0][:MAX_REPLY]
+    text = without_reasoning(reply)[:MAX_REPLY]
     nodes, cut_short = _read(text)
     lists = [node for node in nodes if (node.key or "").casefold() in _TRIPLES_KEYS and node.is_list] or [
         node for node in nodes if node.parent is None and node.is_list and isinstance(node.values[0], _Node)
@@ -258,9 +259,6 @@ def parse_pattern(reply: str) -> Pattern:
 
 
 # From text to nodes -------------------------------------------------------------------------------------------------
-
-_THINK_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_THINK_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 # Each quote that can open a string, with those that can close it; the codes are the typographic double and single ones.
 _CLOSING = {'"': '"', "'": "'"}
