@@ -264,7 +264,7 @@ class BaseKGRetriever(BaseRetriever):
             if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MAX_K:
                 raise InvalidArgumentError(f"{who}: k must be a whole number in 1 ... {MAX_K}, but got {k!r}.")
         if (seeds := inputs.get("seed_entities")) is not None:
-            if isinstance(seeds, str) or not isinstance(seeds, Sequence):
+            if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not all(isinstance(s, str) for s in seeds):
                 raise InvalidArgumentError(f"{who}: seed_entities must be a list of keys, but got {seeds!r}.")
             checked["seed_entities"] = EntityLinker(self.index).resolve(seeds)
         return checked

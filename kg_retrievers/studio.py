@@ -21,7 +21,7 @@ def workflow() -> Workflow:
     Raises:
         InvalidArgumentError: If KG_RETRIEVERS_INDEX is not set, or KG_RETRIEVERS_METHOD is no method.
     """
-    folder, name = os.environ.get("KG_RETRIEVERS_INDEX"), os.environ.get("KG_RETRIEVERS_METHOD", "simgrag")
+    folder, name = os.environ.get("KG_RETRIEVERS_INDEX"), os.environ.get("KG_RETRIEVERS_METHOD") or "simgrag"
     if not folder:
         raise InvalidArgumentError(
             "set KG_RETRIEVERS_INDEX to the folder of an index: kg-retrievers index FILE --output FOLDER"

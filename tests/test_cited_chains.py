@@ -309,8 +309,10 @@ def test_any_answerer_that_cites(retriever: SimGRAGRetriever) -> None:
     )
     assert text["answer"] == "Tautou [1], as says."
     assert [citation["triple"] for citation in text["citations"]] == TRIPLES[:1]
-    with pytest.raises(InvalidArgumentError, match="an answerer gives a text or a CitedAnswer"):
-        cited_answer_chain(retriever, RunnableLambda(lambda value: 3)).invoke(QUESTION)  # type: ignore[arg-type]
+    wrong: Any
+    for wrong in (3, {"answers": ["x"]}, {"answers": ["x"], "citations": [1]}):
+        with pytest.raises(InvalidArgumentError, match="an answerer gives a text or a CitedAnswer"):
+            cited_answer_chain(retriever, RunnableLambda(lambda value, wrong=wrong: wrong)).invoke(QUESTION)
 
 
 def test_what_stands_in_brackets_in_the_evidence_is_no_mark() -> None:
@@ -357,7 +359,26 @@ def test_a_text_chain_refuses_an_answerer_that_cites(retriever: SimGRAGRetriever
         answer_chain(retriever, LLMCitedAnswerer(ScriptedChatModel(replies=[])))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("chain", [answer_chain, cited_answer_chain])
+def test_what_chains_refuse(retriever: SimGRAGRetriever, chain: Any) -> None:
+    for arguments, message in (
+        (("films.tsv",), "must be a BaseKGRetriever"),
+        ((retriever.index,), "must be a BaseKGRetriever"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            chain(*arguments)
+    for options, message in (
+        ({"max_tokens": "10"}, "max_tokens is a whole number"),
+        ({"max_tokens": -5}, "max_tokens is a whole number"),
+        ({"count_tokens": "words"}, "count_tokens must be a function"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            chain(retriever, **options)
+
+
 def test_prompts_and_structured_output_are_checked() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"wanted a prompt template.*from_template"):
+        LLMCitedAnswerer(ScriptedChatModel(replies=[]), prompt="{question} {evidence}")  # type: ignore[arg-type]
     llm = ScriptedChatModel(replies=[])
     with pytest.raises(InvalidArgumentError, match="LLMCitedAnswerer: prompt"):
         LLMCitedAnswerer(llm, prompt=PromptTemplate.from_template("{question}"))

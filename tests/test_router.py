@@ -18,6 +18,7 @@ from kg_retrievers import (
     build_router,
 )
 from kg_retrievers.agents import question_shape
+from kg_retrievers.agents.nodes import STOPPED
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains import NO_ANSWER
 from kg_retrievers.errors import InvalidArgumentError
@@ -156,7 +157,7 @@ def test_a_function_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:
     assert order(router, {"question": QUESTION}) == (["joins"], "choose")
     assert order(build_router(retrievers, choose=lambda question: "open"), {"question": QUESTION})[0] == ["open"]
     assert router.invoke({"question": UNKNOWN})["answer"] == NO_ANSWER
-    for chosen in ([], ["cypher"]):
+    for chosen in ([], ["cypher"], None):
         with pytest.raises(InvalidArgumentError, match=r"choose gave .*the methods are \['open'"):
             build_router(retrievers, choose=lambda question, chosen=chosen: chosen).invoke({"question": QUESTION})
 
@@ -164,7 +165,7 @@ def test_a_function_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:
 def test_a_budget_ends_the_search(retrievers: dict[str, BaseKGRetriever]) -> None:
     model = ScriptedChatModel(replies=[])
     got = build_router(retrievers, llm=model, budget=Budget(llm_calls=0)).invoke({"question": QUESTION})
-    assert got["answer"] == NO_ANSWER
+    assert got["answer"] == STOPPED
     assert "no more calls" in got["stopped"]
     assert model.prompts == []
 
@@ -192,6 +193,7 @@ def test_bad_arguments(retrievers: dict[str, BaseKGRetriever]) -> None:
         ([one], {}, "wanted retrievers by name"),
         ({"a": "simgrag"}, {}, "'a' must be"),
         ({"answer": one}, {}, "'answer' is another node"),
+        ({1: one}, {}, "1 is another node"),
         ({"a:b": one}, {}, "'a:b' is another node"),
         ({"a": one}, {"llm": "openai:gpt-4.1-mini"}, "language model"),
         ({"a": one}, {"llm": ScriptedChatModel(replies=[]), "choose": lambda question: ["a"]}, "one of them"),

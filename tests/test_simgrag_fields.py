@@ -118,7 +118,7 @@ def test_misspelt_fields_are_answered_with_the_right_one() -> None:
 
 @pytest.mark.parametrize("model", ["openai:gpt", object()])
 def test_a_name_is_no_model(model: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="init_chat_model"):
+    with pytest.raises(InvalidArgumentError, match="load_chat_model"):
         SimGRAGRetriever.from_index(INDEX, llm=model)
 
 

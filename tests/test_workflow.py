@@ -30,6 +30,7 @@ from kg_retrievers import (
     Unknown,
     build_workflow,
 )
+from kg_retrievers.agents.nodes import STOPPED
 from kg_retrievers.base import RetrievalState, Stage
 from kg_retrievers.chains import NO_ANSWER, ExtractiveAnswerer, LLMCitedAnswerer, llm_answerer
 from kg_retrievers.errors import (
@@ -184,6 +185,9 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
         ({"interrupt_before": "answer"}, "list of nodes"),
         ({"answerer": "openai:gpt-4.1-mini"}, "load_chat_model"),
         ({"fallback": "simgrag"}, "fallback must be"),
+        ({"max_tokens": "10"}, "max_tokens is a whole number from 1"),
+        ({"max_tokens": 0}, "max_tokens is a whole number from 1"),
+        ({"count_tokens": "words"}, "count_tokens must be a function"),
         ({"budget": 3}, "budget must be a Budget or None"),
         ({"retry": 3}, "retry must be a RetryPolicy or None"),
         ({"cache": True}, "cache must be a BaseCache or None"),
@@ -308,7 +312,7 @@ async def test_a_citation_that_was_not_shown_is_asked_for_once_more(
     assert [citation["number"] for citation in got["citations"]] == [2]
     assert (got["rejected_citations"], got["reason"], got["cost"]["llm_calls"]) == (0, None, 2)
     again = model.prompts[1][0].text
-    assert "1 of its citations are numbers of no fact; the facts are numbered 1 to 3." in again
+    assert "1 of its citations are of no fact that was shown; cite by number, 1 to 3." in again
     assert '"answers": ["Audrey Tautou"]' in again
 
 
@@ -472,7 +476,7 @@ async def test_a_budget_of_calls_is_never_exceeded(index: GraphIndex, asynchrono
         if allowed < 4:
             assert got["stopped"] == "the budget allows no more calls of a language model."
         if allowed < 2:  # no pattern yet
-            assert (got["answer"], got["documents"]) == (NO_ANSWER, [])
+            assert (got["answer"], got["documents"]) == (STOPPED, [])
         elif allowed == 2:  # evidence, but no answer of the model: what the graph proposes
             assert got["answers"] == CAST
             assert [citation["triple"] for citation in got["citations"]] == TRIPLES
@@ -488,7 +492,7 @@ def test_a_budget_of_tokens_and_of_time(retriever: SimGRAGRetriever) -> None:
     assert got["cost"]["llm_calls"] == 1
     got = build_workflow(retriever, llm(), budget=Budget(seconds=0)).invoke({"question": QUESTION})
     assert "0 seconds is used up" in got["stopped"]
-    assert (got["answer"], got["cost"]["llm_calls"]) == (NO_ANSWER, 0)
+    assert (got["answer"], got["cost"]["llm_calls"]) == (STOPPED, 0)
     got = build_workflow(retriever, budget=Budget(llm_calls=0, tokens=0, seconds=3600)).invoke({"question": QUESTION})
     assert (got["answers"], got["stopped"]) == (CAST, None)
 

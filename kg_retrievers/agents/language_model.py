@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.language_models import BaseChatModel
 
-from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 
 
 def load_chat_model(name: str) -> BaseChatModel:
@@ -14,10 +14,17 @@ def load_chat_model(name: str) -> BaseChatModel:
         name: Provider and model, as in "openai:gpt-4.1-mini".
 
     Raises:
+        InvalidArgumentError: If there is no such provider, its package is missing, or it refuses, as without a key.
         MissingExtraError: If the extra `openai` is not installed.
     """
+    if not isinstance(name, str) or not all(part.strip() for part in (f"{name}:".split(":")[:2])):
+        raise InvalidArgumentError(f'load_chat_model: wanted "provider:model", but got {name!r:.100}.')
     try:
         from langchain.chat_models import init_chat_model
     except ImportError as cause:
         raise MissingExtraError(f"the language model {name!r}", "openai") from cause
-    return init_chat_model(name, temperature=0)
+    try:
+        return init_chat_model(name, temperature=0)
+    except Exception as error:  # each provider has errors of its own
+        reason = " ".join(str(error).split("\n")[0].split())
+        raise InvalidArgumentError(f"load_chat_model: {name!r} cannot be used: {reason:.300}") from error

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers.base import BaseKGRetriever
-from kg_retrievers.chains.evidence import show_evidence
+from kg_retrievers.chains.evidence import check_token_budget, show_evidence
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts import check_placeholders
@@ -69,6 +69,7 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
             raise InvalidArgumentError(
                 f"KnowledgeGraphMiddleware: the retriever must be a BaseKGRetriever, but got {retriever!r:.100}."
             )
+        check_token_budget(max_tokens, count_tokens, "KnowledgeGraphMiddleware")
         check_placeholders(prompt, ["evidence"], "KnowledgeGraphMiddleware: prompt")
         self.retriever, self.prompt = retriever, prompt
         self.max_tokens, self.count_tokens = max_tokens, count_tokens

@@ -30,6 +30,9 @@ Work = Callable[[State, CostCounter], Steps[dict[str, Any]]]
 #: How many failed attempts are remembered, so that those after them know what they cost.
 FAILURES_KEPT = 1000
 
+#: What is answered where a budget ended the run before there was evidence.
+STOPPED = "The run was stopped before it found an answer."
+
 #: The errors that say that a retriever found nothing.
 NOTHING_FOUND = (EntityLinkingError, SearchBudgetError)
 
@@ -163,14 +166,12 @@ def check_citations(state: State) -> dict[str, Any]:
     checked = check_answer(draft, shown)
     problem = None
     if rejected := checked["rejected_citations"]:
-        problem = (
-            f"{rejected} of its citations are numbers of no fact; the facts are numbered 1 to {len(shown.citable)}."
-        )
+        problem = f"{rejected} of its citations are of no fact that was shown"
     elif checked["answers"] and not checked["citations"]:
-        problem = f"its answers cite no fact; cite by number, 1 to {len(shown.citable)}."
+        problem = "its answers cite no fact"
     if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
-        return {"feedback": problem}
-    reason = f"The answer cannot be checked: {problem}" if problem and not checked["citations"] else None
+        return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
+    reason = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None
     return _final(state, reason=reason, **checked)
 
 
@@ -178,7 +179,8 @@ def refuse(state: State) -> dict[str, Any]:
     """Says that the graph holds no answer, and why."""
     reason = state.get("reason") or (None if state.get("stopped") else "Nothing in the graph fits the question.")
     empty: dict[str, Any] = {"documents": [], "answers": [], "citations": []}
-    return _final(state, answer=NO_ANSWER, explanation="", rejected_citations=0, **empty) | {"reason": reason}
+    answer = STOPPED if state.get("stopped") else NO_ANSWER
+    return _final(state, answer=answer, explanation="", rejected_citations=0, **empty) | {"reason": reason}
 
 
 def _final(state: State, **values: Any) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def build_router(
             raise InvalidArgumentError(
                 f"build_router: {method!r} must be a BaseKGRetriever, but got {retriever!r:.100}."
             )
-        if method in (*NODES, "route") or not method or {*method} & {*":|"}:
+        if not isinstance(method, str) or method in (*NODES, "route") or not method or {*method} & {*":|"}:
             raise InvalidArgumentError(
                 f"build_router: {method!r} is another node, empty, or holds ':' or '|'; call the retriever otherwise."
             )
@@ -181,7 +181,7 @@ def _route(
         question = state["question"]
         if choose is not None:
             order = choose(question)
-            order = [order] if isinstance(order, str) else list(order)
+            order = [order] if isinstance(order, str) else list(dict.fromkeys(order or []))
             if not order or (strange := [name for name in order if name not in retrievers]):
                 raise InvalidArgumentError(
                     f"build_router: choose gave {order if not order else strange}; the methods are {list(retrievers)}."

@@ -33,6 +33,7 @@ from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
 from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.chains.citations import CitingModel
+from kg_retrievers.chains.evidence import check_token_budget
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
@@ -249,6 +250,7 @@ class WorkflowBuilder:
                 f'{self.name}: evidence_style is "numbered" or, for an answerer without citations, "documents", but '
                 f"got {style!r} for {type(self.answerer).__name__}."
             )
+        check_token_budget(max_tokens, count_tokens, self.name)
         show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
         self.add_free("verbalize", verbalize(show))
         self.add("answer", answer(self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))

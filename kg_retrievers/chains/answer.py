@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.citations import CitingModel
-from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, evidence_of, show_evidence
+from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_token_budget, evidence_of, show_evidence
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.prompts import check_model, check_placeholders
@@ -107,7 +107,12 @@ class Retrieval(SteppedRunnable[str, AnswerInput]):
         max_tokens: int | None,
         count_tokens: Callable[[str], int],
     ) -> None:
-        """Take the retriever and how its evidence is shown."""
+        """Check and take the retriever and how its evidence is shown."""
+        if not isinstance(retriever, BaseKGRetriever):
+            raise InvalidArgumentError(
+                f"the retriever of a chain must be a BaseKGRetriever, but got {retriever!r:.100}."
+            )
+        check_token_budget(max_tokens, count_tokens, "a chain")
         self.retriever = retriever
         self.show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
 
@@ -145,6 +150,7 @@ def answer_chain(
         raise InvalidArgumentError(
             f"answer_chain: {type(answerer).__name__} cites numbered facts. Use cited_answer_chain(retriever, ...)."
         )
+    retrieval = Retrieval(retriever, "documents", max_tokens, count_tokens)
     by_model = partial(llm_answerer, retriever.answer_prompt)
     chosen = choose_answerer(answerer, ExtractiveAnswerer, by_model, "answer_chain")
-    return Retrieval(retriever, "documents", max_tokens, count_tokens) | chosen
+    return retrieval | chosen

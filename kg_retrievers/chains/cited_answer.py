@@ -28,7 +28,7 @@ class CitedAnswer(TypedDict):
         answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
         explanation: How the facts answer the question.
         citations: The facts that the answers rest on; only facts that were shown.
-        rejected_citations: How many citations, and marks "[n]" in the texts, of facts that were not shown were left out.
+        rejected_citations: How many citations, and marks "[n]" in texts, of facts that were not shown were left out.
     """
 
     answer: str
@@ -123,6 +123,7 @@ def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence) -> CitedA
     rejected = int(draft.get("rejected_citations", 0)) + sum(triple not in shown.citable for triple in cited)
     texts = [shown.read_marks(str(text)) for text in (draft.get("explanation", ""), *draft["answers"])]
     explanation, *answers = (text for text, _, _ in texts)
+    answers = list(dict.fromkeys(answers))
     return {
         "answer": "; ".join(answers) or str(draft.get("answer") or NO_ANSWER),
         "answers": answers,
@@ -152,7 +153,10 @@ def check_draft(draft: object, answerer: object, who: str) -> None:
     Raises:
         InvalidArgumentError: If not.
     """
-    if not isinstance(draft, str) and not (isinstance(draft, Mapping) and {"answers", "citations"} <= set(draft)):
+    cited = isinstance(draft, Mapping) and {"answers", "citations"} <= set(draft)
+    if not isinstance(draft, str) and not (
+        cited and all(isinstance(one, Mapping) and "triple" in one for one in draft["citations"])  # type: ignore[index]
+    ):
         raise InvalidArgumentError(
             f"{who}: an answerer gives a text or a CitedAnswer, but {type(answerer).__name__} gave {draft!r:.200}."
         )

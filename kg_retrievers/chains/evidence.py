@@ -121,6 +121,20 @@ def evidence_of(input: AnswerInput, style: EvidenceStyle) -> ShownEvidence:
     return show_evidence(input["documents"], style) if text is None else ShownEvidence(text, citable or [])
 
 
+def check_token_budget(max_tokens: object, count_tokens: object, who: str) -> None:
+    """Check a budget of tokens and what counts them.
+
+    Raises:
+        InvalidArgumentError: If the budget is not a number from 1 or None, or the counter cannot be called.
+    """
+    if max_tokens is not None and (not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 1):
+        raise InvalidArgumentError(f"{who}: max_tokens is a whole number from 1, or None, but got {max_tokens!r:.100}.")
+    if not callable(count_tokens):
+        raise InvalidArgumentError(
+            f"{who}: count_tokens must be a function from a text to a number, but got {count_tokens!r:.100}."
+        )
+
+
 def show_evidence(
     documents: Sequence[Document],
     style: EvidenceStyle = "documents",

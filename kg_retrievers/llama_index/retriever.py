@@ -14,7 +14,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
 
 from kg_retrievers.base import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.llama_index.prompts import to_llama_index, with_prompt
 
 
@@ -115,13 +115,25 @@ class LlamaIndexRetriever(BaseRetriever):
 
 
 class _QuestionTool(RetrieverTool):
-    """A tool whose argument `input` is the question itself."""
+    """A tool whose argument `input` is the question itself, and that says it where nothing is found."""
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
-        return super().call(*args, *kwargs.values())
+        try:
+            return self._said(super().call(*args, *kwargs.values()))
+        except KGRetrieversError as error:
+            return self._output(str(error))
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
-        return await super().acall(*args, *kwargs.values())
+        try:
+            return self._said(await super().acall(*args, *kwargs.values()))
+        except KGRetrieversError as error:
+            return self._output(str(error))
+
+    def _said(self, output: ToolOutput) -> ToolOutput:
+        return output if output.content else self._output("The knowledge graph holds nothing on this question.")
+
+    def _output(self, text: str) -> ToolOutput:
+        return ToolOutput(content=text, tool_name=self.metadata.name or "", raw_input={}, raw_output=[])
 
 
 class _SubRetriever(BasePGRetriever):

@@ -49,12 +49,17 @@ def check_placeholders(prompt: BasePromptTemplate[Any], wanted: Collection[str],
         name: What the prompt is called, for the message.
 
     Raises:
-        InvalidArgumentError: If a placeholder is missing or will not be filled.
+        InvalidArgumentError: If it is no prompt template, or a placeholder is missing or will not be filled.
 
     Example:
         >>> from langchain_core.prompts import PromptTemplate
         >>> check_placeholders(PromptTemplate.from_template("Answer this: {question}"), ["question"], "PATTERN_PROMPT")
     """
+    if not isinstance(prompt, BasePromptTemplate):
+        raise InvalidArgumentError(
+            f"{name}: wanted a prompt template of LangChain, but got {prompt!r:.100}. "
+            "Make one of a text: PromptTemplate.from_template(...)."
+        )
     got, needed = set(prompt.input_variables), set(wanted)
     advice = []
     if missing := sorted(needed - got):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.types import Pattern, Triple
 
 
@@ -21,6 +22,9 @@ class Question:
         kind: The question type, in the words of the set.
         answerable: Whether the graph holds an answer; where it does not, the right reply is a refusal.
 
+    Raises:
+        InvalidArgumentError: If the text is empty, or `seed_entities` or `answers` is not a tuple of texts.
+
     Example:
         >>> Question("who directed Her", seed_entities=("Her",)).to_dict()
         {'question': 'who directed Her', 'seed_entities': ['Her']}
@@ -33,6 +37,15 @@ class Question:
     triples: tuple[Triple, ...] = ()
     kind: str | None = None
     answerable: bool = True
+
+    def __post_init__(self) -> None:
+        """Check that there is a text, and that lists are lists."""
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise InvalidArgumentError(f"Question: the text must not be empty, but got {self.text!r:.100}.")
+        for name in ("seed_entities", "answers"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not all(isinstance(key, str) for key in value):
+                raise InvalidArgumentError(f"Question: {name} must be a tuple of entity keys, but got {value!r:.100}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row that `write_questions` writes; what is absent is left out, and so is a true `answerable`."""
