@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pytest
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate, PromptTemplate
@@ -16,7 +21,9 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers import (
+    EntityLinker,
     Evidence,
+    ExamplePatternGenerator,
     ExtractiveAnswerer,
     GraphIndex,
     HashedEmbeddings,
@@ -41,6 +48,7 @@ from kg_retrievers.errors import (
     SearchBudgetError,
 )
 from kg_retrievers.evaluation import Report
+from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.evaluation.records import FORMAT, read_records
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
@@ -207,6 +215,52 @@ def test_evaluate_on_the_sample_graph() -> None:
     assert report.settings == again.settings
 
 
+def test_the_top_group_answers() -> None:
+    """Documents of equal score are equally good, whichever comes first."""
+    both = replace(SPIRITED, answers=("Q55400", "Her"))
+    worse = Evidence((OTHER,), 0.5, ("Adaptation",))
+    script = {both.text: [found(MIYAZAKI, answers=["Q55400"]), found(BY, answers=["Her", "Q55400"]), worse]}
+    (record,) = evaluate(scripted(script, k=3), [both]).records
+    assert record["answers"] == ["Q55400", "Her"]
+    assert (record["metrics"]["exact_match"], record["triples"]) == (1, 3)
+    (record,) = evaluate(scripted(script), [both]).records
+    assert (record["answers"], record["metrics"]["recall"]) == (["Q55400"], 0.5)
+    film = Question("What did Spike Jonze direct?", answers=("Adaptation", "Her"))
+    for fields in ({"ties": "break"}, {"granularity": "triple"}):
+        retriever = SimGRAGRetriever.from_index(INDEX, k=2, **fields)
+        assert len({document.metadata["score"] for document in retriever.invoke(film.text)}) == 1
+        assert evaluate(retriever, [film]).metrics["exact_match"] == 1
+
+
+class Evidential(Scripted):
+    """Proposes no answers."""
+
+    proposes_answers: ClassVar[bool] = False
+
+
+@pytest.mark.parametrize("kind", [Scripted, Evidential])
+def test_a_retriever_says_whether_it_proposes_answers(kind: type[Scripted], tmp_path: Path) -> None:
+    """The data cannot tell: here none proposes any, and there is evidence, or there is none."""
+    for evidence in ([found(BY, answers=[])], []):
+        path = tmp_path / f"{len(evidence)}.jsonl"
+        report = evaluate(kind.from_index(INDEX, script={HER.text: evidence}), [HER], records=path)
+        assert report.metrics["hit"] == (0 if kind is Scripted else None)
+        assert report.metrics["answer_recall"] == len(evidence)
+        assert report == Report.read(path)
+        assert lines(path)[0]["proposes_answers"] == (kind is Scripted)
+
+
+def test_questions_may_come_one_by_one() -> None:
+    assert len(evaluate(scripted(SCRIPT), (one for one in QUESTIONS)).records) == len(QUESTIONS)
+    question = [Question("Who?", answers=("a",))]
+    with pytest.raises(InvalidArgumentError, match="must be a BaseKGRetriever"):
+        evaluate("simgrag", question)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="LLMCitedAnswerer"):
+        evaluate(scripted(SCRIPT), question, answerer=ScriptedChatModel(replies=[]))
+    with pytest.raises(InvalidArgumentError, match="one Question or more"):
+        evaluate(scripted(SCRIPT), iter(()))
+
+
 # --- answers in words -------------------------------------------------------------------------------------------------
 
 
@@ -339,6 +393,106 @@ def test_records_of_other_settings_are_refused(
     assert path.read_bytes() == before
 
 
+class Named(ScriptedChatModel):
+    """A chat model with a name, and a key that no file may hold."""
+
+    model_name: str
+    key: str = "secret"
+
+
+def labelled(text: str) -> list[Question]:
+    return [Question(text, pattern=Pattern.of(("Her", "directed_by", Unknown("x")), target="x"))]
+
+
+def by_llm(name: str) -> BaseKGRetriever:
+    return SimGRAGRetriever.from_index(INDEX, llm=Named(model_name=name, replies=lambda _: "{}"))
+
+
+def by_examples(text: str) -> BaseKGRetriever:
+    return SimGRAGRetriever.from_index(INDEX, examples=labelled(text))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda which: (by_examples(f"{which} directed Her?"), None), "pattern_generator"),
+        (lambda which: (by_llm(which), None), "pattern_generator"),
+        (lambda which: (scripted(SCRIPT), LLMCitedAnswerer(Named(model_name=which, replies=[]))), "answerer"),
+        (lambda which: (scripted(SCRIPT), llm_answerer(SHORT, Named(model_name=which, replies=[]))), "answerer"),
+        (
+            lambda which: (
+                scripted(SCRIPT),
+                LLMCitedAnswerer(
+                    Named(model_name="m", replies=[]),
+                    prompt=PromptTemplate.from_template(which + " {question}{evidence}"),
+                ),
+            ),
+            "answerer",
+        ),
+    ],
+)
+def test_records_of_another_model_or_other_examples_are_refused(
+    tmp_path: Path, make: Callable[[str], tuple[BaseKGRetriever, Any]], told: str
+) -> None:
+    path = tmp_path / "records.jsonl"
+    for _ in range(2):
+        retriever, answerer = make("who")
+        evaluate(retriever, [NOBODY], answerer=answerer, records=path)
+    evaluate(retriever, [NOBODY], answerer=answerer, records=path)  # also after it was used
+    retriever, answerer = make("whoever")
+    with pytest.raises(InvalidArgumentError, match=f"settings.parts.{told} was '"):
+        evaluate(retriever, [NOBODY], answerer=answerer, records=path)
+    assert b"secret" not in path.read_bytes()
+
+
+def test_an_identity_is_the_same_in_every_process() -> None:
+    code = """
+from kg_retrievers import ExamplePatternGenerator, GraphIndex, HashedEmbeddings
+from kg_retrievers.evaluation.identity import identity
+from kg_retrievers.sample import load_questions
+from kg_retrievers.testing import tiny_graph
+generator = ExamplePatternGenerator(GraphIndex.build(tiny_graph(), HashedEmbeddings()), load_questions())
+print(identity([generator, {"b", "a", "c"}]))
+"""
+    environment = os.environ | {"PYTHONHASHSEED": "1"}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True)
+    assert told.stdout.strip() == identity([ExamplePatternGenerator(INDEX, load_questions()), {"b", "a", "c"}])
+
+
+def test_an_identity_changes_with_what_a_part_holds() -> None:
+    def adding(number: int) -> Callable[[int], int]:
+        return lambda value: value + number
+
+    class Holder:
+        def __init__(self, held: Any) -> None:
+            self.held = held
+
+        def method(self) -> None: ...
+
+    def differ(one: Any, other: Any) -> bool:
+        return identity(one) != identity(other)
+
+    for make in (
+        Holder,
+        adding,
+        lambda held: Holder(held).method,
+        lambda held: partial(print, held),
+        lambda held: RunnableLambda(adding(held)),
+        lambda held: {held},
+        lambda held: np.array([held, 3]),
+        lambda held: {held: 1},
+        lambda held: Named(model_name=str(held), replies=[]),
+        lambda held: (int, str)[held - 1],
+        lambda held: PromptTemplate.from_template(str(held)),
+        lambda held: EntityLinker(INDEX, max_candidates=held),
+    ):
+        assert differ(make(1), make(2))
+        assert not differ(make(1), make(1))
+    loop = Holder(1)
+    loop.held = loop
+    assert len(identity(loop)) == 32
+
+
 @pytest.mark.parametrize(
     ("content", "line", "told"),
     [
@@ -423,18 +577,19 @@ def test_runs_side_by_side() -> None:
     refusing = scripted(dict.fromkeys(SCRIPT, EntityLinkingError("nothing")))
     silent = evaluate(refusing, asked, method="silent|*")
     found = compare([good, silent])
-    assert found.columns[:4] == ("method", "hops", "n", "hit")
+    assert found.columns[:5] == ("method", "hops", "n", "asked", "hit")
     assert "text hit" not in found.columns
     assert "LLM calls" not in found.columns
     cells = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    assert [(row["method"], row["hops"], row["n"]) for row in cells] == [
-        ("good", "all", "5"),
-        ("silent|*", "all", "5"),
-        ("good", "1", "1"),
-        ("silent|*", "1", "1"),
-        ("good", "unknown", "4"),
-        ("silent|*", "unknown", "4"),
+    assert [(row["method"], row["hops"], row["n"], row["asked"]) for row in cells] == [
+        ("good", "all", "3", "5"),
+        ("silent|*", "all", "3", "5"),
+        ("good", "1", "1", "1"),
+        ("silent|*", "1", "1", "1"),
+        ("good", "unknown", "2", "4"),
+        ("silent|*", "unknown", "2", "4"),
     ]
+    assert "asked" not in compare([evaluate(scripted(SCRIPT), [HER])]).columns
     assert (cells[0]["hit"], cells[1]["hit"], cells[1]["±"]) == ("0.667", "0.000", "0.000")
     low, high = good.intervals["hit"] or (0, 0)
     assert cells[0]["±"] == f"{(high - low) / 2:.3f}" != "0.000"

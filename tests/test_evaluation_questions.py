@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from kg_retrievers import (
     Pattern,
     Question,
     SimGRAGRetriever,
+    Triple,
     Unknown,
     evaluate,
     read_question_set,
@@ -125,6 +127,11 @@ def test_files_that_there_are_not(folder: Path, path: str, arguments: dict[str, 
 # --- questions that a graph cannot answer -----------------------------------------------------------------------------
 
 
+@cache
+def _facts(graph: KnowledgeGraph, relation: str) -> list[Triple]:
+    return list(graph.triples(relation=relation))
+
+
 def walks(graph: KnowledgeGraph, question: Question) -> tuple[set[str], set[str]]:
     """Return where the first triple of a pattern leads from the topic, and where all of them do; by plain walking."""
     assert question.pattern is not None
@@ -133,7 +140,7 @@ def walks(graph: KnowledgeGraph, question: Question) -> tuple[set[str], set[str]
     first: set[str] | None = None
     for head, relation, tail in question.pattern.triples:
         assert isinstance(relation, Known)
-        facts = list(graph.triples(relation=relation.text))
+        facts = _facts(graph, relation.text)
         if head in at:
             at[tail] = {fact.tail for fact in facts if fact.head in at[head]}
             first = at[tail] if first is None else first

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable
 from rich.console import Console
 from rich.progress import track
@@ -84,6 +85,12 @@ def evaluate(
     asked = list(questions)
     if not asked or not all(isinstance(question, Question) for question in asked):
         raise InvalidArgumentError(f"evaluate: wanted a list of one Question or more, but got {questions!r:.100}.")
+    if not isinstance(retriever, BaseKGRetriever):
+        raise InvalidArgumentError(f"evaluate: the retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
+    if isinstance(answerer, BaseLanguageModel) or not isinstance(answerer, Runnable | None):
+        raise InvalidArgumentError(
+            f"evaluate: wanted an answerer or None, but got {answerer!r:.100}. Of a model: LLMCitedAnswerer(llm)."
+        )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
     asker = Asker(retriever, answerer, topic)

@@ -122,8 +122,13 @@ def score_h(
 
 
 def hops(question: Question) -> int | None:
-    """Return how many facts a question joins: the triples of its pattern, else its gold triples; None if unknown."""
-    return len(question.pattern.triples if question.pattern else question.triples) or None
+    """Return how many facts a question joins: the triples of its pattern, else its gold triples; None if unknown.
+
+    The gold triples of a question with several answers do not tell, since a question of one hop has several, too.
+    """
+    if question.pattern:
+        return len(question.pattern.triples)
+    return (len(question.triples) or None) if len(question.answers) < 2 else None
 
 
 def question_metrics(
