@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -95,33 +95,38 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
         super().__init__(llm, prompt, repair_prompt, structured)
 
     def _cited(self, reply: AnswerReply, shown: ShownEvidence) -> CitedAnswer:
-        citations, rejected = shown.cite(reply.citations)
-        draft = {**reply.model_dump(), "citations": citations, "rejected_citations": rejected}
-        return check_answer(draft, shown)
+        citations, strange = shown.cite(reply.citations)
+        return check_answer({**reply.model_dump(), "citations": citations}, shown, strange)
 
     def _refusal(self) -> CitedAnswer:
         return no_answer()
 
 
-def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence) -> CitedAnswer:
+def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence, strange: Sequence[int] = ()) -> CitedAnswer:
     """Return an answer without citations, and without marks "[n]", of facts that were not shown.
 
     The citations are written anew from their triples. Of a text, the facts that it marks are its citations.
+
+    Args:
+        draft: A text, or a mapping with "answers" and "citations", each of these with its "triple".
+        shown: The evidence that was shown.
+        strange: Numbers of no fact that were taken out of the draft before.
     """
     if isinstance(draft, str):
-        text, marked, strange = shown.read_marks(draft)
+        text, marked, gone = shown.read_marks(draft)
         citations, _ = shown.cite(marked)
         return {
             "answer": text,
             "answers": [],
             "explanation": "",
             "citations": citations,
-            "rejected_citations": strange,
+            "rejected_citations": len(set(gone)),
         }
     cited = [list(citation["triple"]) for citation in draft["citations"]]
     citations, _ = shown.cite([shown.citable.index(triple) + 1 for triple in cited if triple in shown.citable])
-    rejected = int(draft.get("rejected_citations", 0)) + sum(triple not in shown.citable for triple in cited)
+    invented = sum(triple not in shown.citable for triple in cited)
     texts = [shown.read_marks(str(text)) for text in (draft.get("explanation", ""), *draft["answers"])]
+    unknown = {*strange, *(number for _, _, gone in texts for number in gone)}
     explanation, *answers = (text for text, _, _ in texts)
     answers = list(dict.fromkeys(answers))
     return {
@@ -129,7 +134,7 @@ def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence) -> CitedA
         "answers": answers,
         "explanation": explanation,
         "citations": citations,
-        "rejected_citations": rejected + sum(strange for _, _, strange in texts),
+        "rejected_citations": int(draft.get("rejected_citations", 0)) + invented + len(unknown),
     }
 
 

@@ -67,39 +67,38 @@ class ShownEvidence:
     Example:
         >>> shown = ShownEvidence("[1] Her -> starring -> Amy Adams", [["Her", "starring", "Amy Adams"]])
         >>> shown.cite([1, 1, 7])
-        ([{'number': 1, 'triple': ['Her', 'starring', 'Amy Adams'], 'text': 'Her -> starring -> Amy Adams'}], 1)
+        ([{'number': 1, 'triple': ['Her', 'starring', 'Amy Adams'], 'text': 'Her -> starring -> Amy Adams'}], [7])
         >>> shown.read_marks("As [1, 7] and [8] say.")
-        ('As [1] and say.', [1], 2)
+        ('As [1] and say.', [1], [7, 8])
     """
 
     text: str
     citable: list[list[str]]
 
-    def cite(self, numbers: Sequence[int]) -> tuple[list[Citation], int]:
-        """Return the facts of these numbers, each once, in their order; and how many numbers were never shown."""
+    def cite(self, numbers: Sequence[int]) -> tuple[list[Citation], list[int]]:
+        """Return the facts of these numbers, each once, in their order; and the numbers that were never shown."""
         once, lines = list(dict.fromkeys(numbers)), self.text.split("\n")
         shown = [number for number in once if 1 <= number <= len(self.citable)]
         citations = [
             Citation(number=n, triple=list(self.citable[n - 1]), text=lines[n - 1].removeprefix(f"[{n}] "))
             for n in shown
         ]
-        return citations, len(once) - len(shown)
+        return citations, [number for number in once if number not in shown]
 
-    def read_marks(self, text: str) -> tuple[str, list[int], int]:
-        """Return a text without its marks of facts that were not shown, the numbers it marks, and how many went.
+    def read_marks(self, text: str) -> tuple[str, list[int], list[int]]:
+        """Return a text without its marks of facts that were not shown, the numbers it marks, and those that went.
 
         What stands in brackets in the evidence itself, as in "Dune [1984]", is no mark.
         """
-        marked, strange = list[int](), 0
+        marked, strange = list[int](), list[int]()
 
         def kept(mark: re.Match[str]) -> str:
-            nonlocal strange
             numbers = _numbers(mark[1])
             shown = [number for number in numbers if 1 <= number <= len(self.citable)]
             marked.extend(shown)
             if len(shown) == len(numbers) or mark[0].strip() in self.text:
                 return mark[0]
-            strange += len(numbers) - len(shown)
+            strange.extend(number for number in numbers if number not in shown)
             return f" [{', '.join(map(str, shown))}]" if shown else ""
 
         return (_MARK.sub(kept, text) if self.citable else text), marked, strange

@@ -55,13 +55,13 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         super().__init__(llm, prompt, repair_prompt, structured)
 
     def _cited(self, reply: VerdictReply, shown: ShownEvidence) -> Verdict:
-        citations, rejected = shown.cite(reply.citations)
-        explanation, _, strange = shown.read_marks(reply.explanation)
+        citations, strange = shown.cite(reply.citations)
+        explanation, _, gone = shown.read_marks(reply.explanation)
         return {
             "verdict": reply.verdict if citations else "not enough evidence",
             "explanation": explanation,
             "citations": citations,
-            "rejected_citations": rejected + strange,
+            "rejected_citations": len({*strange, *gone}),
         }
 
     def _refusal(self) -> Verdict:
