@@ -309,6 +309,9 @@ def test_any_answerer_that_cites(retriever: SimGRAGRetriever) -> None:
     )
     assert text["answer"] == "Tautou [1], as says."
     assert [citation["triple"] for citation in text["citations"]] == TRIPLES[:1]
+    bare = RunnableLambda(lambda value: {"answer": "All of them [1, 96].", "answers": [], "citations": []})
+    unlisted: Any = cited_answer_chain(retriever, bare).invoke(QUESTION)  # type: ignore[arg-type]
+    assert (unlisted["answer"], unlisted["rejected_citations"]) == ("All of them [1].", 1)
     wrong: Any
     for wrong in (3, {"answers": ["x"]}, {"answers": ["x"], "citations": [1]}):
         with pytest.raises(InvalidArgumentError, match="an answerer gives a text or a CitedAnswer"):

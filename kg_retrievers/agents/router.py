@@ -133,7 +133,7 @@ def build_router(
             raise InvalidArgumentError("build_router: got llm and choose; the order comes from one of them.")
     chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_router")
     state = state_types("Router", RetrievalState, RouterState)
-    builder = WorkflowBuilder(name or "Router", state, RouterOutput, chosen, budget, retry, cache, scope=name)
+    builder = WorkflowBuilder("Router", name, state, RouterOutput, chosen, budget, retry, cache)
     first, graph = next(iter(retrievers.values())), builder.graph
     builder.add_free("prepare", prepare(first, builder.keys, builder.optional))
     builder.add("route", _route(retrievers, llm, descriptions or {}, choose), llm is not None)

@@ -186,16 +186,16 @@ class WorkflowBuilder:
 
     def __init__(
         self,
-        name: str,
+        title: str,
+        name: str | None,
         state: tuple[type, type, tuple[str, ...]],
         output: type,
         answerer: Runnable[Any, Any],
         budget: Budget | None,
         retry: RetryPolicy | None,
         cache: BaseCache[Any] | None,
-        scope: str | None,
     ) -> None:
-        """Begin with an empty graph.
+        """Begin with an empty graph, called by its name, or else by the title.
 
         Raises:
             InvalidArgumentError: If an argument is of another type.
@@ -207,12 +207,12 @@ class WorkflowBuilder:
         ):
             if value is not None and not isinstance(value, wanted):
                 raise InvalidArgumentError(
-                    f"{name}: {what} must be a {wanted.__name__} or None, but got {value!r:.100}."
+                    f"{title}: {what} must be a {wanted.__name__} or None, but got {value!r:.100}."
                 )
-        self.name, self.answerer, self.budget, self.retry = name, answerer, budget or Budget(), retry
+        self.name, self.answerer, self.budget, self.retry = name or title, answerer, budget or Budget(), retry
         state_type, input_type, self.optional = state
         self.keys = [key for key in get_type_hints(state_type) if key not in ("spending", "run")]
-        self.cache, self.scope = cache, scope or uuid4().hex
+        self.cache, self.scope = cache, name or uuid4().hex
         self.graph: StateGraph[Any, Any, Any, Any] = StateGraph(
             state_type, input_schema=input_type, output_schema=output
         )
@@ -352,9 +352,7 @@ def build_workflow(
         raise InvalidArgumentError(f"build_workflow: {taken} are nodes of every workflow; call the stages otherwise.")
     title = type(retriever).__name__.removesuffix("Retriever")
     state = state_types(title, retriever.state_class)
-    builder = WorkflowBuilder(
-        name or f"{title}Workflow", state, WorkflowOutput, chosen, budget, retry, cache, scope=name
-    )
+    builder = WorkflowBuilder(f"{title}Workflow", name, state, WorkflowOutput, chosen, budget, retry, cache)
     graph, own = builder.graph, list(get_type_hints(retriever.state_class))
     builder.add_free("prepare", prepare(retriever, builder.keys, builder.optional))
     graph.add_edge(START, "prepare")

@@ -1,8 +1,9 @@
-"""A language model that cites the facts it is shown, and the mapping of its citations back to triples."""
+"""A language model that is shown numbered facts and cites them, whatever it is asked about them."""
 
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -97,8 +98,10 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         read: Reply = parse_reply(text, self.reply_form)  # type: ignore[assignment]
         return read
 
+    @abstractmethod
     def _cited(self, reply: Reply, shown: ShownEvidence) -> Cited:
-        raise NotImplementedError
+        """Return what a reply says, with its citations as facts that were shown."""
 
+    @abstractmethod
     def _refusal(self) -> Cited:
-        raise NotImplementedError
+        """Return what is said where there are no documents."""

@@ -125,12 +125,13 @@ def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence, strange: 
     cited = [list(citation["triple"]) for citation in draft["citations"]]
     citations, _ = shown.cite([shown.citable.index(triple) + 1 for triple in cited if triple in shown.citable])
     invented = sum(triple not in shown.citable for triple in cited)
-    texts = [shown.read_marks(str(text)) for text in (draft.get("explanation", ""), *draft["answers"])]
+    said = (draft.get("answer") or NO_ANSWER, draft.get("explanation", ""), *draft["answers"])
+    texts = [shown.read_marks(str(text)) for text in said]
     unknown = {*strange, *(number for _, _, gone in texts for number in gone)}
-    explanation, *answers = (text for text, _, _ in texts)
+    answer, explanation, *answers = (text for text, _, _ in texts)
     answers = list(dict.fromkeys(answers))
     return {
-        "answer": "; ".join(answers) or str(draft.get("answer") or NO_ANSWER),
+        "answer": "; ".join(answers) or answer,
         "answers": answers,
         "explanation": explanation,
         "citations": citations,
