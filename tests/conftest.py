@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from kg_retrievers import cli
 from kg_retrievers.graph import KnowledgeGraph
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -31,3 +33,15 @@ def data_dir() -> Path:
 def metaqa_graph(data_dir: Path) -> KnowledgeGraph:
     """The graph of MetaQA."""
     return KnowledgeGraph.from_file(data_dir / "metaqa" / "kb.txt")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command kg-retrievers; return its exit code, stdout and stderr."""
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = cli.main(argv)
+        return code, *capsys.readouterr()
+
+    return call

@@ -60,18 +60,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command; return its exit code, stdout and stderr."""
-
-    def call(*argv: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main(argv)
-        return code, *capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
 def json_of(run: Run) -> Callable[..., Any]:
     """Run the command with --json; return what it printed."""
 

@@ -53,18 +53,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command; return its exit code, stdout and stderr."""
-
-    def call(*argv: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main(argv)
-        return code, *capsys.readouterr()
-
-    return call
-
-
 def figures(path: str) -> Any:
     return json.loads(Path(path).read_text("utf-8"))
 
