@@ -122,6 +122,8 @@ class BaseKGRetriever(BaseRetriever):
     k: int = Field(default=1, ge=1, le=MAX_K)
     #: What one Document holds.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
+    #: How the facts of a Document are written: see `verbalize`, whose "numbered" would begin with 1 in each Document.
+    style: Literal["triples", "grouped", "tables"] = "grouped"
     #: What to do where no entity is found in a question.
     no_entity: Literal["raise", "empty"] = "raise"
 
@@ -292,9 +294,10 @@ class BaseKGRetriever(BaseRetriever):
             "retriever": type(self).__name__,
             "answers": list(evidence.answers),
             "truncated": evidence.truncated,
+            "style": self.style,
             "details": dict(evidence.details),
         }
-        content = verbalize(evidence.triples, label=self.graph.label).text
+        content = verbalize(evidence.triples, style=self.style, label=self.graph.label).text
         identity = json.dumps([metadata[name] for name in ("retriever", "triples", "answers", "details")])
         return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
 

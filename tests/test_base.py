@@ -330,6 +330,7 @@ def test_documents_hold_the_evidence() -> None:
         "retriever": "Toy",
         "answers": ["Q55400"],
         "truncated": True,
+        "style": "grouped",
         "details": {"by": "hand"},
     }
     assert document.page_content == "千と千尋の神隠し -> directed by -> 宮崎駿"

@@ -14,6 +14,8 @@ from kg_retrievers import ExtractiveAnswerer, GraphIndex, HashedEmbeddings, SimG
 from kg_retrievers.chains import show_evidence
 from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, llm_answerer
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph import Evidence, Triple, verbalize
+from kg_retrievers.graph.verbalize import Style
 from kg_retrievers.prompts.simgrag import ANSWER_PROMPT
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -50,6 +52,47 @@ async def test_extractive(documents: list[Document], answer: str) -> None:
     value: Any = {"question": QUESTION, "documents": documents}
     assert ExtractiveAnswerer().invoke(value) == answer
     assert await ExtractiveAnswerer().ainvoke(value) == answer
+
+
+def everything(retriever: SimGRAGRetriever, **fields: Any) -> Document:
+    """All facts of the graph as one Document."""
+    (found,) = retriever.model_copy(update=fields).documents_from([Evidence(tuple(retriever.graph.triples()), 1.0)], 1)
+    return found
+
+
+@pytest.mark.parametrize("style", ["triples", "grouped", "tables"])
+def test_documents_are_written_and_cut_in_the_style_of_their_retriever(
+    retriever: SimGRAGRetriever, style: Style
+) -> None:
+    found, grouped = everything(retriever, style=style), everything(retriever)
+    facts, label = [Triple(*triple) for triple in found.metadata["triples"]], retriever.graph.label
+    assert found.page_content == verbalize(facts, style=style, label=label).text
+    assert (found.metadata, found.id) == (grouped.metadata | {"style": style}, grouped.id)
+    assert show_evidence([found]).text == f"[1]\n{found.page_content}"
+    cut = verbalize(facts[:5], style=style, label=label).text
+    cut = f"[1]\n{cut}\n\n({len(facts) - 5} more facts left out)"
+    assert show_evidence([found], max_tokens=len(cut), count_tokens=len).text == cut
+    assert show_evidence([found], "numbered") == show_evidence([grouped], "numbered")
+
+
+def test_documents_without_a_style_are_cut_to_groups(retriever: SimGRAGRetriever) -> None:
+    found = everything(retriever)
+    cut = show_evidence([found], max_tokens=50)
+    del found.metadata["style"]
+    assert show_evidence([found], max_tokens=50) == cut
+
+
+@pytest.mark.parametrize("style", ["numbered", "prose"])
+def test_documents_have_no_other_style(retriever: SimGRAGRetriever, style: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"SimGRAGRetriever: style: .*'triples', 'grouped' or 'tables'"):
+        SimGRAGRetriever.from_index(retriever.index, style=style)
+
+
+def test_a_style_that_is_unknown_is_refused(retriever: SimGRAGRetriever) -> None:
+    found = everything(retriever)
+    found.metadata["style"] = "prose"
+    with pytest.raises(InvalidArgumentError, match=r"style is .* got 'prose'"):
+        show_evidence([found], max_tokens=50)
 
 
 def test_evidence_is_numbered() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +18,10 @@ from kg_retrievers.graph.verbalize import (
     Verbalization,
     approximate_tokens,
     grouped_lines,
+    numbered_lines,
     path_lines,
     readable,
+    table_lines,
     triple_lines,
     verbalize,
 )
@@ -28,10 +32,19 @@ FACTS = [
     Triple("Her", "starring", "Rooney Mara"),
     Triple("Arrival", "starring", "Amy Adams"),
 ]
-LINES: dict[Style, Callable[[list[Triple]], list[str]]] = {"triples": triple_lines, "grouped": grouped_lines}
+LINES: dict[Style, Callable[[list[Triple]], list[str]]] = {
+    "triples": triple_lines,
+    "grouped": grouped_lines,
+    "numbered": numbered_lines,
+    "tables": table_lines,
+}
 
-names = st.sampled_from(["a", "b", "Spike Jonze", ""]) | st.text()
-facts = st.lists(st.builds(Triple, names, st.sampled_from(["r", "s_t"]) | st.text(), names), max_size=40)
+awkward = [
+    *("", " ", " a ", "0", "007", "1e5", "=1+1", "a,b", 'say "a"', '"', "🎬"),
+    *("a\nb", "\r", "a\r\nb", "\n\n", "\u2028", "\x00"),
+]
+names = st.sampled_from(["a", "b", "Spike Jonze", *awkward]) | st.text()
+facts = st.lists(st.builds(Triple, names, st.sampled_from(["r", "s_t", *awkward]) | st.text(), names), max_size=40)
 styles = st.sampled_from(list(LINES))
 
 
@@ -98,6 +111,53 @@ def test_entities_of_equal_label_stay_apart() -> None:
     ]
 
 
+def test_table_lines() -> None:
+    label = {"Arrival": 'The "Arrival", a film', "Rooney Mara": "Rooney\nMara"}
+    assert table_lines([*FACTS, Triple("Her", "sequel_of", "Her")], lambda key: label.get(key, key)) == [
+        "node_id,node_attr",
+        "0,Her",
+        "1,Amy Adams",
+        "2,Spike Jonze",
+        '3,"Rooney\nMara"',
+        '4,"The ""Arrival"", a film"',
+        "",
+        "src,edge_attr,dst",
+        "0,starring,1",
+        "0,directed by,2",
+        "0,starring,3",
+        "4,starring,1",
+        "0,sequel of,0",
+    ]
+    assert table_lines([]) == []
+
+
+def test_tables_keep_entities_of_equal_label_apart() -> None:
+    remakes = [Triple("Q1", "remade_as", "Q2"), Triple("Q2", "year", "1955")]
+    label = {"Q1": "Kismet", "Q2": "Kismet"}
+    rows = table_lines(remakes, lambda key: label.get(key, key))
+    assert rows[1:4] == ["0,Kismet", "1,Kismet", "2,1955"]
+    assert rows[-2:] == ["0,remade as,1", "1,year,2"]
+
+
+@given(facts, st.dictionaries(names, names))
+def test_tables_are_read_back_exactly(triples: list[Triple], labels: dict[str, str]) -> None:
+    rows = list(csv.reader(io.StringIO("\n".join(table_lines(triples, lambda key: labels.get(key, key))))))
+    if not triples:
+        assert rows == []
+        return
+    keys = list(dict.fromkeys(key for triple in triples for key in (triple.head, triple.tail)))
+    nodes = [[str(number), labels.get(key, key)] for number, key in enumerate(keys)]
+    edges = [[str(keys.index(head)), readable(relation), str(keys.index(tail))] for head, relation, tail in triples]
+    assert rows == [["node_id", "node_attr"], *nodes, [], ["src", "edge_attr", "dst"], *edges]
+
+
+def test_tables_within_a_budget_hold_the_nodes_of_what_is_shown() -> None:
+    text = "node_id,node_attr\n0,Her\n1,Amy Adams\n\nsrc,edge_attr,dst\n0,starring,1\n(3 more facts left out)"
+    assert verbalize(FACTS, style="tables", max_tokens=len(text), count_tokens=len) == Verbalization(text, 1, 3)
+    assert verbalize(FACTS, style="tables", max_tokens=30, count_tokens=len).text == "(4 more facts left out)"
+    assert list(csv.reader(io.StringIO(text)))[-1] == ["(3 more facts left out)"]
+
+
 def test_path_lines_keep_the_stored_direction() -> None:
     loop = Triple("Her", "sequel_of", "Her")
     path = Path(("Her", "Her", "Amy Adams", "Arrival"), (loop, FACTS[0], FACTS[3]))
@@ -122,8 +182,9 @@ def test_approximate_tokens_rounds_up(text: str) -> None:
 
 def test_verbalize_without_a_limit() -> None:
     assert verbalize(FACTS) == Verbalization("\n".join(grouped_lines(FACTS)), 4, 0)
-    assert verbalize(FACTS, style="triples").text == "\n".join(triple_lines(FACTS))
-    assert verbalize([], max_tokens=1) == Verbalization("", 0, 0)
+    for style, lines in LINES.items():
+        assert verbalize(FACTS, style=style) == Verbalization("\n".join(lines(FACTS)), 4, 0)
+        assert verbalize([], style=style, max_tokens=1) == Verbalization("", 0, 0)
 
 
 def test_a_group_may_lose_tails() -> None:
@@ -145,14 +206,15 @@ def test_the_budget_holds_and_is_used(triples: list[Triple], style: Style, budge
     got = verbalize(triples, style=style, max_tokens=budget, count_tokens=len)
     assert len(got.text) <= budget
     assert got.shown + got.left_out == len(triples)
-    rest = [line for line in got.text.split("\n") if line] if got.shown == 0 else got.text.split("\n")
-    lines = LINES[style](triples[: got.shown])
-    assert rest[: len(lines)] == lines
-    assert [line.endswith("left out)") for line in rest[len(lines) :]] in ([], [True])
-    if got.left_out:
-        more = got.left_out - 1
+
+    def text(shown: int) -> str:
+        more = len(triples) - shown
         notice = [f"({more} more {'fact' if more == 1 else 'facts'} left out)"] if more else []
-        assert len("\n".join(LINES[style](triples[: got.shown + 1]) + notice)) > budget
+        return "\n".join(LINES[style](triples[:shown]) + notice)
+
+    assert got.text == (text(got.shown) if len(text(got.shown)) <= budget else "")
+    assert got.text or not got.shown
+    assert not got.left_out or len(text(got.shown + 1)) > budget
 
 
 @given(facts, styles, st.integers(1, 50), st.randoms(use_true_random=False))

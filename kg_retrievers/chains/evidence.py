@@ -148,7 +148,8 @@ def show_evidence(
     Args:
         documents: The evidence, best first.
         style: "documents" numbers the Documents and shows them in the words of their retriever; one that does not fit
-            as a whole is cut to its first triples. "numbered" shows each triple once, numbered from 1.
+            as a whole is cut to its first triples, in the same style. "numbered" shows each triple once, numbered from
+            1.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does.
 
@@ -197,7 +198,8 @@ def _documents_text(
             if shown >= len(triples):
                 parts.append(f"[{number}]\n{document.page_content}")
             elif shown > 0:
-                cut = verbalize(triples[:shown], label=document.metadata["labels"].__getitem__).text
+                style, label = document.metadata.get("style", "grouped"), document.metadata["labels"].__getitem__
+                cut = verbalize(triples[:shown], style=style, label=label).text
                 parts.append(f"[{number}]\n{cut}")
             shown -= len(triples)
         if shown < 0:

@@ -6,6 +6,7 @@ the metadata of a document holds them.
 
 from __future__ import annotations
 
+import csv
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any, Literal, get_args
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.types import Path, Triple
 
-Style = Literal["triples", "grouped", "numbered"]
+Style = Literal["triples", "grouped", "numbered", "tables"]
 
 # Two or more words of a Freebase path, as in "/film/director/film" or "people.person.nationality".
 _FREEBASE = re.compile(r"/[a-z]\w+(?:[./]+[a-z]\w+)+|[a-z]\w+(?:\.[a-z]\w+){2,}", re.ASCII)
@@ -105,6 +106,56 @@ def grouped_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) 
     ]
 
 
+def table_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+    r"""Return the rows of two CSV tables, entities and then triples, with an empty line between them.
+
+    The first table numbers the entities from 0, in order of first occurrence, head before tail; two entities of one
+    label are two rows. The second names heads and tails by these numbers. Of no triples there are no rows.
+
+    `csv.reader(io.StringIO("\n".join(rows)))` gives back each label exactly as it was: with commas and quotes, blanks
+    at its ends, any control character. A label with line breaks is quoted, and its row is then several lines of text.
+
+    Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question
+    Answering", NeurIPS 2024, arXiv:2402.07630: section 5.4, table 9. Differs from the published code: numbers count
+    what is shown, not the whole graph; names keep their capitals; relations are in words; "\r" is quoted.
+
+    Args:
+        triples: The facts.
+        label: Maps an entity key to what it is called; the key itself by default.
+
+    Example:
+        >>> print(*table_lines([Triple("Her", "directed_by", "Jonze, Spike")]), sep="\n")
+        node_id,node_attr
+        0,Her
+        1,"Jonze, Spike"
+        <BLANKLINE>
+        src,edge_attr,dst
+        0,directed by,1
+    """
+    numbers: dict[str, int] = {}
+    edges = [
+        (numbers.setdefault(head, len(numbers)), _relation_text(relation), numbers.setdefault(tail, len(numbers)))
+        for head, relation, tail in triples
+    ]
+    nodes = [(number, label(key)) for key, number in numbers.items()]
+    if not edges:
+        return []
+    return [*_csv_rows([("node_id", "node_attr"), *nodes]), "", *_csv_rows([("src", "edge_attr", "dst"), *edges])]
+
+
+class _Echo:
+    """A file that hands back what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _csv_rows(rows: Iterable[Sequence[object]]) -> list[str]:
+    # Under its default line end "\r\n", the writer quotes "\r" as well as "\n".
+    writer = csv.writer(_Echo())
+    return [writer.writerow(row).removesuffix("\r\n") for row in rows]
+
+
 def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list[str]:
     """Return a line for each path, with arrows in the direction in which each triple is stored.
 
@@ -186,7 +237,8 @@ def verbalize(
 
     Args:
         triples: The facts, most important first.
-        style: "triples" for `triple_lines`, "grouped" for `grouped_lines`, "numbered" for `numbered_lines`.
+        style: "triples" for `triple_lines`, "grouped" for `grouped_lines`, "numbered" for `numbered_lines`,
+            "tables" for `table_lines`.
         label: Maps an entity key to what it is called; the key itself by default.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
@@ -204,8 +256,8 @@ def verbalize(
         raise InvalidArgumentError(f"verbalize: style is one of {list(get_args(Style))}, but got {style!r}.")
     if max_tokens is not None and max_tokens < 1:
         raise InvalidArgumentError(f"verbalize: max_tokens is 1 or more, or None for no limit, but got {max_tokens}.")
-    lines = {"triples": triple_lines, "grouped": grouped_lines, "numbered": numbered_lines}[style]
-    label, total = cache(label), len(triples)
+    styles = {"triples": triple_lines, "grouped": grouped_lines, "numbered": numbered_lines, "tables": table_lines}
+    lines, label, total = styles[style], cache(label), len(triples)
 
     def text(shown: int) -> str:
         left_out = total - shown

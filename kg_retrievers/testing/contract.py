@@ -40,7 +40,7 @@ except ImportError as cause:
     raise MissingExtraError("RetrieverContract", "test") from cause
 
 #: The keys of a Document's metadata.
-METADATA = {"triples", "labels", "score", "rank", "retriever", "answers", "truncated", "details"}
+METADATA = {"triples", "labels", "score", "rank", "retriever", "answers", "truncated", "style", "details"}
 
 _IN_ANOTHER_PROCESS = """
 import json, runpy, sys
@@ -134,6 +134,7 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert math.isfinite(metadata["score"])
             assert type(metadata["truncated"]) is bool
             assert metadata["retriever"] == type(retriever).__name__
+            assert metadata["style"] == retriever.style
             assert metadata["triples"]
             for triple in metadata["triples"]:
                 assert tuple(triple) in graph
