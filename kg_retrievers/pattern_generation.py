@@ -19,14 +19,21 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, PatternParseError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import FUNCTION_WORDS, EntityLinker, GraphIndex, Mention, embed
+from kg_retrievers.index import (
+    FUNCTION_WORDS,
+    MASK,
+    EntityLinker,
+    GraphIndex,
+    QuestionEntity,
+    embed,
+    find_name,
+    mask,
+    question_entities,
+)
 from kg_retrievers.prompts import check_model, check_placeholders
 from kg_retrievers.prompts.simgrag import PATTERN_PROMPT, REPAIR_PROMPT, parse_pattern
 from kg_retrievers.questions import Question
 from kg_retrievers.steps import Call, SteppedRunnable, Steps
-
-#: What stands for an entity in a question whose entities are masked.
-MASK = "_"
 
 #: How many of the nearest examples are tried on the graph before the nearest of all is taken.
 EXAMPLES_TRIED = 10
@@ -83,16 +90,6 @@ class LLMPatternGenerator(SteppedRunnable[Mapping[str, Any], Pattern]):
         return parse_pattern(reply)
 
 
-@dataclass(frozen=True)
-class _Slot:
-    """Where an entity stands in a question, and what it may be."""
-
-    start: int
-    end: int
-    term: Known
-    entities: tuple[str, ...]
-
-
 class _LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
     """What the two generators without a language model share: finding the entities of a question."""
 
@@ -111,27 +108,9 @@ class _LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         raise NotImplementedError
 
-    def _slots(self, input: Mapping[str, Any]) -> list[_Slot]:
+    def _slots(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
         """Return the entities of a question, the likeliest first: those given, else those found in it."""
-        question = input["question"]
-        if not (seeds := input.get("seed_entities")):
-            mentions: list[Mention] = sorted(self.linker.link(question), key=lambda mention: mention.rank)
-            return [
-                _Slot(m.start, m.end, Known(m.text), tuple(candidate.entity for candidate in m.candidates))
-                for m in mentions
-            ]
-        graph = self.index.graph
-        alike: dict[str, list[str]] = {}
-        for seed in seeds:
-            alike.setdefault(graph.label(seed), []).append(seed)
-        slots = []
-        for label, group in alike.items():
-            names = (label, *(name for seed in group for name in (seed, *graph.aliases(seed))))
-            spans = [span for name in names if (span := _find(name, question))]
-            start, end = spans[0] if spans else (len(question), len(question))
-            term = Known(label, entity=group[0]) if len(group) == 1 else Known(label)  # any of them may be meant
-            slots.append(_Slot(start, end, term, tuple(group)))
-        return slots
+        return question_entities(self.linker, input["question"], input.get("seed_entities") or ())
 
 
 class ExamplePatternGenerator(_LinkingGenerator):
@@ -205,12 +184,12 @@ class ExamplePatternGenerator(_LinkingGenerator):
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         question, slots = input["question"], self._slots(input)
-        tried: list[tuple[float, int, int, Pattern, list[_Slot], bool]] = []
+        tried: list[tuple[float, int, int, Pattern, list[QuestionEntity], bool]] = []
         for count in range(min(len(slots), max(self._templates)) + 1):
             if count not in self._templates:
                 continue
             filled = sorted(slots[:count], key=lambda slot: slot.start)
-            masked = _mask(question, [(slot.start, slot.end) for slot in filled])
+            masked = mask(question, [(slot.start, slot.end) for slot in filled])
             distances = np.linalg.norm(self._vectors - self.index.embed([masked]), axis=1)
             templates = self._templates[count]
             nearest = sorted(range(len(templates)), key=lambda i: (distances[templates[i][0]], i))[:EXAMPLES_TRIED]
@@ -264,7 +243,7 @@ class LinkedPatternGenerator(_LinkingGenerator):
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         if not (slots := self._slots(input)):
             raise EntityLinkingError(f"LinkedPatternGenerator: found no entity in {input['question']!r}.")
-        phrases = _phrases(_mask(input["question"], [(slot.start, slot.end) for slot in slots]))
+        phrases = _phrases(mask(input["question"], [(slot.start, slot.end) for slot in slots]))
         likeness = self._likeness([phrase.text for phrase in phrases])
         starts = [[self.index.graph.entities.find(entity) for entity in slot.entities] for slot in slots]
         if len(slots) > 1:
@@ -293,7 +272,7 @@ class LinkedPatternGenerator(_LinkingGenerator):
                 around.setdefault(label, []).append(neighbor)
         return around
 
-    def _walk(self, slot: _Slot, start: Sequence[int], phrases: Sequence[_Phrase], likeness: Array) -> Pattern:
+    def _walk(self, slot: QuestionEntity, start: Sequence[int], phrases: Sequence[_Phrase], likeness: Array) -> Pattern:
         """The hop, or the two hops, from an entity whose relations the words name best."""
         starts, ends = np.array([(phrase.start, phrase.end) for phrase in phrases] or [(0, 1)]).T
         overlap = (starts[:, None] < ends) & (starts < ends[:, None])
@@ -308,14 +287,16 @@ class LinkedPatternGenerator(_LinkingGenerator):
                 options.append((float(sums.max()), (label, onward)))
         if not options:
             raise EntityLinkingError(
-                f"LinkedPatternGenerator: {slot.term.text!r} has no facts in the graph, so there is nothing to follow."
+                f"LinkedPatternGenerator: {slot.name!r} has no facts in the graph, so there is nothing to follow."
             )
         _, labels = min(options, key=lambda option: (-option[0], option[1]))
         nodes: list[Term] = [slot.term, *(Unknown(f"entity {hop}") for hop in range(1, len(labels) + 1))]
         triples = [self._triple(nodes[hop], nodes[hop + 1], label) for hop, label in enumerate(labels)]
         return Pattern.of(*triples, target=f"entity {len(labels)}", source="linked")
 
-    def _join(self, slots: Sequence[_Slot], starts: Sequence[Sequence[int]], likeness: Array) -> Pattern | None:
+    def _join(
+        self, slots: Sequence[QuestionEntity], starts: Sequence[Sequence[int]], likeness: Array
+    ) -> Pattern | None:
         """One unknown that is joined to every entity, by the relations that the words name best."""
         best = []
         common: set[int] | None = None
@@ -331,7 +312,9 @@ class LinkedPatternGenerator(_LinkingGenerator):
         triples = [self._triple(slot.term, Unknown("entity 1"), label) for slot, label in zip(slots, best, strict=True)]
         return Pattern.of(*triples, target="entity 1", source="linked")
 
-    def _fact(self, slots: Sequence[_Slot], starts: Sequence[Sequence[int]], likeness: Array) -> Pattern | None:
+    def _fact(
+        self, slots: Sequence[QuestionEntity], starts: Sequence[Sequence[int]], likeness: Array
+    ) -> Pattern | None:
         """The fact that joins the first two entities, by the relation that the words name best."""
         there = set(starts[1])
         labels = [label for label, reached in self._around(starts[0]).items() if there & set(reached)]
@@ -343,20 +326,6 @@ class LinkedPatternGenerator(_LinkingGenerator):
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[label >> 1])
         return (there, relation, here) if label & 1 else (here, relation, there)
-
-
-def _find(name: str, text: str) -> tuple[int, int] | None:
-    """Where a name stands in a text as words of its own, whatever its case."""
-    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
-    return found.span() if found else None
-
-
-def _mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Put MASK in place of the spans, which do not overlap, and squeeze blanks."""
-    for start, end in sorted(spans, reverse=True):
-        if start < end:
-            text = text[:start] + MASK + text[end:]
-    return " ".join(text.split())
 
 
 @dataclass(frozen=True)
@@ -390,10 +359,10 @@ def _template(question: str, pattern: Pattern) -> tuple[tuple[str, int, str], li
     spans: dict[Known, tuple[int, int]] = {}
     hidden = question
     for node in known:
-        if span := _find(node.text, hidden):
+        if span := find_name(node.text, hidden):
             spans[node] = span
             hidden = hidden[: span[0]] + "\0" * (span[1] - span[0]) + hidden[span[1] :]
     order = sorted(spans, key=lambda node: spans[node])
     numbered = {node: _slot_term(number) for number, node in enumerate(order)}
     written = json.dumps(replace(pattern.with_known(numbered), source=None).to_dict(), sort_keys=True)
-    return (_mask(question, list(spans.values())), len(spans), written), [node.text for node in order]
+    return (mask(question, list(spans.values())), len(spans), written), [node.text for node in order]

@@ -27,6 +27,7 @@ LAYERS: tuple[set[str], ...] = (
     {"algorithms", "prompts", "questions"},
     {"index", "models", "steps", "cost"},
     {"database", "pattern_generation", "base"},
+    {"seeded"},
     {*METHODS, "union"},
     {"chains", "llama_index", "evaluation"},
     {"agents"},

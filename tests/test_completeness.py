@@ -79,7 +79,7 @@ def test_every_retriever_is_exported() -> None:
         for kind in waiting.pop().__subclasses__():
             waiting.append(kind)
             ours = kind.__module__.startswith("kg_retrievers.") and not kind.__name__.startswith("_")
-            if ours and kind.__name__ not in RETRIEVERS:
+            if ours and not inspect.isabstract(kind) and kind.__name__ not in RETRIEVERS:
                 missing.add(f"{kind.__module__}.{kind.__name__}")
     assert not missing
 

@@ -39,6 +39,7 @@ def compiled_entry(function: Callable[P, R]) -> Callable[P, R]:
     return made
 
 
-def source_number(folder: Path) -> int:
-    """Return a number above 0 that changes with the text of any Python file in a folder."""
-    return 1 + crc32(b"".join(path.read_bytes() for path in sorted(folder.glob("*.py"))))
+def source_number(path: Path) -> int:
+    """Return a number above 0 that changes with the text of a file, or of any Python file in a folder."""
+    files = sorted(path.glob("*.py")) if path.is_dir() else [path]
+    return 1 + crc32(b"".join(file.read_bytes() for file in files))

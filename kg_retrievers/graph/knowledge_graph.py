@@ -64,6 +64,7 @@ class KnowledgeGraph:
         relations: The relations.
         types: The types.
         names: All distinct labels and aliases.
+        edges: The triples by number: int32, shape (triples, 3), numbers of head, relation and tail.
         adjacency: The triples by entity, both directions.
         duplicates: How many repeated triples were dropped on the way in.
         skipped: How many unreadable lines were skipped on the way in (`on_error="skip"`).
@@ -78,6 +79,7 @@ class KnowledgeGraph:
         self.relations = StringTable.from_columns(columns, "relations")
         self.types = StringTable.from_columns(columns, "types")
         self.names = StringTable.from_columns(columns, "names")
+        self.edges = _frozen(columns["triples"])
         self.adjacency = Adjacency(*(_frozen(columns[f"adjacency.{name}"]) for name in Adjacency._fields))
 
     # --- in ---------------------------------------------------------------------------------------------------------
@@ -288,7 +290,7 @@ class KnowledgeGraph:
 
     def __len__(self) -> int:
         """The number of triples."""
-        return len(self._columns["triples"])
+        return len(self.edges)
 
     def __contains__(self, triple: object) -> bool:
         """Whether a triple `(head, relation, tail)` is a fact of the graph."""
@@ -304,7 +306,7 @@ class KnowledgeGraph:
         self, head: str | None = None, relation: str | None = None, tail: str | None = None
     ) -> Iterator[Triple]:
         """Yield the triples with the given head, relation and tail, in stored order; all of them by default."""
-        edges = self._columns["triples"]
+        edges = self.edges
         parts = ((head, self.entities), (relation, self.relations), (tail, self.entities))
         wanted = [None if text is None else table.find(text) for text, table in parts]
         if -1 in wanted:
@@ -324,7 +326,7 @@ class KnowledgeGraph:
 
     def triple(self, number: int) -> Triple:
         """Return a triple by its number, counted from 0 in stored order."""
-        head, relation, tail = self._columns["triples"][number].tolist()
+        head, relation, tail = self.edges[number].tolist()
         return Triple(self.entities[head], self.relations[relation], self.entities[tail])
 
     def label(self, key: str) -> str:
@@ -360,7 +362,7 @@ class KnowledgeGraph:
 
     def schema(self) -> Schema:
         """Count relations and types, and say which types each relation joins."""
-        edges = self._columns["triples"]
+        edges = self.edges
         counts = np.bincount(edges[:, 1], minlength=len(self.relations))
         order = np.argsort(-counts, kind="stable")
         relations = []

@@ -11,11 +11,13 @@ from kg_retrievers.index.embeddings import (
 )
 from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, GraphIndex
 from kg_retrievers.index.linking import FUNCTION_WORDS, EntityLinker, LinkedEntity, Mention
+from kg_retrievers.index.question_entities import MASK, QuestionEntity, find_name, mask, question_entities
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 
 __all__ = [
     "EXACT_NAME_MARGIN",
     "FUNCTION_WORDS",
+    "MASK",
     "Candidates",
     "EmbeddingCache",
     "EntityLinker",
@@ -25,9 +27,13 @@ __all__ = [
     "LinkedEntity",
     "Mention",
     "NameSearch",
+    "QuestionEntity",
     "SentenceTransformerEmbeddings",
     "VectorStoreSearch",
     "embed",
     "embedding_name",
+    "find_name",
     "local_embeddings",
+    "mask",
+    "question_entities",
 ]

@@ -1,0 +1,140 @@
+"""The part of a graph around the seeds, cut by personalised PageRank where it is too large.
+
+Source: L. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
+arXiv:2405.20139, section 6 and appendix: the 2,000 entities first by PageRank from the question's entities, after G. He
+et al.: Improving Multi-hop Knowledge Base Question Answering by Learning Intermediate Supervision Signals. WSDM 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_number
+from kg_retrievers.algorithms.pagerank import Numbers, Seeds, distinct_seeds, personalized_pagerank
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Adjacency
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+
+
+class Neighborhood(NamedTuple):
+    """An induced subgraph around the seeds.
+
+    Attributes:
+        nodes: int32, shape (m): numbers of entities, ascending.
+        triples: int32, shape (e): numbers of all triples with both ends among the nodes, ascending, each once;
+            self-loops and parallel triples included.
+        hops: int32, shape (m): how many triples lie between each node and the nearest seed, in the whole graph and
+            whichever way they point; 0 for a seed.
+        truncated: Whether `max_nodes` left out entities within `max_hops`.
+    """
+
+    nodes: Int32s
+    triples: Int32s
+    hops: Int32s
+    truncated: bool
+
+
+def neighborhood(
+    adjacency: Adjacency, seeds: Seeds, *, max_hops: int | None = None, max_nodes: int | None = None
+) -> Neighborhood:
+    """Return the entities within `max_hops` of a seed, at most `max_nodes` of them, and all triples between them.
+
+    Where there are more, the seeds stay and those of the others with the highest personalised PageRank from the
+    seeds, computed by `personalized_pagerank` with its default arguments on the whole graph, so that `max_hops` does
+    not change the order; at equal values the lower number stays. A node may stay while those that join it to the seeds
+    do not (1 % of 2,000 nodes within 3 hops on MetaQA, 3 % of 500).
+
+    Cost: linear in the adjacency entries of the entities within `max_hops`, and the PageRank where some are left out.
+
+    Args:
+        adjacency: The graph, both directions.
+        seeds: Numbers of entities, at least one; repeated ones count once.
+        max_hops: How far from the nearest seed, 0 or more, whichever way triples point; None for any distance.
+            Entities that cannot be reached from a seed are never in.
+        max_nodes: The most nodes, 1 or more; None for no limit. Seeds beyond it stay all the same.
+
+    Raises:
+        InvalidArgumentError: If an argument is out of range.
+
+    Example:
+        >>> from kg_retrievers.graph import KnowledgeGraph
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Jackass", "directed_by", "Jonze")])
+        >>> around = neighborhood(graph.adjacency, [graph.entities.find("Her")], max_hops=1)
+        >>> [graph.entities[node] for node in around.nodes], [graph.triple(number) for number in around.triples]
+        (['Her', 'Jonze'], [Triple(head='Her', relation='directed_by', tail='Jonze')])
+    """
+    for name, value, least in (("max_hops", max_hops, 0), ("max_nodes", max_nodes, 1)):
+        if value is not None and value < least:
+            raise InvalidArgumentError(f"neighborhood: {name} must be {least} or more, or None, but got {value}.")
+    starts = distinct_seeds("neighborhood", adjacency, seeds)
+    indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
+    steps, reached = np.zeros(size, np.int32), np.empty(size, np.int32)
+    count = _reach(adjacency, starts, size if max_hops is None else min(max_hops, size), steps, reached)
+    nodes = np.sort(reached[:count])
+    most = count if max_nodes is None else max(max_nodes, len(starts))
+    if count > most:
+        others = nodes[steps[nodes] > 1]
+        falling = np.argsort(-personalized_pagerank(adjacency, starts)[others], kind="stable")
+        steps[others[falling[most - len(starts) :]]] = 0
+        nodes = nodes[steps[nodes] > 0]
+    triples = np.empty(int((indptr[nodes + 1] - indptr[nodes]).sum()), np.int32)
+    triples = np.sort(triples[: _induce(adjacency, nodes, steps, triples)])
+    return Neighborhood(nodes, triples, steps[nodes] - 1, count > most)
+
+
+@compiled
+def _breadth_first(adjacency: Adjacency, seeds: Numbers, max_hops: int, steps: Int32s, reached: Int32s) -> int:
+    """Fill in `steps`, 1 + hops where it is 0, and whom it `reached`, nearest first; return how many these are."""
+    indptr, neighbors = adjacency.indptr, adjacency.neighbors
+    first, count = 0, len(seeds)
+    for i in range(count):
+        reached[i] = seeds[i]
+        steps[seeds[i]] = 1
+    while first < count and steps[reached[first]] <= max_hops:
+        u = reached[first]
+        first += 1
+        for i in range(indptr[u], indptr[u + 1]):
+            v = neighbors[i]
+            if steps[v] == 0:
+                steps[v] = steps[u] + 1
+                reached[count] = v
+                count += 1
+    return count
+
+
+@compiled
+def _between(adjacency: Adjacency, nodes: Int32s, steps: Int32s, triples: Int32s) -> int:
+    """Fill in the `triples` between the nodes, which have `steps` above 0; return how many these are."""
+    indptr, neighbors, labels = adjacency.indptr, adjacency.neighbors, adjacency.labels
+    count = 0
+    for u in nodes:
+        for i in range(indptr[u], indptr[u + 1]):
+            if labels[i] & 1 == 0 and steps[neighbors[i]] > 0:  # seen from its head
+                triples[count] = adjacency.triples[i]
+                count += 1
+    return count
+
+
+def _entries(
+    sources: int,
+) -> tuple[
+    Callable[[Adjacency, Numbers, int, Int32s, Int32s], int], Callable[[Adjacency, Int32s, Int32s, Int32s], int]
+]:
+    """Return `_breadth_first` and `_between` for Python to call; `sources` as `compiled_entry` asks for."""
+
+    def reach(adjacency: Adjacency, seeds: Numbers, max_hops: int, steps: Int32s, reached: Int32s) -> int:
+        return _breadth_first(adjacency, seeds, max_hops, steps, reached) if sources > 0 else 0
+
+    def induce(adjacency: Adjacency, nodes: Int32s, steps: Int32s, triples: Int32s) -> int:
+        return _between(adjacency, nodes, steps, triples) if sources > 0 else 0
+
+    return compiled_entry(reach), compiled_entry(induce)
+
+
+_reach, _induce = _entries(source_number(Path(__file__)))

@@ -1,0 +1,219 @@
+"""Personalised PageRank: the share of its time that a walk which keeps returning to the seeds spends at each entity.
+
+Sources: L. Page, S. Brin, R. Motwani, T. Winograd: The PageRank Citation Ranking: Bringing Order to the Web. Stanford
+InfoLab, 1999. T. H. Haveliwala: Topic-Sensitive PageRank. WWW 2002. R. Andersen, F. Chung, K. Lang: Local Graph
+Partitioning using PageRank Vectors. FOCS 2006, section 3 (push).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_number
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Adjacency
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Seeds: TypeAlias = Sequence[int] | npt.NDArray[np.integer]
+
+#: Up to so many adjacency entries "auto" takes power iteration: there it costs little more than push, and is exact.
+#: Measured at the default arguments, CPU ms of one core for power and for push, and the share of the true first 2,000
+#: entities among those of push: MetaQA (0.27 million entries) 60, 30, 99 %; FB15k-237 (0.54) 50, 35, 98 %; random
+#: graphs with hubs (2.0) 250, 220, 96 %; (4.0) 510, 150, 92 %; (8.6) 3,200, 140, 90 %.
+MAX_POWER_ENTRIES = 2_000_000
+
+
+def personalized_pagerank(
+    adjacency: Adjacency,
+    seeds: Seeds,
+    *,
+    restart: float = 0.2,
+    tolerance: float = 1e-7,
+    method: Literal["auto", "power", "push"] = "auto",
+) -> Floats:
+    """Return the stationary distribution of a random walk with restarts at the seeds.
+
+    p = restart * s + (1 - restart) * p P, where s is uniform over the seeds and P leaves an entity by one of its
+    adjacency entries, all alike: a triple is followed in either direction, parallel triples count each, a self-loop
+    counts twice. An entity without entries sends everything back to the seeds. Each value is in [0, 1].
+
+    "power" iterates the formula, so that p sums to 1. One step brings p nearer to the exact x by the factor
+    1 - restart at least, hence |p - x| <= (1 - restart) / restart * |change in the last step| and <= 2 * (1 - restart)
+    ** steps (L1 norms); it ends when the lesser of both is <= `tolerance`. Cost: adjacency entries * steps, at most
+    log(tolerance / 2) / log(1 - restart) steps (76 at the default arguments).
+
+    "push" moves the mass r(v) that waits at an entity v on to its neighbours while any r(v) > tolerance * degree(v),
+    and in the end credits restart * r(v), which stays at v in any case. What is missing at v is at most the sum over u
+    of r(u) * x_u(v), where x_u is the walk from u alone; degree(u) * x_u(v) = degree(v) * x_v(u), as triples are
+    followed both ways, hence 0 <= x(v) - p(v) <= tolerance * degree(v). So p sums to at most 1, and x - p to at most
+    tolerance * adjacency entries. Cost: at most 1 / (restart * tolerance) adjacency entries, whatever the size of the
+    graph, and a pass over the entities.
+
+    Both bounds are those of exact arithmetic. *Differs from the code of NSM*, whose subgraphs GNN-RAG uses: there
+    `restart` is 0.8. The 500 first entities then hold 83 % of the answers to MetaQA's 3-hop questions, and 91 % at 0.2
+    (n = 400; the 2,000 first hold 99 % at either).
+
+    Args:
+        adjacency: The graph, both directions.
+        seeds: Numbers of entities, at least one; repeated ones count once.
+        restart: The probability of a return to the seeds in each step, in (0, 1).
+        tolerance: Bounds the error, above 0: that of the sum for "power", that per adjacency entry for "push".
+        method: "auto" is "power" up to `MAX_POWER_ENTRIES` adjacency entries, "push" beyond.
+
+    Returns:
+        float64, shape (entities).
+
+    Raises:
+        InvalidArgumentError: If an argument is out of range.
+
+    Example:
+        >>> from kg_retrievers.graph import KnowledgeGraph
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Her", "starred", "Adams")])
+        >>> personalized_pagerank(graph.adjacency, [graph.entities.find("Her")]).round(3).tolist()
+        [0.556, 0.222, 0.222]
+    """
+    if not 0 < restart < 1:
+        raise InvalidArgumentError(f"personalized_pagerank: restart must be above 0 and below 1, but got {restart}.")
+    if not 0 < tolerance < math.inf:
+        raise InvalidArgumentError(f"personalized_pagerank: tolerance must be above 0 and finite, but got {tolerance}.")
+    if method not in ("auto", "power", "push"):
+        raise InvalidArgumentError(
+            f'personalized_pagerank: method must be "auto", "power" or "push", but got {method!r}.'
+        )
+    numbers = distinct_seeds("personalized_pagerank", adjacency, seeds)
+    indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
+    lonely = indptr[numbers] == indptr[numbers + 1]
+    isolated, connected = numbers[lonely], numbers[~lonely]
+    # No other entity without entries is reached. Together these seeds hold h = c * (restart * (1 - h) + h), where c
+    # is their share of the seeds; what remains is the walk from the other seeds, where every entity has entries.
+    share = len(isolated) / len(numbers)
+    held = share * restart / (share * restart + (1 - share))
+    pagerank = np.zeros(size)
+    if len(connected):
+        if method == "power" or (method == "auto" and len(adjacency.neighbors) <= MAX_POWER_ENTRIES):
+            _power(adjacency, connected, restart, tolerance, pagerank)
+        else:
+            waiting = np.zeros(size)
+            _push(adjacency, connected, restart, tolerance, pagerank, waiting, np.empty(size, np.int32))
+            pagerank += restart * waiting
+        pagerank *= 1 - held
+    if len(isolated):
+        pagerank[isolated] = held / len(isolated)
+    return pagerank
+
+
+def distinct_seeds(who: str, adjacency: Adjacency, seeds: Seeds) -> Numbers:
+    """Return the seeds, ascending, each once; `who` asks for them.
+
+    Raises:
+        InvalidArgumentError: If there are none, or one is no number of an entity.
+    """
+    given, size = np.asarray(seeds), len(adjacency.indptr) - 1
+    if given.ndim != 1 or not len(given):
+        raise InvalidArgumentError(f"{who}: seeds must be a list of one or more numbers of entities, but got {given}.")
+    if given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= size:
+        raise InvalidArgumentError(
+            f"{who}: seeds must be numbers of the graph's {size} entities, counted from 0, but got {given}. "
+            "`graph.entities.find(key)` gives the number of a key, -1 where there is none."
+        )
+    return np.unique(given.astype(np.int64))
+
+
+@compiled
+def _iterate(adjacency: Adjacency, seeds: Numbers, restart: float, tolerance: float, pagerank: Floats) -> None:
+    """Fill in `pagerank`, which is 0, by power iteration; each seed has an adjacency entry."""
+    indptr, neighbors, size = adjacency.indptr, adjacency.neighbors, len(pagerank)
+    restarts, weights, sent = np.zeros(size), np.empty(size), np.empty(size)
+    for v in range(size):
+        weights[v] = (1 - restart) / max(indptr[v + 1] - indptr[v], 1)
+    for seed in seeds:
+        pagerank[seed] = 1 / len(seeds)
+        restarts[seed] = restart / len(seeds)
+    bound = 2.0
+    while bound > tolerance:
+        for v in range(size):
+            sent[v] = weights[v] * pagerank[v]
+        change = 0.0
+        for v in range(size):
+            mass = restarts[v]
+            for i in range(indptr[v], indptr[v + 1]):
+                mass += sent[neighbors[i]]
+            change += abs(mass - pagerank[v])
+            pagerank[v] = mass
+        bound = (1 - restart) * min(bound, change / restart)
+
+
+@compiled
+def _spread(
+    adjacency: Adjacency,
+    seeds: Numbers,
+    restart: float,
+    tolerance: float,
+    pagerank: Floats,
+    waiting: Floats,
+    queue: npt.NDArray[np.int32],
+) -> None:
+    """Fill in `pagerank` and the mass `waiting`, which are 0, by pushes, first come, first served.
+
+    `queue` is scratch for one number per entity, used as a ring: an entity is in it while more than
+    tolerance * degree waits there. Each seed has an adjacency entry.
+    """
+    indptr, neighbors, size = adjacency.indptr, adjacency.neighbors, len(pagerank)
+    first, count = 0, 0
+    for seed in seeds:
+        waiting[seed] = 1 / len(seeds)
+        if waiting[seed] > tolerance * (indptr[seed + 1] - indptr[seed]):
+            queue[count] = seed
+            count += 1
+    while count > 0:
+        u = queue[first]
+        first = (first + 1) % size
+        count -= 1
+        low, high = indptr[u], indptr[u + 1]
+        pagerank[u] += restart * waiting[u]
+        mass = (1 - restart) * waiting[u] / (high - low)
+        waiting[u] = 0.0
+        for i in range(low, high):
+            v = neighbors[i]
+            before = waiting[v]
+            waiting[v] = before + mass
+            if before <= tolerance * (indptr[v + 1] - indptr[v]) < waiting[v]:
+                queue[(first + count) % size] = v
+                count += 1
+
+
+def _entries(
+    sources: int,
+) -> tuple[
+    Callable[[Adjacency, Numbers, float, float, Floats], None],
+    Callable[[Adjacency, Numbers, float, float, Floats, Floats, npt.NDArray[np.int32]], None],
+]:
+    """Return `_iterate` and `_spread` for Python to call; `sources` as `compiled_entry` asks for."""
+
+    def power(adjacency: Adjacency, seeds: Numbers, restart: float, tolerance: float, pagerank: Floats) -> None:
+        if sources > 0:
+            _iterate(adjacency, seeds, restart, tolerance, pagerank)
+
+    def push(
+        adjacency: Adjacency,
+        seeds: Numbers,
+        restart: float,
+        tolerance: float,
+        pagerank: Floats,
+        waiting: Floats,
+        queue: npt.NDArray[np.int32],
+    ) -> None:
+        if sources > 0:
+            _spread(adjacency, seeds, restart, tolerance, pagerank, waiting, queue)
+
+    return compiled_entry(power), compiled_entry(push)
+
+
+_power, _push = _entries(source_number(Path(__file__)))

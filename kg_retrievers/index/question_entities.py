@@ -1,0 +1,86 @@
+"""The entities that a question is about, given or found, and the question without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kg_retrievers.graph import Known
+from kg_retrievers.index.linking import EntityLinker
+
+#: What stands for an entity in a question whose entities are masked.
+MASK = "_"
+
+
+@dataclass(frozen=True)
+class QuestionEntity:
+    """An entity that a question is about, or several of one name of which any may be meant.
+
+    Attributes:
+        start: Where it stands in the question.
+        end: Where it ends there; both are the question's length where it is not named.
+        name: What the question calls it; the label of a given one.
+        entities: The keys of what it may be, best first.
+        best: How many of these, from the first, fit equally well.
+        given: Whether the caller named it by key.
+    """
+
+    start: int
+    end: int
+    name: str
+    entities: tuple[str, ...]
+    best: int
+    given: bool
+
+    @property
+    def term(self) -> Known:
+        """What stands for it in a pattern: the entity that was given, else whatever has the name."""
+        only = self.given and len(self.entities) == 1  # of several, any may be meant
+        return Known(self.name, entity=self.entities[0] if only else None)
+
+
+def question_entities(linker: EntityLinker, question: str, given: Sequence[str] = ()) -> list[QuestionEntity]:
+    """Return what a question is about, the likeliest first: the entities given, else those found in it.
+
+    Raises:
+        InvalidArgumentError: If the question is empty.
+        EntityLinkingError: If none is given and none is found, unless the linker returns an empty list then.
+    """
+    if not given:
+        found = []
+        for mention in sorted(linker.link(question), key=lambda mention: mention.rank):
+            scores = [candidate.score for candidate in mention.candidates]
+            keys = tuple(candidate.entity for candidate in mention.candidates)
+            found.append(QuestionEntity(mention.start, mention.end, mention.text, keys, scores.count(scores[0]), False))
+        return found
+    graph = linker.index.graph
+    alike: dict[str, list[str]] = {}
+    for key in given:
+        alike.setdefault(graph.label(key), []).append(key)
+    entities = []
+    for label, group in alike.items():
+        names = (label, *(name for key in group for name in (key, *graph.aliases(key))))
+        spans = [span for name in names if (span := find_name(name, question))]
+        start, end = spans[0] if spans else (len(question), len(question))
+        entities.append(QuestionEntity(start, end, label, tuple(group), len(group), True))
+    return entities
+
+
+def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Put `MASK` in place of parts of a question that do not overlap, and squeeze blanks.
+
+    Example:
+        >>> mask("who directed Her ?", [(13, 16)])
+        'who directed _ ?'
+    """
+    for start, end in sorted(spans, reverse=True):
+        if start < end:
+            question = question[:start] + MASK + question[end:]
+    return " ".join(question.split())
+
+
+def find_name(name: str, text: str) -> tuple[int, int] | None:
+    """Return where a name stands in a text as words of its own, whatever its case; None where it does not."""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+    return found.span() if found else None

@@ -1,0 +1,59 @@
+"""SeededRetriever: what methods share that look at a part of the graph around the entities of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import EntityLinker, QuestionEntity, mask, question_entities
+
+#: GNN-RAG (arXiv:2405.20139), appendix B: subgraphs of at most 2,000 nodes by personalised PageRank.
+MAX_NODES = 2_000
+
+#: The longest chain of facts that the questions of MetaQA and PathQuestion need.
+MAX_HOPS = 3
+
+
+class SeededRetriever(BaseKGRetriever):
+    """A retriever that looks at the neighbourhood of the entities a question names, or at the whole graph."""
+
+    #: "neighborhood": the entities of the question and what is near them. "graph": all of the graph, whatever the
+    #: question names; no entity need be found.
+    scope: Literal["neighborhood", "graph"] = "neighborhood"
+    #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
+    max_hops: int | None = Field(default=MAX_HOPS, ge=1)
+    #: The size of a neighbourhood: of more entities, those with the highest personalised PageRank. None for no limit.
+    max_nodes: int | None = Field(default=MAX_NODES, ge=1)
+
+    @cached_property
+    def _linker(self) -> EntityLinker:
+        return EntityLinker(self.index)
+
+    def link(self, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
+        """Return the entities that a question is about, the likeliest first, and the question without their names.
+
+        In the scope "graph" only entities that are given count, and none may be.
+
+        Raises:
+            EntityLinkingError: If none is given and none is found.
+        """
+        if self.scope == "graph" and not given:
+            return [], question
+        entities = question_entities(self._linker, question, given)
+        keys = dict.fromkeys(key for entity in entities for key in entity.entities[: entity.best])
+        return list(keys), mask(question, [(entity.start, entity.end) for entity in entities])
+
+    def candidates(self, seeds: Sequence[str]) -> tuple[Array, bool]:
+        """Return the numbers of the triples in scope, ascending, and whether `max_nodes` left some out."""
+        if self.scope == "graph":
+            return np.arange(len(self.graph)), False
+        numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int32)
+        found = neighborhood(self.graph.adjacency, numbers, max_hops=self.max_hops, max_nodes=self.max_nodes)
+        return found.triples, found.truncated

@@ -1,0 +1,199 @@
+"""Personalised PageRank against a dense solution of its equation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.algorithms import pagerank as module
+from kg_retrievers.algorithms.compiled import source_number
+from kg_retrievers.algorithms.pagerank import personalized_pagerank
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph
+
+Facts = list[tuple[int, int, int]]
+METHODS: tuple[Literal["power", "push"], ...] = ("power", "push")
+
+
+def graph_of(facts: Facts, entities: int) -> KnowledgeGraph:
+    """A graph with entities "0" ... in the order of their first fact; those without facts come last."""
+    return KnowledgeGraph.from_triples(
+        [(str(head), f"r{relation}", str(tail)) for head, relation, tail in facts],
+        labels={str(entity): str(entity) for entity in range(entities)},
+    )
+
+
+def transitions(graph: KnowledgeGraph, seeds: list[int]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The start and the transition matrix of the walk, from the triples alone."""
+    size = len(graph.entities)
+    start, matrix = np.zeros(size), np.zeros((size, size))
+    start[seeds] = 1 / len(set(seeds))
+    for triple in graph.triples():
+        head, tail = graph.entities.find(triple.head), graph.entities.find(triple.tail)
+        matrix[head, tail] += 1
+        matrix[tail, head] += 1
+    degrees = matrix.sum(1)
+    matrix[degrees > 0] /= degrees[degrees > 0, None]
+    matrix[degrees == 0] = start
+    return start, matrix
+
+
+def exact(graph: KnowledgeGraph, seeds: list[int], restart: float) -> np.ndarray[Any, Any]:
+    """The stationary distribution by a dense solver."""
+    start, matrix = transitions(graph, seeds)
+    solved: np.ndarray[Any, Any] = np.linalg.solve(np.eye(len(start)) - (1 - restart) * matrix.T, restart * start)
+    return solved
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[KnowledgeGraph, list[int], float, float]:
+    entities = draw(st.integers(1, 7))
+    entity = st.integers(0, entities - 1)
+    facts = draw(st.lists(st.tuples(entity, st.integers(0, 2), entity), max_size=14))
+    seeds = draw(st.lists(entity, min_size=1, max_size=4))
+    restart = draw(st.sampled_from((0.05, 0.2, 0.5, 0.85)))
+    return graph_of(facts, entities), seeds, restart, draw(st.sampled_from((0.5, 1e-2, 1e-5, 1e-9)))
+
+
+@given(cases())
+@settings(max_examples=300)
+def test_errors_stay_within_their_bounds(case: tuple[KnowledgeGraph, list[int], float, float]) -> None:
+    graph, seeds, restart, tolerance = case
+    wanted = exact(graph, seeds, restart)
+    degrees = np.diff(graph.adjacency.indptr)
+
+    power = personalized_pagerank(graph.adjacency, seeds, restart=restart, tolerance=tolerance, method="power")
+    assert power.dtype == np.float64
+    assert power.shape == (len(graph.entities),)
+    assert power.min() >= 0
+    assert power.sum() == pytest.approx(1, abs=1e-12)
+    assert np.abs(power - wanted).sum() <= tolerance + 1e-12
+
+    push = personalized_pagerank(graph.adjacency, seeds, restart=restart, tolerance=tolerance, method="push")
+    assert push.min() >= 0
+    assert push.sum() <= 1 + 1e-12
+    assert np.all(wanted - push >= -1e-12)
+    assert np.all(wanted - push <= tolerance * degrees + 1e-12)
+
+
+def test_a_star_by_hand() -> None:
+    """Hub h with n leaves, seed h: h = restart + (1 - restart) * leaves and h + leaves = 1."""
+    graph = graph_of([(0, 0, leaf) for leaf in range(1, 11)], 11)
+    for method in METHODS:
+        found = personalized_pagerank(graph.adjacency, [0], restart=0.5, tolerance=1e-12, method=method)
+        assert found == pytest.approx([2 / 3] + [1 / 30] * 10)
+
+
+def test_parallel_triples_count_each_and_a_self_loop_twice() -> None:
+    graph = graph_of([(0, 0, 1), (0, 1, 1), (2, 0, 0), (0, 0, 0)], 3)
+    start, matrix = transitions(graph, [0])
+    assert matrix[0].tolist() == [2 / 5, 2 / 5, 1 / 5]
+    for method in METHODS:
+        found = personalized_pagerank(graph.adjacency, [0], restart=0.3, tolerance=1e-12, method=method)
+        assert found == pytest.approx(0.3 * start + 0.7 * found @ matrix)
+        assert found[1] == pytest.approx(2 * found[2])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_isolated_seed_sends_everything_back(method: Literal["power", "push"]) -> None:
+    graph = graph_of([(0, 0, 1)], 4)
+    alone = personalized_pagerank(graph.adjacency, [2], method=method)
+    assert alone.tolist() == [0, 0, 1, 0]
+    assert personalized_pagerank(graph.adjacency, [3, 2], method=method).tolist() == [0, 0, 0.5, 0.5]
+    mixed = personalized_pagerank(graph.adjacency, [0, 2], tolerance=1e-12, method=method)
+    assert mixed == pytest.approx(exact(graph, [0, 2], 0.2))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_other_components_have_nothing(method: Literal["power", "push"]) -> None:
+    graph = graph_of([(0, 0, 1), (2, 0, 3)], 4)
+    assert personalized_pagerank(graph.adjacency, [0], method=method)[2:].tolist() == [0, 0]
+
+
+def test_power_agrees_with_networkx_on_a_simple_graph() -> None:
+    facts = [(a, 0, b) for a, b in nx.karate_club_graph().edges]
+    graph = graph_of(facts, 34)
+    wanted = nx.pagerank(nx.Graph(graph.to_networkx().to_undirected()), 0.8, {"0": 1.0}, tol=1e-12, weight=None)
+    found = personalized_pagerank(graph.adjacency, [graph.entities.find("0")], tolerance=1e-12, method="power")
+    assert found == pytest.approx([wanted[key] for key in graph.entities], abs=1e-9)
+
+
+def test_auto_goes_by_the_number_of_adjacency_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of([(a, 0, b) for a, b in nx.karate_club_graph().edges], 34)
+    power, push = (
+        personalized_pagerank(graph.adjacency, [0], tolerance=1e-3, method=method).tolist() for method in METHODS
+    )
+    assert power != push
+    entries = len(graph.adjacency.neighbors)
+    for limit, wanted in ((entries, power), (entries - 1, push)):
+        monkeypatch.setattr(module, "MAX_POWER_ENTRIES", limit)
+        assert personalized_pagerank(graph.adjacency, [0], tolerance=1e-3).tolist() == wanted
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_results_however_it_is_asked(method: Literal["power", "push"], tmp_path: Path) -> None:
+    graph = graph_of([(a, a % 3, b) for a, b in nx.karate_club_graph().edges], 34)
+    first = personalized_pagerank(graph.adjacency, [3, 30], method=method).tolist()
+    assert personalized_pagerank(graph.adjacency, np.array([30, 3, 3], np.int32), method=method).tolist() == first
+    graph.save(tmp_path / "graph")
+    opened = KnowledgeGraph.open(tmp_path / "graph")
+    assert personalized_pagerank(opened.adjacency, (30, 3), method=method).tolist() == first
+    with ThreadPoolExecutor(4) as pool:
+        many: Iterator[list[float]] = pool.map(
+            lambda _: personalized_pagerank(graph.adjacency, [3, 30], method=method).tolist(), range(16)
+        )
+        assert all(found == first for found in many)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "fields", "message"),
+    [
+        ([], {}, "one or more"),
+        ([[0]], {}, "one or more"),
+        (0, {}, "one or more"),
+        ([2], {}, "2 entities.*got \\[2\\]"),
+        ([0, -1], {}, "-1 where there is none"),
+        ([0.5], {}, "numbers"),
+        (["0"], {}, "numbers"),
+        ([0], {"restart": 0.0}, "restart"),
+        ([0], {"restart": 1.0}, "restart"),
+        ([0], {"restart": float("nan")}, "restart"),
+        ([0], {"tolerance": 0.0}, "tolerance"),
+        ([0], {"tolerance": float("inf")}, "tolerance"),
+        ([0], {"method": "nibble"}, "'nibble'"),
+    ],
+)
+def test_wrong_arguments_are_refused(seeds: Any, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"personalized_pagerank: .*{message}"):
+        personalized_pagerank(graph_of([(0, 0, 1)], 2).adjacency, seeds, **fields)
+
+
+@pytest.mark.real
+def test_push_finds_whom_power_finds_on_metaqa(metaqa_graph: KnowledgeGraph) -> None:
+    adjacency, topic = metaqa_graph.adjacency, metaqa_graph.entities.find("Black Snake Moan")
+    power = personalized_pagerank(adjacency, [topic], tolerance=1e-12, method="power")
+    push = personalized_pagerank(adjacency, [topic], method="push")
+    assert np.all(power - push >= -1e-12)
+    assert np.all(power - push <= 1e-7 * np.diff(adjacency.indptr) + 1e-12)
+    first = [set(np.argsort(-found, kind="stable")[:2000].tolist()) for found in (power, push)]
+    assert len(first[0] & first[1]) > 1900
+
+
+def test_machine_code_is_told_apart_by_the_file_it_was_made_from(tmp_path: Path) -> None:
+    numbers = set()
+    for text in ("", "x = 1\n", "x = 2\n"):
+        (tmp_path / "walk.py").write_text(text)
+        (tmp_path / "other.py").write_text(text * 2)
+        numbers.add(source_number(tmp_path / "walk.py"))
+    (tmp_path / "other.py").write_text("x = 3\n")
+    assert source_number(tmp_path / "walk.py") in numbers
+    assert len(numbers) == 3
+    assert min(numbers) > 0
