@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
     from kg_retrievers.llama_index import as_llama_index
     from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
+    from kg_retrievers.pcst import PCSTRetriever
     from kg_retrievers.questions import Question, read_questions
     from kg_retrievers.simgrag import SimGRAGRetriever
+    from kg_retrievers.triple_similarity import TripleSimilarityRetriever
 
 _MODULES = {
     "kg_retrievers.agents": ("Budget", "build_router", "build_workflow", "load_chat_model"),
@@ -65,8 +67,10 @@ _MODULES = {
         "LLMPatternGenerator",
         "LinkedPatternGenerator",
     ),
+    "kg_retrievers.pcst": ("PCSTRetriever",),
     "kg_retrievers.questions": ("Question", "read_questions"),
     "kg_retrievers.simgrag": ("SimGRAGRetriever",),
+    "kg_retrievers.triple_similarity": ("TripleSimilarityRetriever",),
 }
 _EXPORTS = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -85,12 +89,14 @@ __all__ = [
     "LLMCitedAnswerer",
     "LLMPatternGenerator",
     "LinkedPatternGenerator",
+    "PCSTRetriever",
     "Path",
     "Pattern",
     "Question",
     "Report",
     "SimGRAGRetriever",
     "Triple",
+    "TripleSimilarityRetriever",
     "Unknown",
     "answer_chain",
     "as_llama_index",

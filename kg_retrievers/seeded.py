@@ -12,7 +12,7 @@ from pydantic import Field
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import EntityLinker, QuestionEntity, mask, question_entities
+from kg_retrievers.index import EntityLinker, mask, question_entities
 
 #: GNN-RAG (arXiv:2405.20139), appendix B: subgraphs of at most 2,000 nodes by personalised PageRank.
 MAX_NODES = 2_000

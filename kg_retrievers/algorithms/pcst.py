@@ -97,7 +97,7 @@ def _check(heads: Array, tails: Array, costs: Array, prizes: Array, root: int | 
         raise InvalidArgumentError(f"solve_pcst: trees must be 1 or more, and 1 with a root, but got {trees}.")
 
 
-# --- the halves of edges, in one pairing heap for each cluster ----------------------------------------------------------
+# --- the halves of edges, in one pairing heap for each cluster -------------------------------------------------------
 #
 # Edge e has the halves 2e + 1, at its head, and 2e + 2, at its tail; 0 is none. A heap is the half at its root.
 
@@ -177,7 +177,7 @@ def _lowered(halves: _Halves, heap: int, half: int, time: float, to: float) -> i
     return _meld(halves, heap, half)
 
 
-# --- the clusters that are awake, in a binary heap by their next event --------------------------------------------------
+# --- the clusters that are awake, in a binary heap by their next event -----------------------------------------------
 
 
 class _Queue(NamedTuple):
@@ -228,7 +228,7 @@ def _leave(queue: _Queue, cluster: int) -> None:
         _settle(queue, last)
 
 
-# --- growth -------------------------------------------------------------------------------------------------------------
+# --- growth ----------------------------------------------------------------------------------------------------------
 
 
 class _Clusters(NamedTuple):
@@ -297,7 +297,8 @@ def _grow(
 ) -> tuple[_Clusters, Array, Array]:
     """Return the clusters; the nodes that were reached; and where clusters met, in order.
 
-    A meeting is the half that grew to its end, and the cluster that slept at the other end; -1 if it was awake or has the root.
+    A meeting is the half that grew to its end, and the cluster that slept at the other end; -1 if that was awake or
+    has the root.
     """
     n, m = len(prizes), len(heads)
     indptr, row = _rows(heads, tails, n)
@@ -433,7 +434,7 @@ def _grow(
     return clusters, reached[:reached_count], met[:met_count]
 
 
-# --- pruning ------------------------------------------------------------------------------------------------------------
+# --- pruning ---------------------------------------------------------------------------------------------------------
 
 
 class _Trees(NamedTuple):

@@ -31,30 +31,39 @@ def run(options: argparse.Namespace) -> int:
     retriever = getattr(kg_retrievers, RETRIEVERS[options.method]).from_index(
         index, llm=llm, examples=examples, **dict(options.field)
     )
+    k = retriever.k if options.k is None else options.k
+    one_more = int(retriever.proposes_answers)  # to see whether another reading is equally good
     found: list[Document] = []
     reason = "Nothing in the graph fits."
     with working("searching"), compilation_told():
         try:
-            found = retriever.invoke(question, k=options.k + 1, seed_entities=seeds)
+            found = retriever.invoke(question, k=k + one_more, seed_entities=seeds)
         except EntityLinkingError as error:
             reason = str(error)
-        documents = found[: options.k]
+        documents = found[:k]
         answer = _answer(question, documents, retriever, llm) if documents else None
     if options.json:
         reply = {"question": question, "answer": answer, "reason": None if documents else reason}
         print(json.dumps(reply | {"documents": [document.model_dump() for document in documents]}), flush=True)
     else:
-        show(summary(question, answer or f"No evidence found. {reason}", documents), *map(evidence, documents))
-    if len(found) > options.k and _is_tie(*found[-2:]):
-        remark(f"another reading of the question is equally good: use --k {options.k + 1}")
+        shown = answer if documents else f"No evidence found. {reason}"
+        show(summary(question, shown, documents), *map(evidence, documents))
+    if len(found) > k and _is_tie(*found[-2:]):
+        remark(f"another reading of the question is equally good: use --k {k + 1}")
+    if documents and answer is None:
+        remark(f"{options.method} finds facts and proposes no answer; --llm answers from them")
     return 0 if documents else NO_EVIDENCE
 
 
-def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever, llm: BaseChatModel | None) -> str:
+def _answer(
+    question: str, documents: list[Document], retriever: BaseKGRetriever, llm: BaseChatModel | None
+) -> str | None:
     """Return the answer of the language model, or what the best documents propose, each for itself."""
     if llm is not None:
         by_llm = kg_retrievers.llm_answerer(retriever.answer_prompt, llm)
         return by_llm.invoke({"question": question, "documents": documents})
+    if not retriever.proposes_answers:
+        return None
     extractive = kg_retrievers.ExtractiveAnswerer()
     best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
     return "\nor ".join(extractive.invoke({"question": question, "documents": [document]}) for document in best)

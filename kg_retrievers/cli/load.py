@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from kg_retrievers.index import GraphIndex
 
 #: The methods by name, each with its class behind the front door.
-RETRIEVERS = {"simgrag": "SimGRAGRetriever"}
+RETRIEVERS = {
+    "simgrag": "SimGRAGRetriever",
+    "pcst": "PCSTRetriever",
+    "triple-similarity": "TripleSimilarityRetriever",
+}
 
 #: What stands beside an index to say which `--embeddings` it was built with.
 RECORD = "cli.json"

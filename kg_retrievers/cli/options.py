@@ -72,7 +72,7 @@ def _ask(ask: _Parser) -> None:
     ask.add_argument("question", metavar="QUESTION", help="the question, in quotes")
     ask.add_argument("--method", choices=sorted(RETRIEVERS), default="simgrag", help="(default: simgrag)")
     ask.add_argument("--examples", metavar="FILE", help='labelled questions, JSON lines {"question", "pattern"}')
-    ask.add_argument("--k", type=_count, default=1, metavar="N", help="how many pieces of evidence (default: 1)")
+    ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
     _field(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="KEY", help="an entity it is about; repeatable")
     _json_flag(ask)

@@ -35,9 +35,9 @@ ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
-def summary(question: str, answer: str, documents: list[Document]) -> RenderableType:
-    """Lay out the answer to a question, and the pattern that led to it."""
-    rows = [("Question", question), ("Answer", answer)]
+def summary(question: str, answer: str | None, documents: list[Document]) -> RenderableType:
+    """Lay out the answer to a question, if there is one, and the pattern that led to it."""
+    rows = [("Question", question), *([("Answer", answer)] if answer is not None else [])]
     if documents and (pattern := documents[0].metadata["details"].get("pattern")):
         lines = kg_retrievers.graph.pattern_lines(pattern)
         rows.append(("Pattern", "\n".join([*lines, f"made {PATTERN_SOURCES[pattern['source']]}"])))

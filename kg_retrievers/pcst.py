@@ -1,0 +1,263 @@
+"""G-Retriever's retrieval: the connected subgraph whose prizes for the question are worth more than its edges cost.
+
+X. He, Y. Tian, Y. Sun, N. Chawla, T. Laurent, Y. LeCun, X. Bresson, B. Hooi: G-Retriever: Retrieval-Augmented
+Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024, arXiv:2402.07630.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field
+
+from kg_retrievers.algorithms.prizes import STEP, prize_edges, prize_nodes, solve_prizes
+from kg_retrievers.algorithms.relation_walk import walk_triples
+from kg_retrievers.base import AnswerPrompt, QuestionShape, RetrievalState, Stage
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Evidence
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import Candidates, GraphIndex
+from kg_retrievers.prompts.pcst import ANSWER_PROMPT
+from kg_retrievers.questions import Question
+from kg_retrievers.seeded import MAX_HOPS, SeededRetriever
+
+#: Section 6.1: k = 3 for nodes and k = 5 for edges, at a cost of 0.5 an edge, on WebQSP.
+K_NODES, K_RELATIONS, EDGE_COST = 3, 5, 0.5
+
+#: How many relations are ranked; those beyond are as good as the last.
+RANKED_RELATIONS = 100
+
+#: How a walk prefers relations: the one at rank r from 0 has the weight (1 + r) ** -2.
+PREFERENCE = 2
+
+
+class PCSTState(RetrievalState, total=False):
+    """The state of the stages."""
+
+    #: Entities that get a prize, best first, with their similarity: `[[key, similarity], ...]`.
+    ranked_entities: list[list[Any]]
+    #: Relations, best first, with their similarity: `[[relation, similarity], ...]`.
+    ranked_relations: list[list[Any]]
+
+
+class PCSTRetriever(SeededRetriever):
+    """Gives prizes to what resembles the question and finds the connected subgraph that is worth more than it costs.
+
+    Of all connected subgraphs S the one with the most prizes of nodes + prizes of edges - `edge_cost` * |edges| is
+    wanted (equations 7 and 8), a prize-collecting Steiner tree (PCST); `solve_pcst` finds one that is guaranteed to be
+    near. The score is that difference, 0 or more, for further subgraphs at most that of the one before. They come from
+    solving again without the prizes that are covered. Triples stand in the order of their prizes.
+
+    Nodes: the entities of the question, then those with the nearest names, get `k_nodes`, ... 1 (equation 6). Edges:
+
+    - `prizes="paths"` (ours): `k_relations` for the triple that a walk from the question's entities takes most often,
+      others in proportion. The walk prefers relations by their rank (`walk_triples`), so that a triple at the end of a
+      likely path is worth more than one of the same relation elsewhere. The cost falls with the highest prize left.
+    - "paper": `k_relations`, ... 1 for all triples of the first relation, the second ... (equation 6).
+    - "published": the same, but all triples of a relation share its prize, and the cost is lowered so that one edge
+      pays, as in the code published with the paper.
+
+    Relations are ranked by the cosine of their words and the question without its entities. Differs from the paper: a
+    graph is one big graph, of which by default only the neighbourhood of the question's entities counts (`max_hops`,
+    `max_nodes`), rather than a small one for each question. With `scope="graph"`, `prizes="published"`,
+    `pruning="gw"` it does what the published code does.
+
+    Cost: no call of a language model; linear in the triples in scope, but for a logarithm.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")]
+        >>> graph = KnowledgeGraph.from_triples(facts)
+        >>> retriever = PCSTRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> print(retriever.invoke("Who directed Her?")[0].page_content)
+        node_id,node_attr
+        0,Her
+        1,Spike Jonze
+        2,Drama
+        <BLANKLINE>
+        src,edge_attr,dst
+        0,directed by,1
+        0,has genre,2
+    """
+
+    state_class: ClassVar[type] = PCSTState
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"open"})
+    proposes_answers: ClassVar[bool] = False
+
+    #: What one Document holds.
+    granularity: Literal["subgraph", "triple"] = "subgraph"
+    #: How the facts of a Document are written; the paper's tables by default.
+    style: Literal["triples", "grouped", "tables"] = "tables"
+    #: How many entities get a prize; those that the question names all do.
+    k_nodes: int = Field(default=K_NODES, ge=1)
+    #: How many relations get a prize; the highest prize of an edge.
+    k_relations: int = Field(default=K_RELATIONS, ge=1)
+    #: What an edge costs.
+    edge_cost: float = Field(default=EDGE_COST, gt=0, allow_inf_nan=False)
+    #: The rule for the prizes of edges.
+    prizes: Literal["paths", "paper", "published"] = "paths"
+    #: How a tree is pruned; see `solve_pcst`.
+    pruning: Literal["strong", "gw"] = "strong"
+    #: The most triples of one subgraph: those with the highest prizes stay.
+    max_triples: int = Field(default=1_000, ge=1)
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answering: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """Build the retriever.
+
+        Args:
+            index: The indexed graph.
+            llm: Not used; the method asks no language model.
+            examples: Not used; the method learns nothing.
+            model: None; there is nothing to train.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If a model is given, or a field is wrong.
+        """
+        if model is not None:
+            raise InvalidArgumentError("PCSTRetriever: got a trained model, but PCST is not trained. Leave it out.")
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Rank nodes and edges, then solve."""
+        ranked = ("seed_entities", "ranked_entities", "ranked_relations")
+        return (
+            Stage("rank_nodes_and_edges", RunnableLambda(self._rank_nodes_and_edges), ranked),
+            Stage("solve_pcst", RunnableLambda(self._solve_pcst), ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompt for answering."""
+        return {"answer": self.answering}
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        """The prompt for answering."""
+        return self.answering
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; ranked entities and relations must be of the graph, each with a number."""
+        checked = super().check_inputs(inputs)
+        tables = {"ranked_entities": self.graph.entities, "ranked_relations": self.graph.relations}
+        for name, table in tables.items():
+            rows = checked.get(name)
+            if rows is not None and not (isinstance(rows, Sequence) and all(_is_ranked(row, table) for row in rows)):
+                raise InvalidArgumentError(
+                    f"PCSTRetriever: {name} must be a list of [name, similarity] with names of the graph, best first, "
+                    f"but got {rows!r:.200}."
+                )
+        return checked
+
+    def _rank_nodes_and_edges(self, state: PCSTState) -> dict[str, Any]:
+        graph, question = self.graph, state["question"]
+        seeds, rest = self.link(question, state.get("seed_entities") or ())
+        named = [[key, 1.0] for key in seeds]
+        near = _ranked(graph.entities, self.index.nearest_entities([question], self.k_nodes)[0])
+        near = [row for row in near if row[0] not in seeds]
+        return {
+            "seed_entities": seeds,
+            "ranked_entities": named + near[: max(self.k_nodes - len(named), 0)],
+            "ranked_relations": _ranked(graph.relations, self.index.nearest_relations([rest], RANKED_RELATIONS)[0]),
+        }
+
+    def _solve_pcst(self, state: PCSTState) -> dict[str, Any]:
+        evidence: list[Evidence] = []
+        wanted, found = state["k"], 0
+        for item in self._subgraphs(state):
+            evidence.append(item)
+            found += len(item.triples) if self.granularity == "triple" else 1
+            if found >= wanted:
+                break
+        return {"answers": [], "documents": self.documents_from(evidence, wanted)}
+
+    def _subgraphs(self, state: PCSTState) -> Iterator[Evidence]:
+        """Yield subgraphs that cover the prizes left, best first."""
+        graph = self.graph
+        seeds = state["seed_entities"]
+        scope, cut = self.candidates(seeds)
+        edges = graph.edges[scope]
+        numbers = [graph.entities.find(key) for key, _ in state["ranked_entities"]]
+        # Nodes are numbered anew, so that the work goes with the scope.
+        nodes, ends = np.unique(np.concatenate([edges[:, 0], edges[:, 2], numbers]), return_inverse=True)
+        heads, tails, ranked = np.split(ends, [len(edges), 2 * len(edges)])
+        relations = np.array([graph.relations.find(name) for name, _ in state["ranked_relations"]], np.int64)
+        node_prizes = prize_nodes(ranked, len(nodes), max(self.k_nodes, len(seeds)))
+        starts = ranked[: len(seeds)] if seeds else ranked
+        edge_prizes = self._edge_prizes(heads, edges[:, 1], tails, relations, starts, len(nodes))
+        first_prizes, score = edge_prizes.copy(), np.inf
+        while edge_prizes.any() or node_prizes.any():
+            cost = self._cost(edge_prizes)
+            found = solve_prizes(heads, tails, node_prizes, edge_prizes, cost, pruning=self.pruning)
+            prizes = float(node_prizes[found.nodes].sum() + edge_prizes[found.edges].sum())
+            node_prizes[found.nodes] = 0
+            edge_prizes[found.edges] = 0
+            if not prizes:
+                break
+            if not len(found.edges):
+                continue  # an entity alone is no fact
+            order = found.edges[np.argsort(-first_prizes[found.edges], kind="stable")]
+            score = min(score, max(prizes - cost * len(order), 0.0))
+            names = [graph.entities[number] for number in nodes[np.intersect1d(found.nodes, ranked)].tolist()]
+            yield Evidence(
+                triples=tuple(graph.triple(number) for number in scope[order[: self.max_triples]].tolist()),
+                score=score,
+                truncated=len(order) > self.max_triples,
+                details={
+                    "max_nodes_reached": cut,
+                    "prizes": prizes,
+                    "edge_cost": cost,
+                    "entities": [[graph.label(name), name] for name in names],
+                },
+            )
+
+    def _edge_prizes(
+        self, heads: Array, relations: Array, tails: Array, ranked: Array, starts: Array, size: int
+    ) -> Array:
+        if self.prizes != "paths":
+            return prize_edges(relations, ranked, self.k_relations, self.prizes)
+        weights = np.full(len(self.graph.relations), float(max(len(ranked), 1)) ** -PREFERENCE)
+        weights[ranked] = (1.0 + np.arange(len(ranked))) ** -PREFERENCE
+        hops = MAX_HOPS if self.max_hops is None else self.max_hops
+        taken = walk_triples(heads, relations, tails, starts, weights, hops=hops, entities=size)
+        prizes: Array = self.k_relations * taken / max(taken.max(initial=0.0), np.finfo(float).tiny)
+        return prizes
+
+    def _cost(self, edge_prizes: Array) -> float:
+        """Return the cost of an edge, lowered so that the best edge left pays; not in the paper."""
+        highest = float(edge_prizes.max(initial=0.0))
+        if self.prizes == "paper" or not highest:
+            return self.edge_cost
+        if self.prizes == "published":
+            return min(self.edge_cost, highest * (1 - STEP / 2))
+        return min(self.edge_cost, self.edge_cost * highest / self.k_relations)
+
+
+def _ranked(table: Sequence[str], candidates: Candidates) -> list[list[Any]]:
+    """Return names with their cosines, which follow from the distances of unit vectors."""
+    cosines = 1 - candidates.distances.astype(float) ** 2 / 2
+    return [[table[number], cosine] for number, cosine in zip(candidates.ids.tolist(), cosines.tolist(), strict=True)]
+
+
+def _is_ranked(row: object, table: Sequence[str]) -> bool:
+    if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2:
+        return False
+    name, similarity = row
+    return name in table and isinstance(similarity, int | float) and not isinstance(similarity, bool)

@@ -1,0 +1,56 @@
+"""G-Retriever's prompt: a textual graph to an answer.
+
+The method is that of "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question
+Answering" (He et al., NeurIPS 2024, arXiv:2402.07630), section 5.4: the tables of the subgraph, then the question. The
+words and the worked example are our own.
+"""
+
+from __future__ import annotations
+
+from langchain_core.prompts import ChatPromptTemplate
+
+#: The version of all prompts in this file. It changes with any change of their words.
+VERSION = "1"
+
+#: Asks for an answer from subgraphs. Placeholders: `question`, `evidence`.
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
+    [
+        (
+            "human",
+            """\
+Below is a part of a knowledge graph that was retrieved for a question: one or more connected subgraphs, each written \
+as two tables in CSV. The first numbers its entities. The second lists its facts: src and dst are numbers of the first \
+table, and every row is read from src to dst. Other forms, such as "A -> relation -> B", are read from left to right.
+
+Rules
+1. Use the graph only, never what you know otherwise. Follow facts from entity to entity where one does not suffice.
+2. Answer with names of entities, letter by letter as in the graph, never with their numbers.
+3. If several entities answer the question, give all of them, separated by semicolons.
+4. If the graph does not answer the question, say so instead of guessing.
+5. First give the reason in one short sentence, then the answer.
+
+Example
+
+Graph:
+[1]
+node_id,node_attr
+0,Rusalka
+1,Antonín Dvořák
+2,"Nelahozeves, Bohemia"
+
+src,edge_attr,dst
+0,composed by,1
+1,birth place,2
+Question: Where was the composer of Rusalka born?
+Reason: Rusalka was composed by Antonín Dvořák, whose birth place is Nelahozeves, Bohemia.
+Answer: Nelahozeves, Bohemia
+
+Now the question to answer
+
+Graph:
+{evidence}
+Question: {question}
+Reason:""",
+        )
+    ]
+)
