@@ -70,7 +70,7 @@ define RUN_NOTEBOOKS
 import sys, nbclient, nbformat
 for path in sys.argv[1:]:
     notebook = nbformat.read(path, 4)
-    nbclient.execute(notebook, "notebooks", 300, "python3", record_timing=False, coalesce_streams=True)
+    nbclient.execute(notebook, "notebooks", timeout=300, record_timing=False, coalesce_streams=True)
     notebook.metadata.pop("language_info", None)
     nbformat.write(notebook, path)
 endef

@@ -2,14 +2,13 @@
 
     python benchmarks/answer_recall.py [--sets metaqa pathquestion] [--embeddings hashed minilm] [--limit 1000]
 
-Answer recall at 10, 25, 50 and 100 triples, in the order of the method: the share of the gold answers that are an end of
-one of them, mean over questions with a 95 % bootstrap interval at 100. Each Document is one triple, so that all methods
-are cut alike. A question in which no entity is found counts as 0.
+Answer recall at 10, 25, 50 and 100 triples, in the order of the method: the share of the gold answers that are an end
+of one of these, in the mean over the questions, with a 95 % bootstrap interval at 100. Each Document is one triple, so that
+all methods are cut alike. A question in which no entity is found counts as 0.
 
-MetaQA: `--limit` dev questions a hop, drawn with a fixed seed; the way prizes are given was chosen on others (SEED draws
-them after these). PathQuestion: the first half of the shuffled questions of each file, at most `--limit`; the choice was
-made on questions of the second half. The first run with MiniLM embeds all triples, which takes long; `--cache FILE`
-keeps them.
+MetaQA: `--limit` dev questions a hop, drawn with a fixed seed; the prizes were chosen on questions that are drawn after
+the first 1,000. PathQuestion: the first half of the shuffled questions of each file, at most `--limit`; the prizes were
+chosen on the second half. The first run with MiniLM embeds all triples, which takes long; `--cache FILE` keeps them.
 """
 
 from __future__ import annotations

@@ -248,7 +248,10 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
         if not question.strip():
             raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
-        return {"question": question, "k": self.k, **self.check_inputs(inputs)}
+        checked = self.check_inputs(inputs)
+        if not checked.get("seed_entities"):  # none given: a stage that links is not to be skipped
+            checked.pop("seed_entities", None)
+        return {"question": question, "k": self.k, **checked}
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a caller supplies for the state, or a person edits in it, checked and as stages write it.

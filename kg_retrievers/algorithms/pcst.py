@@ -2,10 +2,13 @@
 
 Sources: M. Goemans, D. Williamson: A General Approximation Technique for Constrained Forest Problems. SIAM J. Comput.
 24 (1995), the growth; D. Johnson, M. Minkoff, S. Phillips: The Prize Collecting Steiner Tree Problem. SODA 2000, the
-unrooted growth and strong pruning; C. Hegde, P. Indyk, L. Schmidt: A Fast, Adaptive Variant of the Goemans-Williamson
-Scheme for the PCST Problem. DIMACS Challenge 2014, the two halves of each edge, and several trees.
+unrooted growth and strong pruning; P. Feofiloff, C. Fernandes, C. Ferreira, J. de Pina: A Note on Johnson, Minkoff and
+Phillips' Algorithm for the Prize-Collecting Steiner Tree Problem. arXiv:1004.1437, what unrooted growth guarantees; C.
+Hegde, P. Indyk, L. Schmidt: A Nearly-Linear Time Framework for Graph-Structured Sparsity. ICML 2015, several trees, and
+A Fast, Adaptive Variant of the Goemans-Williamson Scheme for the Prize-Collecting Steiner Tree Problem. DIMACS
+Challenge 2014, the two halves of each edge.
 
-Differs from the latter: a node without a prize costs nothing before the growth reaches it, so that the work goes with
+Differs from the last: a node without a prize costs nothing before the growth reaches it, so that the work goes with
 the part of the graph around the prizes, not with the graph; and ties are broken by number.
 """
 
@@ -52,7 +55,19 @@ def solve_pcst(
     trees: int = 1,
     pruning: Literal["strong", "gw"] = "strong",
 ) -> SteinerForest:
-    """Find trees with cost(T) + 2 * missed prizes(T) <= 2 * the least cost + missed prizes of any such trees.
+    """Find trees whose cost and missed prizes together are at most twice the least that is possible.
+
+    The cost of trees T is the sum over their edges; the prizes of all nodes that are not in T are missed. Against any
+    trees F that were allowed, this holds:
+
+    - "gw": cost(T) + 2 * missed(T) <= 2 * (cost(F) + missed(F)); Goemans and Williamson with a root, Feofiloff et al.
+      for one tree anywhere, Hegde, Indyk and Schmidt (2015) for several.
+    - "strong": cost(T) + missed(T) <= 2 * (cost(F) + missed(F)), and cost(T) + missed(T) is never more than with "gw":
+      both prune the same trees, and this finds the best part of each (Johnson, Minkoff, Phillips). Missed prizes count
+      once here, for it cuts what costs more than its prizes.
+
+    Ties are broken by number: of the clusters, nodes first, or of the edges. With equal costs, another numbering may
+    find other trees, better or worse ones, for which the same holds.
 
     Cost: O(d * m log n) time for m edges, n nodes and d bits of precision (Hegde, Indyk, Schmidt), of which the part of
     the graph that no prize reaches has only O(m + n) simple steps. Compiled at the first call; safe to call from any
@@ -63,12 +78,13 @@ def solve_pcst(
         tails: int, shape (m): the other end.
         costs: float, shape (m): 0 or more.
         prizes: float, shape (n): 0 or more.
-        root: A node that the one tree must hold; None for trees anywhere.
+        root: A node that the one tree must hold, whatever its prize; None for trees anywhere.
         trees: The most trees, where there is no root.
+        pruning: How the trees are cut after the growth; see above.
 
     Returns:
-        The trees, without a part that costs as much as it is worth. Nothing where all prizes are zero and there is no
-        root.
+        The trees; with "strong", no part of one is worth more than it is, prizes less cost. Nothing where all prizes
+        are zero and there is no root.
 
     Raises:
         InvalidArgumentError: If a shape, a number or an end of an edge is out of range, or `root` is given with

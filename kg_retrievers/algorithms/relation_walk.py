@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kg_retrievers.errors import InvalidArgumentError
+
 Array = npt.NDArray[Any]
 
 
@@ -26,7 +28,7 @@ def walk_triples(
         heads: int, shape (m): entities in 0 ... entities - 1.
         relations: int, shape (m): numbers into `weights`.
         tails: int, shape (m).
-        seeds: int, shape (s): distinct entities.
+        seeds: int, shape (s): entities; repeated ones count once. From none, no triple is taken.
         weights: float, shape (relations): above 0.
         hops: How many triples the walk takes; 0 or more.
         entities: The number of entities.
@@ -34,12 +36,16 @@ def walk_triples(
     Returns:
         float64, shape (m): 0 or more; the sum is at most `hops`.
 
+    Raises:
+        InvalidArgumentError: If a shape or a number is out of range.
+
     Example:
         >>> line = np.array([0, 1]), np.array([0, 0]), np.array([1, 2])
         >>> walk_triples(*line, np.array([0]), np.ones(1), hops=2, entities=3).tolist()
         [1.0, 0.5]
     """
-    m = len(heads)
+    _check(heads, relations, tails, seeds, weights, hops, entities)
+    m, seeds = len(heads), np.unique(seeds)
     # Every triple twice: [0, m) from head to tail, [m, 2m) back.
     here, there = np.concatenate([heads, tails]), np.concatenate([tails, heads])
     ways = np.concatenate([2 * relations, 2 * relations + 1]).astype(np.int64)
@@ -55,3 +61,24 @@ def walk_triples(
         taken += came[:m] + came[m:]
         mass = np.bincount(there, came, entities)
     return taken
+
+
+def _check(
+    heads: Array, relations: Array, tails: Array, seeds: Array, weights: Array, hops: int, entities: int
+) -> None:
+    if not heads.shape == relations.shape == tails.shape == (heads.size,):
+        shapes = [array.shape for array in (heads, relations, tails)]
+        raise InvalidArgumentError(f"walk_triples: a head, a relation and a tail each triple, but got {shapes}.")
+    ranges = (
+        ("heads", heads, entities),
+        ("tails", tails, entities),
+        ("seeds", seeds, entities),
+        ("relations", relations, len(weights)),
+    )
+    for name, numbers, size in ranges:
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < size:
+            raise InvalidArgumentError(f"walk_triples: {name} must be in 0 ... {size - 1}, but got {numbers}.")
+    if weights.size and not 0 < weights.min() <= weights.max() < np.inf:  # also where one is not a number
+        raise InvalidArgumentError(f"walk_triples: weights must be above 0 and finite, but got {weights}.")
+    if hops < 0:
+        raise InvalidArgumentError(f"walk_triples: hops must be 0 or more, but got {hops}.")

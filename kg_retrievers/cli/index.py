@@ -23,11 +23,12 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     graph = read_graph(options)
     embeddings = options.embeddings or "hashed"
-    kg_retrievers.GraphIndex.build(graph, make_embeddings(embeddings), output, progress=sys.stderr.isatty())
+    made = make_embeddings(embeddings)
+    kg_retrievers.GraphIndex.build(graph, made, output, triples=options.triples, progress=sys.stderr.isatty())
     (output / RECORD).write_text(json.dumps({"embeddings": embeddings}), "utf-8")
     show(
         f"Indexed {len(graph.entities):,} entities, {len(graph.relations):,} relations, {len(graph):,} triples "
-        f"in {output}, with {embeddings} embeddings.",
+        f"in {output}, with {embeddings} embeddings{', also of the triples' if options.triples else ''}.",
         f"Ask it: {shlex.join(['kg-retrievers', 'ask', str(output), 'Who ...?'])}",
     )
     return 0

@@ -82,6 +82,7 @@ def _index(index: _Parser) -> None:
     _graph(index)
     _embeddings(index)
     index.add_argument("--output", required=True, metavar="FOLDER", help="where to save it")
+    index.add_argument("--triples", action="store_true", help="embed every triple as well, for triple-similarity")
 
 
 def _info(info: _Parser) -> None:

@@ -1,0 +1,131 @@
+"""KAPING's retrieval: the single triples around the entities of a question that resemble it most.
+
+J. Baek, A. F. Aji, A. Saffari: Knowledge-Augmented Language Model Prompting for Zero-Shot Knowledge Graph Question
+Answering. Workshop on Natural Language Reasoning and Structured Explanations (NLRSE) at ACL 2023, arXiv:2306.04136.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field
+
+from kg_retrievers.base import MAX_K, AnswerPrompt, QuestionShape, RetrievalState, Stage
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Evidence
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.prompts.triple_similarity import ANSWER_PROMPT
+from kg_retrievers.questions import Question
+from kg_retrievers.seeded import SeededRetriever
+
+#: Section 4: ten facts are shown, of those within one hop of the question's entities.
+K, MAX_HOPS = 10, 1
+
+
+class TripleSimilarityRetriever(SeededRetriever):
+    """Finds the triples whose words resemble the question most, each by itself.
+
+    The score of a triple is the cosine of the embedding of its words, `label relation label`, and that of the whole
+    question, in [-1, 1] (section 3.3); see `GraphIndex.triple_similarities`. Of equal scores the triple that the graph
+    holds first comes first. Candidates are the triples within `max_hops` of the question's entities; with
+    `scope="graph"` all triples are, without any linking: the "cosine similarity" of the comparison in SubgraphRAG
+    (arXiv:2410.20724, table 1).
+
+    It is the baseline of all methods here: a triple that does not resemble the question is not found, however
+    well it joins two that do, so that questions of several hops are beyond it. It proposes no answers.
+
+    Differs from the paper: triples between two neighbours of an entity are candidates as well as its own, and of the
+    neighbours at most `max_nodes`; relations and names are in words; a fact is shown with arrows.
+
+    Cost: no call of a language model. The question is embedded, and so are the candidates the first time they are
+    needed, unless the index was built with `triples=True`; then one product of vectors a candidate.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> facts = [("Her", "starring", "Rooney Mara"), ("Her", "directed_by", "Spike Jonze")]
+        >>> graph = KnowledgeGraph.from_triples(facts)
+        >>> retriever = TripleSimilarityRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> [document.page_content for document in retriever.invoke("Who directed Her?")]
+        ['Her -> directed by -> Spike Jonze', 'Her -> starring -> Rooney Mara']
+    """
+
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"no entity", "open"})
+    proposes_answers: ClassVar[bool] = False
+
+    #: The number of Documents, each of one triple.
+    k: int = Field(default=K, ge=1, le=MAX_K)
+    #: What one Document holds.
+    granularity: Literal["triple"] = "triple"
+    #: How the triple of a Document is written.
+    style: Literal["triples", "grouped", "tables"] = "triples"
+    #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
+    max_hops: int | None = Field(default=MAX_HOPS, ge=1)
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answering: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """Build the retriever.
+
+        Args:
+            index: The indexed graph.
+            llm: Not used; the method asks no language model.
+            examples: Not used; the method learns nothing.
+            model: None; there is nothing to train.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If a model is given, or a field is wrong.
+        """
+        if model is not None:
+            raise InvalidArgumentError(
+                "TripleSimilarityRetriever: got a trained model, but triple similarity is not trained. Leave it out."
+            )
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Link the entities, then rank the triples around them."""
+        return (
+            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",)),
+            Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompt for answering."""
+        return {"answer": self.answering}
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        """The prompt for answering."""
+        return self.answering
+
+    def _link_entities(self, state: RetrievalState) -> dict[str, Any]:
+        return {"seed_entities": self.link(state["question"])[0]}
+
+    def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
+        # An empty list that somebody hands in is no entity given.
+        seeds = state["seed_entities"] or self._link_entities(state)["seed_entities"]
+        triples, truncated = self.candidates(seeds)
+        everything = self.scope == "graph"
+        scores = self.index.triple_similarities(state["question"], None if everything else triples)
+        best = np.argsort(-scores, kind="stable")[: state["k"]]
+        evidence = [
+            Evidence((self.graph.triple(number),), score, truncated=truncated)
+            for number, score in zip(triples[best].tolist(), scores[best].tolist(), strict=True)
+        ]
+        return {"answers": [], "documents": self.documents_from(evidence, state["k"])}
