@@ -6,24 +6,20 @@ Answering. Workshop on Natural Language Reasoning and Structured Explanations (N
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
-from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.base import MAX_K, AnswerPrompt, QuestionShape, RetrievalState, Stage
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.prompts.triple_similarity import ANSWER_PROMPT
-from kg_retrievers.questions import Question
 from kg_retrievers.seeded import SeededRetriever
 
-#: Section 4: ten facts are shown, of those within one hop of the question's entities.
+#: As KAPING does: ten facts are shown, of those within one hop of the question's entities. With hashed embeddings, ten facts
+#: name an answer to 98 of 100 one-hop dev questions of MetaQA within 1 hop, to 95 within 2, 89 within 3 and 76 in the
+#: whole graph; to 0, 65, 49 and 3 of 100 two-hop questions.
 K, MAX_HOPS = 10, 1
 
 
@@ -31,13 +27,13 @@ class TripleSimilarityRetriever(SeededRetriever):
     """Finds the triples whose words resemble the question most, each by itself.
 
     The score of a triple is the cosine of the embedding of its words, `label relation label`, and that of the whole
-    question, in [-1, 1] (section 3.3); see `GraphIndex.triple_similarities`. Of equal scores the triple that the graph
+    question, in [-1, 1]; see `GraphIndex.triple_similarities`. Of equal scores the triple that the graph
     holds first comes first. Candidates are the triples within `max_hops` of the question's entities; with
     `scope="graph"` all triples are, without any linking: the "cosine similarity" of the comparison in SubgraphRAG
     (arXiv:2410.20724, table 1).
 
-    It is the baseline of all methods here: a triple that does not resemble the question is not found, however
-    well it joins two that do, so that questions of several hops are beyond it. It proposes no answers.
+    It is the baseline of all methods here: each triple is judged by itself, so that one that leads from the question's
+    entity to the answer is not found unless it resembles the question. It proposes no answers.
 
     Differs from the paper: triples between two neighbours of an entity are candidates as well as its own, and of the
     neighbours at most `max_nodes`; relations and names are in words; a fact is shown with arrows.
@@ -68,59 +64,18 @@ class TripleSimilarityRetriever(SeededRetriever):
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answering: AnswerPrompt = ANSWER_PROMPT
 
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: Any = None,
-        **fields: Any,
-    ) -> Self:
-        """Build the retriever.
-
-        Args:
-            index: The indexed graph.
-            llm: Not used; the method asks no language model.
-            examples: Not used; the method learns nothing.
-            model: None; there is nothing to train.
-            **fields: Fields of the retriever.
-
-        Raises:
-            InvalidArgumentError: If a model is given, or a field is wrong.
-        """
-        if model is not None:
-            raise InvalidArgumentError(
-                "TripleSimilarityRetriever: got a trained model, but triple similarity is not trained. Leave it out."
-            )
-        return cls(index=index, **fields)
-
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Link the entities, then rank the triples around them."""
-        return (
-            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",)),
-            Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents")),
-        )
-
-    @property
-    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
-        """The prompt for answering."""
-        return {"answer": self.answering}
-
-    @property
-    def answer_prompt(self) -> BasePromptTemplate[Any]:
-        """The prompt for answering."""
-        return self.answering
+        """Link the entities, unless the scope is the whole graph; then rank triples."""
+        link = Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",))
+        rank = Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents"))
+        return (rank,) if self.scope == "graph" else (link, rank)
 
     def _link_entities(self, state: RetrievalState) -> dict[str, Any]:
         return {"seed_entities": self.link(state["question"])[0]}
 
     def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
-        # An empty list that somebody hands in is no entity given.
-        seeds = state["seed_entities"] or self._link_entities(state)["seed_entities"]
-        triples, truncated = self.candidates(seeds)
+        triples, truncated = self.candidates(state.get("seed_entities") or [])
         everything = self.scope == "graph"
         scores = self.index.triple_similarities(state["question"], None if everything else triples)
         best = np.argsort(-scores, kind="stable")[: state["k"]]

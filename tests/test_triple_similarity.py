@@ -246,8 +246,9 @@ def test_stages() -> None:
         ("rank_triples", ("answers", "documents"), False),
     ]
     assert retriever.stages[0].run.invoke({"question": "Who directed Her?"}) == {"seed_entities": ["Her"]}
-    anywhere = similar(scope="graph").stages[0].run
-    assert anywhere.invoke({"question": "Who directed Her?"}) == {"seed_entities": []}
+    assert [stage.name for stage in similar(scope="graph").stages] == ["rank_triples"]
+    with pytest.raises(EntityLinkingError, match="no entity is given"):
+        retriever.stages[1].run.invoke({"question": "Who directed Her?", "k": 1, "seed_entities": []})
 
 
 def test_defaults() -> None:
@@ -259,7 +260,7 @@ def test_defaults() -> None:
 def test_from_index_ignores_what_it_does_not_use() -> None:
     used = similar(llm=ScriptedChatModel(replies=[]), examples=[Question("Who?")])
     assert used.invoke("Who directed Her?") == similar().invoke("Who directed Her?")
-    with pytest.raises(InvalidArgumentError, match="triple similarity is not trained"):
+    with pytest.raises(InvalidArgumentError, match="it is not trained"):
         similar(model=object())
 
 

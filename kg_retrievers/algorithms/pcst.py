@@ -83,8 +83,8 @@ def solve_pcst(
         pruning: How the trees are cut after the growth; see above.
 
     Returns:
-        The trees; with "strong", no part of one is worth more than it is, prizes less cost. Nothing where all prizes
-        are zero and there is no root.
+        The trees. With "strong", none holds a smaller one (with the root) that is worth more, prizes less costs.
+        Nothing where all prizes are zero and there is no root.
 
     Raises:
         InvalidArgumentError: If a shape, a number or an end of an edge is out of range, or `root` is given with
@@ -94,7 +94,8 @@ def solve_pcst(
     costs, prizes = np.ascontiguousarray(costs, np.float64), np.ascontiguousarray(prizes, np.float64)
     _check(heads, tails, costs, prizes, root, trees)
     where = (-1, trees) if root is None else (root, 0)
-    return SteinerForest(*_run(heads, tails, costs, prizes, *where, pruning == "strong"))
+    nodes, edges = _run(heads, tails, costs, prizes, *where, pruning == "strong")
+    return SteinerForest(nodes, np.sort(edges))
 
 
 def _check(heads: Array, tails: Array, costs: Array, prizes: Array, root: int | None, trees: int) -> None:
@@ -469,8 +470,8 @@ def _trees(heads: Array, tails: Array, clusters: _Clusters, reached: Array, met:
     number = np.zeros(len(clusters.awake) // 2, np.int32)  # of a node, from 1
     nodes = np.empty(len(reached), np.int64)
     count = 0
-    for v in np.sort(reached):
-        if clusters.awake[_holder(clusters, v)[0]]:
+    for v in range(len(number)):  # not by sorting `reached`: numba's sort takes quadratic time on some orders
+        if clusters.reached[v] and clusters.awake[_holder(clusters, v)[0]]:
             nodes[count] = v
             count += 1
             number[v] = count
@@ -577,7 +578,7 @@ def _entry(sources: int) -> Callable[[Array, Array, Array, Array, int, int, bool
         clusters, reached, met = _grow(heads, tails, costs, prizes, root, trees)
         grown = _trees(heads, tails, clusters, reached, met)
         stay = _prune_strongly(costs, prizes, root, grown) if strong else _prune_by_growth(grown, clusters)
-        return grown.nodes[stay[0]], np.sort(grown.edges[stay[1]])
+        return grown.nodes[stay[0]], grown.edges[stay[1]]
 
     return compiled_entry(solve)
 

@@ -1,7 +1,7 @@
 """The prompt for answering from single facts that resemble the question.
 
 The method is that of "Knowledge-Augmented Language Model Prompting for Zero-Shot Knowledge Graph Question Answering"
-(Baek et al., NLRSE workshop at ACL 2023, arXiv:2306.04136), section 3.2: the facts, then the question. The words and
+(Baek et al., NLRSE workshop at ACL 2023, arXiv:2306.04136): the facts, then the question. The words and
 the worked examples are our own; unlike the paper's, the prompt lets a model use nothing but the facts.
 """
 
