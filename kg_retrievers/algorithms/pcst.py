@@ -319,7 +319,6 @@ def _grow(
     """
     n, m = len(prizes), len(heads)
     indptr, row = _rows(heads, tails, n)
-    # Zeros are free until they are written: the memory that is touched goes with what is reached.
     halves = _Halves(
         np.zeros(2 * m + 1),
         np.zeros(2 * m + 1),

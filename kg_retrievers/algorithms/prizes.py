@@ -54,7 +54,7 @@ def prize_edges(relations: Array, ranked: Array, k: int, rule: Literal["paper", 
 
     Args:
         relations: int, shape (m): the relation of each edge.
-        ranked: int, shape (r): distinct relations, best first.
+        ranked: int, shape (r): distinct relations, best first; those without an edge are passed over.
         k: How many of them get a prize.
         rule: See above.
 
@@ -68,15 +68,14 @@ def prize_edges(relations: Array, ranked: Array, k: int, rule: Literal["paper", 
         >>> prize_edges(relations, np.array([0, 1]), 2, "published").tolist()
         [1.0, 1.0, 0.99, 0.0]
     """
-    ranked = ranked[:k]
-    of_relation = np.zeros(max(int(relations.max(initial=-1)), int(ranked.max(initial=-1))) + 1)
-    counts = np.bincount(relations, minlength=len(of_relation))
+    size = 1 + max(int(relations.max(initial=0)), int(ranked.max(initial=0)))
+    counts, of_relation = np.bincount(relations, minlength=size), np.zeros(size)
     last = float(k)
-    for place, relation in enumerate(ranked.tolist()):
+    for place, relation in enumerate(ranked[counts[ranked] > 0][:k].tolist()):
         prize = float(k - place)
         if rule == "published":
-            prize = min(prize / max(counts[relation], 1), last)
-            last = prize * (1 - STEP) if counts[relation] else last
+            prize = min(prize / counts[relation], last)
+            last = prize * (1 - STEP)
         of_relation[relation] = prize
     prizes: Array = of_relation[relations]
     return prizes
