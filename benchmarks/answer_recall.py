@@ -3,8 +3,8 @@
     python benchmarks/answer_recall.py [--sets metaqa pathquestion] [--embeddings hashed minilm] [--limit 1000]
 
 Answer recall at 10, 25, 50 and 100 triples, in the order of the method: the share of the gold answers that are an end
-of one of these, in the mean over the questions, with a 95 % bootstrap interval at 100. Each Document is one triple, so that
-all methods are cut alike. A question in which no entity is found counts as 0.
+of one of these, in the mean over the questions, with a 95 % bootstrap interval at 100. Each Document is one triple, so
+that all methods are cut alike. A question in which no entity is found counts as 0.
 
 MetaQA: `--limit` dev questions a hop, drawn with a fixed seed; the prizes were chosen on questions that are drawn after
 the first 1,000. PathQuestion: the first half of the shuffled questions of each file, at most `--limit`; the prizes were
@@ -71,7 +71,7 @@ def _methods(index: GraphIndex) -> dict[str, BaseKGRetriever]:
         "cosine, whole graph": cosine(scope="graph"),
         "cosine, 3 hops": cosine(max_hops=3),
         "PCST, prizes of paths": pcst(),
-        "PCST, paths, 3 x the cost": pcst(edge_cost=1.5),
+        "PCST, paths, 5 x the cost": pcst(edge_cost=0.5),
         "PCST, published prizes, 3 hops": pcst(prizes="published"),
         "PCST, paper's prizes, 3 hops": pcst(prizes="paper"),
         "PCST, published prizes, whole graph": pcst(prizes="published", scope="graph", pruning="gw"),

@@ -248,7 +248,7 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
         if not question.strip():
             raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
-        checked = self.check_inputs(inputs)
+        checked = {name: value for name, value in self.check_inputs(inputs).items() if value is not None}
         if not checked.get("seed_entities"):  # none given: a stage that links is not to be skipped
             checked.pop("seed_entities", None)
         return {"question": question, "k": self.k, **checked}

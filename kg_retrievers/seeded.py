@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.base import AnswerPrompt, BaseKGRetriever
@@ -75,9 +74,13 @@ class SeededRetriever(BaseKGRetriever):
         """The prompt for answering."""
         return self.answering
 
-    @cached_property
+    _made_linker: EntityLinker | None = PrivateAttr(default=None)
+
+    @property
     def _linker(self) -> EntityLinker:
-        return EntityLinker(self.index)
+        if self._made_linker is None or self._made_linker.index is not self.index:
+            self._made_linker = EntityLinker(self.index)
+        return self._made_linker
 
     def link(self, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
         """Return the entities that a question is about, the likeliest first, and the question without their names.

@@ -50,7 +50,7 @@ class TripleSimilarityRetriever(SeededRetriever):
         ['Her -> directed by -> Spike Jonze', 'Her -> starring -> Rooney Mara']
     """
 
-    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"no entity", "open"})
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"open"})
     proposes_answers: ClassVar[bool] = False
 
     #: The number of Documents, each of one triple.

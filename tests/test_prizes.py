@@ -57,9 +57,9 @@ def by_hand(relations: list[int], ranked: list[int], k: int, rule: Rule) -> list
         ([0] * 5 + [1, 2], [0, 1, 2], 3, [3] * 5 + [2, 1], [0.6] * 5 + [0.594, 0.58806]),
         # One that is lower stays.
         ([0, 1, 1, 1, 1], [0, 1], 2, [2, 1, 1, 1, 1], [2, 0.25, 0.25, 0.25, 0.25]),
-        # A relation without edges takes its place all the same.
-        ([0, 1], [2, 0, 1], 3, [2, 1], [2, 1]),
-        ([0, 0], [2, 0], 2, [1, 1], [0.5, 0.5]),
+        # A relation without edges takes no place.
+        ([0, 1], [2, 0, 1], 3, [3, 2], [3, 2]),
+        ([0, 0], [2, 0], 1, [1, 1], [0.5, 0.5]),
         # k larger than the ranks, and smaller.
         ([0, 1], [1], 5, [0, 5], [0, 5]),
         ([0, 1, 2], [2, 1, 0], 1, [0, 0, 1], [0, 0, 1]),
@@ -92,7 +92,7 @@ def ranked_edges(draw: st.DrawFn) -> Ranked:
 def test_better_relations_have_higher_prizes(case: Ranked) -> None:
     """And the edges of one relation equal ones, whose sum is at most what the relation is worth if published."""
     relations, ranked, k = case
-    with_prize = [relation for relation in ranked[:k] if relation in relations]
+    with_prize = [relation for relation in ranked if relation in relations][:k]
     for rule in RULES:
         found = by_hand(*case, rule)
         prizes = {relation: {found[i] for i, other in enumerate(relations) if other == relation} for relation in ranked}
@@ -101,11 +101,11 @@ def test_better_relations_have_higher_prizes(case: Ranked) -> None:
         assert all(prize > 0 for prize in in_order)
         assert all(prize == 0 for prize, other in zip(found, relations, strict=True) if other not in with_prize)
         if rule == "paper":
-            assert in_order == [k - ranked.index(relation) for relation in with_prize]
+            assert in_order == [k - place for place in range(len(with_prize))]
         else:
             assert all(later <= earlier * (1 - STEP) for earlier, later in pairwise(in_order))
-            for relation, prize in zip(with_prize, in_order, strict=True):
-                assert prize * relations.count(relation) <= k - ranked.index(relation) + 1e-9
+            for place, (relation, prize) in enumerate(zip(with_prize, in_order, strict=True)):
+                assert prize * relations.count(relation) <= k - place + 1e-9
 
 
 @given(ranked_edges(), st.randoms(use_true_random=False))
@@ -120,7 +120,7 @@ def test_the_numbers_of_relations_do_not_count(case: Ranked, random: Any) -> Non
 
 @given(ranked_edges())
 def test_the_published_rule(case: Ranked) -> None:
-    """Word for word from similarities of edges, where no relation without edges stands between and k have edges."""
+    """Word for word from similarities of edges; it lowers k to the number of relations with edges."""
     relations = np.array(case.relations, np.int64)
     ranked = [relation for relation in case.ranked if relation in case.relations]
     k = min(case.k, len(ranked))
@@ -135,7 +135,7 @@ def test_the_published_rule(case: Ranked) -> None:
         value = min((k - place) / edges.sum(), last)
         expected[edges] = value
         last = value * (1 - 0.01)
-    assert by_hand(case.relations, ranked, k, "published") == pytest.approx(expected.tolist(), abs=0)
+    assert by_hand(case.relations, case.ranked, k, "published") == pytest.approx(expected.tolist(), abs=0)
 
 
 # --- the connected subgraph ---
@@ -316,3 +316,17 @@ def test_arguments_are_checked(changed: dict[str, Any]) -> None:
     arguments: dict[str, Any] = prized([(0, 1, 1), (1, 2, 0)], [1, 0, 0], 0.5)._asdict() | changed
     with pytest.raises(InvalidArgumentError):
         solve_prizes(**arguments)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"tails": np.array([0])}, {"tails": np.arange(3)}, {"edge_prizes": np.ones(3)}, {"edge_prizes": -np.ones(2)},
+        {"cost": -1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_edges_are_is_checked(changed: dict[str, Any]) -> None:
+    arguments: dict[str, Any] = {"heads": np.array([0, 1]), "tails": np.array([1, 2]), "node_prizes": np.ones(3)}
+    with pytest.raises(InvalidArgumentError):
+        solve_prizes(**(arguments | {"edge_prizes": np.ones(2), "cost": 0.5} | changed))

@@ -152,7 +152,7 @@ def test_tables_are_read_back_exactly(triples: list[Triple], labels: dict[str, s
 
 
 def test_tables_within_a_budget_hold_the_nodes_of_what_is_shown() -> None:
-    text = "node_id,node_attr\n0,Her\n1,Amy Adams\n\nsrc,edge_attr,dst\n0,starring,1\n(3 more facts left out)"
+    text = "node_id,node_attr\n0,Her\n1,Amy Adams\n\nsrc,edge_attr,dst\n0,starring,1\n\n(3 more facts left out)"
     assert verbalize(FACTS, style="tables", max_tokens=len(text), count_tokens=len) == Verbalization(text, 1, 3)
     assert verbalize(FACTS, style="tables", max_tokens=30, count_tokens=len).text == "(4 more facts left out)"
     assert list(csv.reader(io.StringIO(text)))[-1] == ["(3 more facts left out)"]
@@ -210,7 +210,8 @@ def test_the_budget_holds_and_is_used(triples: list[Triple], style: Style, budge
     def text(shown: int) -> str:
         more = len(triples) - shown
         notice = [f"({more} more {'fact' if more == 1 else 'facts'} left out)"] if more else []
-        return "\n".join(LINES[style](triples[:shown]) + notice)
+        apart = [""] if more and shown and style == "tables" else []
+        return "\n".join(LINES[style](triples[:shown]) + apart + notice)
 
     assert got.text == (text(got.shown) if len(text(got.shown)) <= budget else "")
     assert got.text or not got.shown

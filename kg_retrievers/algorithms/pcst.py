@@ -87,12 +87,14 @@ def solve_pcst(
         Nothing where all prizes are zero and there is no root.
 
     Raises:
-        InvalidArgumentError: If a shape, a number or an end of an edge is out of range, or `root` is given with
-            several trees.
+        InvalidArgumentError: If a shape, a number or an end of an edge is out of range, there is no such pruning, or
+            `root` is given with several trees.
     """
-    heads, tails = np.ascontiguousarray(heads, np.int32), np.ascontiguousarray(tails, np.int32)
     costs, prizes = np.ascontiguousarray(costs, np.float64), np.ascontiguousarray(prizes, np.float64)
     _check(heads, tails, costs, prizes, root, trees)
+    heads, tails = np.ascontiguousarray(heads, np.int32), np.ascontiguousarray(tails, np.int32)
+    if pruning not in ("strong", "gw"):
+        raise InvalidArgumentError(f'solve_pcst: pruning must be "strong" or "gw", but got {pruning!r}.')
     where = (-1, trees) if root is None else (root, 0)
     nodes, edges = _run(heads, tails, costs, prizes, *where, pruning == "strong")
     return SteinerForest(nodes, np.sort(edges))

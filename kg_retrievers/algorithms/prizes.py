@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.algorithms.pcst import SteinerForest, solve_pcst
+from kg_retrievers.errors import InvalidArgumentError
 
 Array = npt.NDArray[Any]
 
@@ -61,6 +62,9 @@ def prize_edges(relations: Array, ranked: Array, k: int, rule: Literal["paper", 
     Returns:
         float64, shape (m).
 
+    Raises:
+        InvalidArgumentError: If there is no such rule.
+
     Example:
         >>> relations = np.array([0, 0, 1, 2])
         >>> prize_edges(relations, np.array([0, 1]), 2, "paper").tolist()
@@ -68,6 +72,8 @@ def prize_edges(relations: Array, ranked: Array, k: int, rule: Literal["paper", 
         >>> prize_edges(relations, np.array([0, 1]), 2, "published").tolist()
         [1.0, 1.0, 0.99, 0.0]
     """
+    if rule not in ("paper", "published"):
+        raise InvalidArgumentError(f'prize_edges: rule must be "paper" or "published", but got {rule!r}.')
     size = 1 + max(int(relations.max(initial=0)), int(ranked.max(initial=0)))
     counts, of_relation = np.bincount(relations, minlength=size), np.zeros(size)
     last = float(k)
@@ -110,7 +116,7 @@ def solve_prizes(
         Nodes and edges, each ascending.
 
     Raises:
-        InvalidArgumentError: See `solve_pcst`.
+        InvalidArgumentError: If the cost or a shape is out of range, or as `solve_pcst` says.
 
     Example:
         >>> heads, tails = np.array([0, 1]), np.array([1, 2])
@@ -118,6 +124,15 @@ def solve_prizes(
         >>> found.nodes.tolist(), found.edges.tolist()
         ([0, 1], [0])
     """
+    if not 0 <= cost < np.inf:
+        raise InvalidArgumentError(f"solve_prizes: cost must be 0 or more and finite, but got {cost}.")
+    if not heads.shape == tails.shape == edge_prizes.shape:
+        shapes = [array.shape for array in (heads, tails, edge_prizes)]
+        raise InvalidArgumentError(
+            f"solve_prizes: heads, tails and prizes of edges must be of one shape, got {shapes}."
+        )
+    if edge_prizes.size and not edge_prizes.min() >= 0:
+        raise InvalidArgumentError(f"solve_prizes: prizes must be 0 or more, but got {edge_prizes.min()} as the least.")
     n = len(node_prizes)
     pays = edge_prizes > cost
     plain, virtual = np.flatnonzero(~pays), np.flatnonzero(pays)

@@ -262,7 +262,9 @@ def verbalize(
     def text(shown: int) -> str:
         left_out = total - shown
         notice = [f"({left_out} more {'fact' if left_out == 1 else 'facts'} left out)"] if left_out else []
-        return "\n".join(lines(triples[:shown], label) + notice)
+        shown_lines = lines(triples[:shown], label)
+        apart = [""] if notice and shown_lines and style == "tables" else []  # or it would be read as a row
+        return "\n".join(shown_lines + apart + notice)
 
     everything = text(total)
     if max_tokens is None or count_tokens(everything) <= max_tokens:

@@ -56,7 +56,7 @@ def question_entities(linker: EntityLinker, question: str, given: Sequence[str] 
         return found
     graph = linker.index.graph
     alike: dict[str, list[str]] = {}
-    for key in given:
+    for key in dict.fromkeys(given):
         alike.setdefault(graph.label(key), []).append(key)
     entities = []
     for label, group in alike.items():
@@ -68,16 +68,18 @@ def question_entities(linker: EntityLinker, question: str, given: Sequence[str] 
 
 
 def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Put `MASK` in place of parts of a question that do not overlap, and squeeze blanks.
+    """Put `MASK` in place of parts of a question, one for those that overlap, and squeeze blanks.
 
     Example:
         >>> mask("who directed Her ?", [(13, 16)])
         'who directed _ ?'
     """
-    for start, end in sorted(spans, reverse=True):
-        if start < end:
-            question = question[:start] + MASK + question[end:]
-    return " ".join(question.split())
+    parts, at = list[str](), 0
+    for start, end in sorted(spans):
+        if at <= start < end:
+            parts += [question[at:start], MASK]
+        at = max(at, end) if start < end else at
+    return " ".join("".join([*parts, question[at:]]).split())
 
 
 def find_name(name: str, text: str) -> tuple[int, int] | None:
