@@ -704,3 +704,13 @@ def test_seeds_within_each_other() -> None:
     graph = KnowledgeGraph.from_triples([("Synecdoche, New York", WRITTEN, "Kaufman"), ("New York", "in", "USA")])
     seeds = ["New York", "Synecdoche, New York"]
     assert pcst(graph).link("Who wrote Synecdoche, New York in 2008?", seeds) == (seeds, "Who wrote _ in 2008?")
+
+
+def test_prompt_snapshot() -> None:
+    """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
+    snapshot = Path(__file__).parent / "snapshots" / "pcst_answer_prompt.txt"
+    text = ANSWER_PROMPT.format(question="who directed {Her}?", evidence="[1]\n" + "\n".join(table_lines([]))) + "\n"
+    if not snapshot.exists():
+        snapshot.write_text(text, encoding="utf-8")
+        pytest.fail(f"{snapshot.name} was missing and has been written; look at it and run again.")
+    assert text == snapshot.read_text(encoding="utf-8")
