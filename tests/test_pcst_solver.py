@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference_pcst import ReferenceMissingError, build_reference
 
+from kg_retrievers.algorithms import pcst
 from kg_retrievers.algorithms.pcst import SteinerForest, solve_pcst
 from kg_retrievers.errors import InvalidArgumentError
 
@@ -469,3 +470,25 @@ def test_the_published_solver_finds_as_much_where_prizes_are_tied(reference: Mod
             assert case.cost(found) + case.missed(found) == pytest.approx(
                 case.cost(wanted) + case.missed(wanted), abs=1e-9
             ), (seed, pruning)
+
+
+def test_one_compilation_serves_all_arrays() -> None:
+    """Lists, read-only arrays, other integers and byte orders, and NumPy's numbers."""
+    solve_pcst([0], [1], [1.0], [1, 1.0])
+    arrays = [np.array([0, 1]), np.array([1, 2]), np.ones(2), np.array([3.0, 0, 3])]
+    for array in arrays:
+        array.flags.writeable = False
+    expected = solve_pcst(*arrays)
+    swapped = solve_pcst(arrays[0].astype(np.int32), arrays[1].astype(">i4"), *arrays[2:])
+    assert expected.nodes.tolist() == swapped.nodes.tolist() == [0, 1, 2]
+    solve_pcst(*arrays, root=np.int32(1))
+    assert solve_pcst(*arrays, trees=10**30).nodes.tolist() == [0, 2]
+    assert len(pcst._run.signatures) == 1
+
+
+def test_too_many_edges_are_refused() -> None:
+    ends, costs = np.broadcast_to(np.int32(0), 2**30), np.broadcast_to(1.0, 2**30)
+    with pytest.raises(InvalidArgumentError, match="at most"):
+        solve_pcst(ends, ends, costs, np.ones(1))
+    with pytest.raises(InvalidArgumentError, match="whole numbers"):
+        solve_pcst(np.array([0.5]), np.array([1]), np.ones(1), np.ones(2))

@@ -29,6 +29,13 @@ Array = npt.NDArray[Any]
 #: Two clusters meet where what is left of an edge is at most this share of its cost; far above what rounding leaves.
 EPSILON = 1e-9
 
+#: ... or this share of the time by then: where an edge costs next to nothing beside the prizes, rounding could put a
+#: meeting off forever.
+ROUNDING = 1e-14
+
+#: The most nodes or edges: halves of edges, from 1, are int32.
+MAX_SIZE = 2**30 - 1
+
 # What the next event of a cluster is; at equal times, clusters fall asleep before edges are looked at.
 _SLEEPS, _EDGE = 0, 1
 
@@ -90,12 +97,14 @@ def solve_pcst(
         InvalidArgumentError: If a shape, a number or an end of an edge is out of range, there is no such pruning, or
             `root` is given with several trees.
     """
-    costs, prizes = np.ascontiguousarray(costs, np.float64), np.ascontiguousarray(prizes, np.float64)
+    heads, tails, costs, prizes = (np.asarray(array) for array in (heads, tails, costs, prizes))
     _check(heads, tails, costs, prizes, root, trees)
-    heads, tails = np.ascontiguousarray(heads, np.int32), np.ascontiguousarray(tails, np.int32)
+    # Always of the same types, of read-only arrays and NumPy's numbers too: each other one would be compiled anew.
+    heads, tails = np.require(heads, np.int32, ("C", "W")), np.require(tails, np.int32, ("C", "W"))
+    costs, prizes = np.require(costs, np.float64, ("C", "W")), np.require(prizes, np.float64, ("C", "W"))
     if pruning not in ("strong", "gw"):
         raise InvalidArgumentError(f'solve_pcst: pruning must be "strong" or "gw", but got {pruning!r}.')
-    where = (-1, trees) if root is None else (root, 0)
+    where = (-1, min(int(trees), prizes.size)) if root is None else (int(root), 0)
     nodes, edges = _run(heads, tails, costs, prizes, *where, pruning == "strong")
     return SteinerForest(nodes, np.sort(edges))
 
@@ -105,11 +114,17 @@ def _check(heads: Array, tails: Array, costs: Array, prizes: Array, root: int | 
     if prizes.ndim != 1 or not heads.shape == tails.shape == costs.shape == (m,):
         shapes = [array.shape for array in (heads, tails, costs, prizes)]
         raise InvalidArgumentError(f"solve_pcst: heads, tails and costs must be as long as each other, got {shapes}.")
-    if m and not 0 <= min(heads.min(), tails.min()) <= max(heads.max(), tails.max()) < n:
-        raise InvalidArgumentError(f"solve_pcst: the ends of edges must be in 0 ... {n - 1}, the number of prizes - 1.")
+    if max(n, m) > MAX_SIZE:
+        raise InvalidArgumentError(f"solve_pcst: at most {MAX_SIZE:,} nodes or edges, but got {n:,} and {m:,}.")
+    whole = heads.dtype.kind in "iu" and tails.dtype.kind in "iu"
+    if m and not (whole and 0 <= min(heads.min(), tails.min()) <= max(heads.max(), tails.max()) < n):
+        raise InvalidArgumentError(
+            f"solve_pcst: the ends of edges must be whole numbers in 0 ... {n - 1}, the number of prizes - 1."
+        )
     for name, values in (("costs", costs), ("prizes", prizes)):
         if values.size and not 0 <= values.min() <= values.max() < np.inf:  # also where one is not a number
-            raise InvalidArgumentError(f"solve_pcst: {name} must be 0 or more and finite, got {values.min()} as least.")
+            got = f"{values.min()} ... {values.max()}"
+            raise InvalidArgumentError(f"solve_pcst: {name} must be 0 or more and finite, but got {got}.")
     if root is not None and not 0 <= root < n:
         raise InvalidArgumentError(f"solve_pcst: root must be a node in 0 ... {n - 1}, but got {root}.")
     if trees < 1 or (root is not None and trees > 1):
@@ -389,7 +404,7 @@ def _grow(
         near_grown = near_below + now - clusters.begin[here]
         far_grown = far_below + (now - clusters.begin[there] if clusters.awake[there] else clusters.moat[there])
         left = costs[e] - near_grown - far_grown
-        if left > EPSILON * costs[e] and now + left / 2 > now:
+        if left > max(EPSILON * costs[e], ROUNDING * now) and now + left / 2 > now:
             part = left / 2 if clusters.awake[there] else left
             halves.length[half], halves.time[half] = near_grown + part, now + part
             clusters.heap[here] = _meld(halves, clusters.heap[here], half)
