@@ -23,7 +23,7 @@ from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import Candidates
 from kg_retrievers.prompts.pcst import ANSWER_PROMPT
-from kg_retrievers.seeded import MAX_HOPS, SeededRetriever
+from kg_retrievers.seeded import SeededRetriever
 
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
 K_NODES, K_RELATIONS = 3, 5
@@ -35,6 +35,9 @@ EDGE_COST = 0.1
 
 #: How many relations are ranked, since ranks are kept in checkpoints; a walk takes those beyond as the next rank.
 RANKED_RELATIONS = 100
+
+#: How many triples a walk takes where `max_hops` sets no limit.
+LONGEST_WALK = 10
 
 #: How a walk prefers relations: the one at rank r from 0 has the weight (1 + r) ** -2. Of eight forms, by ranks and by
 #: similarities, the best compromise on 600 tuning questions: the answer recall of its first 100 triples is 1.00, 0.99
@@ -64,8 +67,9 @@ class PCSTRetriever(SeededRetriever):
     `k_nodes`, ... 1 (equation 6). Edges:
 
     - `prizes="paths"` (ours): `k_relations` for the triple that a walk from the question's entities takes most often,
-      others in proportion. The walk prefers relations by their rank (`walk_triples`), so that a triple at the end of a
-      likely path is worth more than one of the same relation elsewhere. The cost falls with the highest prize left.
+      others in proportion. The walk has `max_hops` and prefers relations by their rank (`walk_triples`), so that a
+      triple at the end of a likely path is worth more than one of the same relation elsewhere. The cost falls with the
+      highest prize left.
     - "paper": `k_relations`, ... 1 for all triples of the first relation, the second ... (equation 6).
     - "published": the same, but all triples of a relation share its prize, and the cost is lowered so that one edge
       pays, as in the code published with the paper.
@@ -106,7 +110,8 @@ class PCSTRetriever(SeededRetriever):
     k_nodes: int = Field(default=K_NODES, ge=1)
     #: How many relations get a prize by the paper's rules. The highest prize of an edge.
     k_relations: int = Field(default=K_RELATIONS, ge=1)
-    #: What an edge costs, where the highest prize of one is `k_relations`.
+    #: What an edge costs, where the highest prize of one is `k_relations`: 0.02 gives many triples, 1 few. By paths,
+    #: the best one left pays whatever it is.
     edge_cost: float = Field(default=EDGE_COST, gt=0, allow_inf_nan=False)
     #: The rule for the prizes of edges.
     prizes: Literal["paths", "paper", "published"] = "paths"
@@ -136,15 +141,16 @@ class PCSTRetriever(SeededRetriever):
             if (rows := checked.get(name)) is None:
                 checked.pop(name, None)
                 continue
-            if (
-                isinstance(rows, str)
-                or not isinstance(rows, Sequence)
-                or not all(_is_ranked(row, table) for row in rows)
-            ):
+            if isinstance(rows, str) or not isinstance(rows, Sequence):
                 raise InvalidArgumentError(
-                    f"PCSTRetriever: {name} must be a list of [name, similarity] with names of the graph, best first, "
-                    f"but got {rows!r:.200}."
+                    f"PCSTRetriever: {name} must be a list of [name, similarity], best first, but got {rows!r:.200}."
                 )
+            for row in rows:
+                if not _is_ranked(row, table):
+                    raise InvalidArgumentError(
+                        f"PCSTRetriever: {name} must hold [name, similarity], with a name as in "
+                        f"`graph.{name.removeprefix('ranked_')}` and a finite number, but got {row!r:.200}."
+                    )
             if len({row[0] for row in rows}) < len(rows):
                 raise InvalidArgumentError(f"PCSTRetriever: {name} must name nothing twice, but got {rows!r:.200}.")
             checked[name] = [list(row) for row in rows]
@@ -224,7 +230,7 @@ class PCSTRetriever(SeededRetriever):
             return prize_edges(relations, ranked, self.k_relations, self.prizes)
         weights = np.full(len(self.graph.relations), (1.0 + len(ranked)) ** -PREFERENCE)
         weights[ranked] = (1.0 + np.arange(len(ranked))) ** -PREFERENCE
-        hops = MAX_HOPS if self.max_hops is None else self.max_hops
+        hops = LONGEST_WALK if self.max_hops is None else self.max_hops
         taken = walk_triples(heads, relations, tails, starts, weights, hops=hops, entities=size)
         prizes: Array = self.k_relations * taken / max(taken.max(initial=0.0), np.finfo(float).tiny)
         return prizes

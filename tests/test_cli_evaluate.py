@@ -211,8 +211,29 @@ def test_records_of_other_examples_are_left_alone(run: Run, folder: Path) -> Non
     assert "settings.parts.pattern_generator was " in err
 
 
+def only_simgrag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the other methods out of the table."""
+    for name in [name for name in load.RETRIEVERS if name != "simgrag"]:
+        monkeypatch.delitem(load.RETRIEVERS, name)
+
+
+def test_compare_takes_a_field_of_one_method(run: Run) -> None:
+    """The others go without; one that no method has is a mistake."""
+    methods = ("--method", "pcst", "--method", "triple-similarity")
+    code, out, err = run("compare", *FILMS, *methods, "--field", "edge_cost=2", "--json", "-")
+    assert code == 0
+    assert "kg-retrievers: triple-similarity has no field edge_cost; it goes without\n" in err
+    fields = [one["settings"]["fields"] for one in json.loads(out)["runs"]]
+    assert fields[0]["edge_cost"] == 2
+    assert "edge_cost" not in fields[1]
+    code, _, err = run("compare", *FILMS, *methods, "--field", "egde_cost=2")
+    assert code == 2
+    assert "did you mean 'edge_cost'?" in err
+
+
 def test_evaluate_with_a_language_model_and_examples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The method takes one of them, so it gets the language model."""
+    only_simgrag(monkeypatch)
     both = ("--llm", "openai:test-model", "--examples-data", "labelled.jsonl")
     pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     answer = '{"explanation": "", "answers": ["Spike Jonze"], "citations": [1]}'
@@ -334,6 +355,7 @@ def test_records_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
 
 
 def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_simgrag(monkeypatch)
     monkeypatch.setitem(load.RETRIEVERS, "trained", "Trained")
     monkeypatch.setattr(kg_retrievers, "Trained", Trained, raising=False)
     code, out, err = run("compare", *FILMS, "--method", ALL, "--json", "-")
@@ -394,7 +416,10 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
     ("argv", "told"),
     [
         (["evaluate"], "required: --graph, --data, --format. See: kg-retrievers evaluate --help"),
-        (["evaluate", *FILMS, "--method", "simrag"], "--method: wanted one of simgrag, perhaps with :plain, "),
+        (
+            ["evaluate", *FILMS, "--method", "simrag"],
+            "--method: wanted one of pcst, simgrag, triple-similarity, perhaps with :plain, ",
+        ),
         (["evaluate", *FILMS, "--method", "simgrag:linked"], "but got 'simgrag:linked'"),
         (["evaluate", *FILMS, "--method", "all"], "but got 'all'"),
         (["evaluate", *FILMS, "--method", "simgrag:examples"], "'simgrag:examples' needs --examples-data."),
@@ -436,7 +461,7 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"], "--format: invalid choice: 'csv'"),
         (["compare"], "name files of records, or methods to run"),
         (["compare", "--method", "simgrag", "--data", "x"], "--graph and --format must be given"),
-        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of simgrag"),
+        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of pcst, simgrag, triple-similarity"),
         (["compare", "none.jsonl"], "none.jsonl: wanted a file of records, but it cannot be read"),
         (["compare", "notes.txt"], "notes.txt: this is no file of records"),
         (["compare", "notes.txt", "--failures", "few"], "--failures: wanted a whole number of 0 or more"),

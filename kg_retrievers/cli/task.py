@@ -144,11 +144,16 @@ def build_method(method: str, task: Task, options: argparse.Namespace) -> Method
         raise InvalidArgumentError(f"the method {method!r} needs {option}.")
     llm = task.llm if source in ("", "llm") else None
     examples = task.examples if source in ("", "examples") else None
+    kind = getattr(kg_retrievers, RETRIEVERS[name])
     fields = dict(options.field) | ({} if options.k is None else {"k": options.k})
+    if fields and options.command == "compare":  # a field of one of the methods is not one of all
+        others = {field for one in RETRIEVERS.values() for field in getattr(kg_retrievers, one).model_fields}
+        if left := sorted(fields.keys() & others - set(kind.model_fields)):
+            remark(f"{name} has no field {', '.join(left)}; it goes without")
+            fields = {field: value for field, value in fields.items() if field not in left}
 
     def built(examples: Sequence[Question] | None) -> Method:
-        build = getattr(kg_retrievers, RETRIEVERS[name]).from_index
-        return Method(method, build(task.index, llm=llm, examples=examples, **fields), llm, examples)
+        return Method(method, kind.from_index(task.index, llm=llm, examples=examples, **fields), llm, examples)
 
     try:
         return built(examples)
