@@ -28,7 +28,7 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import table_lines
-from kg_retrievers.pcst import PREFERENCE
+from kg_retrievers.pcst import LONGEST_WALK, PREFERENCE
 from kg_retrievers.prompts import check_placeholders
 from kg_retrievers.prompts.pcst import ANSWER_PROMPT
 from kg_retrievers.questions import read_metaqa
@@ -233,7 +233,7 @@ def prizes_of(retriever: PCSTRetriever, given: dict[str, Any]) -> tuple[dict[str
         weights = np.full(len(graph.relations), (1.0 + len(ranked)) ** -PREFERENCE)
         weights[ranked] = (1.0 + np.arange(len(ranked))) ** -PREFERENCE
         seeds = np.array([graph.entities.find(key) for key in given["seed_entities"]])
-        hops = retriever.max_hops or 3
+        hops = retriever.max_hops or LONGEST_WALK
         taken = walk_triples(heads, relations, tails, seeds, weights, hops=hops, entities=len(graph.entities))
         of_edges = retriever.k_relations * taken / (taken.max(initial=0) or 1)
     else:
