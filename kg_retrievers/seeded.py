@@ -17,7 +17,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import EntityLinker, GraphIndex, mask, question_entities
 from kg_retrievers.questions import Question
 
-#: GNN-RAG (arXiv:2405.20139), appendix B: subgraphs of at most 2,000 nodes by personalised PageRank.
+#: GNN-RAG (arXiv:2405.20139), appendix D: subgraphs of at most 2,000 nodes by personalised PageRank.
 MAX_NODES = 2_000
 
 #: The longest chain of facts that the questions of MetaQA and PathQuestion need.
@@ -34,9 +34,10 @@ class SeededRetriever(BaseKGRetriever):
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The size of a neighbourhood: of more entities, those with the highest personalised PageRank. None for no limit.
     max_nodes: int | None = Field(default=MAX_NODES, ge=1)
-
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answering: AnswerPrompt
+
+    _made_linker: EntityLinker | None = PrivateAttr(default=None)
 
     @classmethod
     def from_index(
@@ -73,8 +74,6 @@ class SeededRetriever(BaseKGRetriever):
     def answer_prompt(self) -> BasePromptTemplate[Any]:
         """The prompt for answering."""
         return self.answering
-
-    _made_linker: EntityLinker | None = PrivateAttr(default=None)
 
     @property
     def _linker(self) -> EntityLinker:

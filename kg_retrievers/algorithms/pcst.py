@@ -326,10 +326,8 @@ def _rows(heads: Array, tails: Array, n: int) -> tuple[Array, Array]:
 
 
 @compiled
-def _grow(
-    heads: Array, tails: Array, costs: Array, prizes: Array, root: int, trees: int
-) -> tuple[_Clusters, Array, Array]:
-    """Return the clusters; the nodes that were reached; and where clusters met, in order.
+def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, root: int, trees: int) -> tuple[_Clusters, Array]:
+    """Return the clusters, and where they met, in order.
 
     A meeting is the half that grew to its end, and the cluster that slept at the other end; -1 if that was awake or
     has the root.
@@ -362,16 +360,13 @@ def _grow(
         np.zeros(2 * n, np.int8),
         np.zeros(1, np.int64),
     )
-    reached = np.zeros(n, np.int64)
     met = np.zeros((n, 2), np.int64)
-    reached_count, met_count, next_cluster = 0, 0, n
+    met_count, next_cluster = 0, n
     rooted = root  # the cluster that holds the root
     for v in range(n):
         if v == root or prizes[v] > 0:
             clusters.reached[v] = True
             clusters.budget[v] = prizes[v]
-            reached[reached_count] = v
-            reached_count += 1
     for v in range(n):
         if prizes[v] > 0 and v != root:
             heap = 0
@@ -435,8 +430,6 @@ def _grow(
             _leave(queue, there)
         elif not clusters.reached[there]:
             clusters.reached[there] = True
-            reached[reached_count] = there
-            reached_count += 1
             heap = 0
             for own in row[indptr[there] : indptr[there + 1]]:
                 edge = (own - 1) // 2
@@ -464,7 +457,7 @@ def _grow(
         _plan(clusters, halves, queue, new)
     if root >= 0:
         clusters.awake[rooted] = True  # it stands for the tree that is wanted
-    return clusters, reached[:reached_count], met[:met_count]
+    return clusters, met[:met_count]
 
 
 # --- pruning ---------------------------------------------------------------------------------------------------------
@@ -482,11 +475,11 @@ class _Trees(NamedTuple):
 
 
 @compiled
-def _trees(heads: Array, tails: Array, clusters: _Clusters, reached: Array, met: Array) -> _Trees:
+def _trees(heads: Array, tails: Array, clusters: _Clusters, met: Array) -> _Trees:
     number = np.zeros(len(clusters.awake) // 2, np.int32)  # of a node, from 1
-    nodes = np.empty(len(reached), np.int64)
+    nodes = np.empty(len(number), np.int64)
     count = 0
-    for v in range(len(number)):  # not by sorting `reached`: numba's sort takes quadratic time on some orders
+    for v in range(len(number)):
         if clusters.reached[v] and clusters.awake[_holder(clusters, v)[0]]:
             nodes[count] = v
             count += 1
@@ -591,8 +584,8 @@ def _entry(sources: int) -> Callable[[Array, Array, Array, Array, int, int, bool
     ) -> tuple[Array, Array]:
         if sources <= 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        clusters, reached, met = _grow(heads, tails, costs, prizes, root, trees)
-        grown = _trees(heads, tails, clusters, reached, met)
+        clusters, met = _grow(heads, tails, costs, prizes, root, trees)
+        grown = _trees(heads, tails, clusters, met)
         stay = _prune_strongly(costs, prizes, root, grown) if strong else _prune_by_growth(grown, clusters)
         return grown.nodes[stay[0]], grown.edges[stay[1]]
 
