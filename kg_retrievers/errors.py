@@ -45,6 +45,14 @@ class IndexLoadError(FileFormatError):
     """A saved index is missing, incomplete or damaged."""
 
 
+class ModelLoadError(FileFormatError):
+    """A trained model is missing, incomplete or damaged."""
+
+
+class ModelMismatchError(KGRetrieversError):
+    """A trained model does not fit the index it is used with: other embeddings or another dimension."""
+
+
 class StaleIndexError(KGRetrieversError):
     """A saved index was built from another graph, embedding model or parameters than those given now."""
 
