@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
+from kg_retrievers.algorithms.neighborhood import CUT_TOLERANCE, Neighborhood, hops_from, neighborhood
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency, KnowledgeGraph
@@ -38,7 +38,7 @@ def brute_force(graph: KnowledgeGraph, seeds: list[int], max_hops: int | None, m
     undirected.add_edges_from(ends(graph))
     hops = nx.multi_source_dijkstra_path_length(undirected, set(seeds))
     within = sorted(node for node, hop in hops.items() if max_hops is None or hop <= max_hops)
-    pagerank = personalized_pagerank(graph.adjacency, seeds)
+    pagerank = personalized_pagerank(graph.adjacency, seeds, tolerance=CUT_TOLERANCE["power"], method="power")
     first = sorted(within, key=lambda node: (node not in seeds, -pagerank[node], node))
     kept = sorted(first[: None if max_nodes is None else max(max_nodes, len(set(seeds)))])
     triples = [number for number, (head, tail) in enumerate(ends(graph)) if head in kept and tail in kept]
@@ -151,6 +151,58 @@ def test_equal_results_however_it_is_asked(tmp_path: Path) -> None:
 def test_wrong_arguments_are_refused(seeds: list[int], fields: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"neighborhood: .*{message}"):
         neighborhood(graph_of(CHAIN, 7).adjacency, seeds, **fields)
+
+
+# --- how far everything is ---
+
+
+@given(cases())
+@settings(max_examples=150)
+def test_hops_agree_with_networkx(case: tuple[KnowledgeGraph, list[int], int | None, int | None]) -> None:
+    graph, seeds, max_hops, _ = case
+    undirected = nx.Graph(ends(graph))
+    undirected.add_nodes_from(range(len(graph.entities)))
+    hops = nx.multi_source_dijkstra_path_length(undirected, set(seeds))
+    for most in (99,) if max_hops is None else (max_hops, 10**12):
+        found = hops_from(graph.adjacency, seeds, most)
+        assert (found.dtype, found.shape) == (np.int32, (len(graph.entities),))
+        within = {node: hop for node, hop in hops.items() if hop <= most}
+        assert found.tolist() == [within.get(node, -1) for node in range(len(graph.entities))]
+        near = neighborhood(graph.adjacency, seeds, max_hops=most)
+        assert (np.flatnonzero(found >= 0).tolist(), found[found >= 0].tolist()) == (
+            near.nodes.tolist(),
+            near.hops.tolist(),
+        )
+
+
+@pytest.mark.parametrize(
+    ("seeds", "max_hops", "hops"),
+    [
+        ([0], 0, [0, -1, -1, -1, -1, -1, -1]),
+        ([0], 1, [0, 1, -1, -1, -1, -1, -1]),
+        ([0], 3, [0, 1, 2, 3, -1, -1, -1]),
+        ([3, 0, 3], 9, [0, 1, 1, 0, -1, -1, -1]),
+        ([5], 1, [-1, -1, -1, -1, 1, 0, -1]),
+        ([6], 9, [-1, -1, -1, -1, -1, -1, 0]),
+    ],
+)
+def test_hops_by_hand(seeds: list[int], max_hops: int, hops: list[int]) -> None:
+    for given_as in (seeds, np.array(seeds, np.uint8), tuple(seeds)):
+        assert hops_from(graph_of(CHAIN, 7).adjacency, given_as, max_hops).tolist() == hops
+
+
+@pytest.mark.parametrize(
+    ("seeds", "max_hops", "message"),
+    [
+        ([], 1, "seeds must be a list of one or more"),
+        ([7], 1, "7 entities"),
+        ([-1], 1, "7 entities"),
+        ([0], -1, "max_hops must be 0 or more, but got -1"),
+    ],
+)
+def test_wrong_hops_are_refused(seeds: list[int], max_hops: int, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"hops_from: .*{message}"):
+        hops_from(graph_of(CHAIN, 7).adjacency, seeds, max_hops)
 
 
 @pytest.mark.real

@@ -94,6 +94,30 @@ def neighborhood(
     return Neighborhood(nodes, triples, steps[nodes] - 1, count > most)
 
 
+def hops_from(adjacency: Adjacency, seeds: Seeds, max_hops: int) -> Int32s:
+    """Return how many triples lie between each entity and the nearest seed, whichever way they point.
+
+    Cost: linear in the adjacency entries of the entities within `max_hops`, and a pass over the entities.
+
+    Args:
+        adjacency: The graph, both directions.
+        seeds: Numbers of entities, at least one.
+        max_hops: How far to look, 0 or more.
+
+    Returns:
+        int32, shape (entities): 0 for a seed, -1 for what is further away than `max_hops`.
+
+    Raises:
+        InvalidArgumentError: If an argument is out of range.
+    """
+    if max_hops < 0:
+        raise InvalidArgumentError(f"hops_from: max_hops must be 0 or more, but got {max_hops}.")
+    starts, size = distinct_seeds("hops_from", adjacency, seeds), len(adjacency.indptr) - 1
+    steps = np.zeros(size, np.int32)
+    _reach(adjacency, starts, min(max_hops, size), steps, np.empty(size, np.int32))
+    return steps - 1
+
+
 @compiled
 def _breadth_first(adjacency: Adjacency, seeds: Numbers, max_hops: int, steps: Int32s, reached: Int32s) -> int:
     """Fill in `steps`, 1 + hops where it is 0, and whom it `reached`, nearest first; return how many these are."""
