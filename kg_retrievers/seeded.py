@@ -14,7 +14,7 @@ from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.base import AnswerPrompt, BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import EntityLinker, GraphIndex, mask, question_entities
+from kg_retrievers.index import EntityLinker, GraphIndex, link_question
 from kg_retrievers.questions import Question
 
 #: GNN-RAG (arXiv:2405.20139), appendix D: subgraphs of at most 2,000 nodes by personalised PageRank.
@@ -91,9 +91,7 @@ class SeededRetriever(BaseKGRetriever):
         """
         if self.scope == "graph" and not given:
             return [], question
-        entities = question_entities(self._linker, question, given)
-        keys = dict.fromkeys(key for entity in entities for key in entity.entities[: entity.best])
-        return list(keys), mask(question, [(entity.start, entity.end) for entity in entities])
+        return link_question(self._linker, question, given)
 
     def candidates(self, seeds: Sequence[str]) -> tuple[Array, bool]:
         """Return the numbers of the triples in scope, ascending, and whether `max_nodes` left some out.

@@ -415,6 +415,79 @@ def test_damaged_triples(tmp_path: Path, graph: KnowledgeGraph) -> None:
         GraphIndex.open(tmp_path, HashedEmbeddings())
 
 
+# --- the vectors themselves -------------------------------------------------------------------------------------------
+
+
+def label_vectors(graph: KnowledgeGraph, numbers: list[int]) -> np.ndarray:
+    """Return what `entity_vectors` should, from the labels."""
+    texts = [readable(graph.label(graph.entities[number])) for number in numbers]
+    return np.array(HashedEmbeddings(64).embed_documents(texts), np.float32).reshape(-1, 64)
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["exact", "in a vector store"])
+def test_entity_vectors(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: bool) -> None:
+    """Those of labels, of which two may be the same, in the order asked for; made anew where a store holds them."""
+    monkeypatch.setattr(graph_index, "LABEL_BATCH", 3)
+    embeddings = Counted()
+    store = VectorStoreSearch(InMemoryVectorStore(embeddings), "cosine_similarity") if stored else None
+    built = GraphIndex.build(graph, embeddings, tmp_path, store=store)
+    opened = GraphIndex.open(tmp_path, embeddings, store=store)
+    everything = list(range(len(graph.entities)))
+    for index in (built, opened):
+        for numbers in (everything, everything[::-1], [2, 2, 0], [1], []):
+            embeddings.calls.clear()
+            found = index.entity_vectors(np.array(numbers, np.int64))
+            assert (found.dtype, found.shape) == (np.float32, (len(numbers), 64))
+            assert np.allclose(found, label_vectors(graph, numbers), atol=1e-6)
+            assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+            assert len(embeddings.calls) == (-(-len(numbers) // 3) if stored else 0)
+    one, two = built.entity_vectors(np.array([graph.entities.find("m1"), graph.entities.find("m2")]))
+    assert one.tolist() == two.tolist()
+
+
+def test_entity_vectors_are_a_copy(index: GraphIndex) -> None:
+    numbers = np.arange(len(index.graph.entities))
+    expected = index.entity_vectors(numbers).copy()
+    index.entity_vectors(numbers)[:] = 0
+    assert index.entity_vectors(numbers).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["exact", "in a vector store"])
+def test_vectors_of_an_empty_graph(stored: bool) -> None:
+    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings()), "cosine_similarity") if stored else None
+    index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings(), store=store)
+    assert index.entity_vectors(np.array([], np.int64)).shape == (0, index.dimension)
+    assert index.relation_vectors.shape == (0, index.dimension)
+
+
+def test_entity_vectors_of_another_model_are_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    """Where they are made anew."""
+
+    class Unnamed(Nameless):
+        def __init__(self, dimension: int) -> None:
+            self.hashed = HashedEmbeddings(dimension)
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return self.hashed.embed_documents(texts)
+
+    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings(64)), "cosine_similarity")
+    GraphIndex.build(graph, Unnamed(64), tmp_path, store=store)
+    with pytest.raises(StaleIndexError, match="its vectors have 64 numbers"):
+        GraphIndex.open(tmp_path, Unnamed(32), store=store).entity_vectors(np.array([0]))
+
+
+def test_relation_vectors(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    """Those of relations in words, by number, wherever the names are."""
+    texts = [readable(relation) for relation in graph.relations]
+    expected = np.array(HashedEmbeddings(64).embed_documents(texts), np.float32)
+    store = VectorStoreSearch(InMemoryVectorStore(HashedEmbeddings(64)), "cosine_similarity")
+    for folder, arguments in (("exact", {}), ("stored", {"store": store})):
+        built = GraphIndex.build(graph, HashedEmbeddings(64), tmp_path / folder, **arguments)
+        for index in (built, GraphIndex.open(tmp_path / folder, HashedEmbeddings(64), **arguments)):
+            assert (index.relation_vectors.dtype, index.relation_vectors.shape) == (np.float32, expected.shape)
+            assert np.allclose(index.relation_vectors, expected, atol=1e-6)
+
+
 # --- save and open ----------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Known
-from kg_retrievers.index import EntityLinker, QuestionEntity, mask, question_entities
+from kg_retrievers.index import EntityLinker, QuestionEntity, link_question, mask, question_entities
 from kg_retrievers.index.question_entities import MASK, find_name
 from kg_retrievers.testing import tiny_graph
 
@@ -202,3 +202,50 @@ def test_given_twice() -> None:
 )
 def test_parts_that_overlap_are_masked_together(spans: list[tuple[int, int]], masked: str) -> None:
     assert mask("Who wrote Synecdoche, New York in 2008?", spans) == masked
+
+
+# --- both at once ---
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "keys", "masked"),
+    [
+        ("Who directed Her?", (), ["Her"], "Who directed _?"),
+        ("Who  directed\nDune?", (), [*DUNES], "Who directed _?"),  # both fit equally well
+        ("did spike jonze direct Her?", (), ["Her", "Spike Jonze"], "did _ direct _?"),  # the likeliest first
+        ("What did Spike Jonez direct?", (), ["Spike Jonze"], "What did _ direct?"),
+        ("Did Spike Jonze direct Her?", ("Her",), ["Her"], "Did Spike Jonze direct _?"),
+        ("Did Spike Jonze direct Her?", ("Spike Jonze", "Her"), ["Spike Jonze", "Her"], "Did _ direct _?"),
+        ("Who directed it?", ("Her",), ["Her"], "Who directed it?"),
+        ("Who directed Dune?", DUNES[1:], [*DUNES[1:]], "Who directed _?"),
+        ("Who directed Dune?", (*DUNES[::-1], DUNES[1]), [*DUNES[::-1]], "Who directed _?"),
+        ("Is Dune like Her?", (DUNES[0], "Her", DUNES[1]), [*DUNES, "Her"], "Is _ like _?"),
+        ("Wer hat Spirited Away gedreht?", ("Q155653",), ["Q155653"], "Wer hat _ gedreht?"),
+        ("Her", (), ["Her"], "_"),
+    ],
+)
+def test_link_question(
+    linker: EntityLinker, question: str, given: tuple[str, ...], keys: list[str], masked: str
+) -> None:
+    assert link_question(linker, question, given) == (keys, masked)
+
+
+def test_only_what_fits_best_is_linked() -> None:
+    linker = linker_on(KnowledgeGraph.from_triples([("The Fly", "year", "1986"), ("The fly", "year", "1958")]))
+    assert link_question(linker, "When was The fly released?") == (["The fly"], "When was _ released?")
+    keys, masked = link_question(linker, "When was the fly released?")
+    assert (sorted(keys), masked) == (["The Fly", "The fly"], "When was _ released?")
+
+
+def test_what_is_named_twice_is_linked_once() -> None:
+    linker = linker_on(KnowledgeGraph.from_triples([("Her", "by", "Jonze")], aliases={"Her": ["Sie"]}))
+    assert link_question(linker, "Is Her Sie?") == (["Her"], "Is _ _?")
+
+
+def test_nothing_to_link(linker: EntityLinker) -> None:
+    with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
+        link_question(linker, "Who directed Xyzzyplugh?")
+    lenient = linker_on(tiny_graph(), no_entity="empty")
+    assert link_question(lenient, " Who directed  Xyzzyplugh?") == ([], "Who directed Xyzzyplugh?")
+    with pytest.raises(InvalidArgumentError, match="empty question"):
+        link_question(linker, " ")

@@ -64,6 +64,7 @@ class KnowledgeGraph:
         relations: The relations.
         types: The types.
         names: All distinct labels and aliases.
+        labels: The label of each entity: int32, shape (entities), numbers of names.
         edges: The triples by number: int32, shape (triples, 3), numbers of head, relation and tail.
         adjacency: The triples by entity, both directions.
         duplicates: How many repeated triples were dropped on the way in.
@@ -79,6 +80,7 @@ class KnowledgeGraph:
         self.relations = StringTable.from_columns(columns, "relations")
         self.types = StringTable.from_columns(columns, "types")
         self.names = StringTable.from_columns(columns, "names")
+        self.labels = _frozen(columns["labels"])
         self.edges = _frozen(columns["triples"])
         self.adjacency = Adjacency(*(_frozen(columns[f"adjacency.{name}"]) for name in Adjacency._fields))
 
@@ -332,7 +334,7 @@ class KnowledgeGraph:
     def label(self, key: str) -> str:
         """Return what an entity is called; its key where no label was given, or where it is not in the graph."""
         number = self.entities.find(key)
-        return key if number < 0 else self.names[int(self._columns["labels"][number])]
+        return key if number < 0 else self.names[int(self.labels[number])]
 
     def aliases(self, key: str) -> list[str]:
         """Return the further names of an entity."""

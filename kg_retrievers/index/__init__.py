@@ -11,7 +11,14 @@ from kg_retrievers.index.embeddings import (
 )
 from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, GraphIndex
 from kg_retrievers.index.linking import FUNCTION_WORDS, EntityLinker, LinkedEntity, Mention
-from kg_retrievers.index.question_entities import MASK, QuestionEntity, find_name, mask, question_entities
+from kg_retrievers.index.question_entities import (
+    MASK,
+    QuestionEntity,
+    find_name,
+    link_question,
+    mask,
+    question_entities,
+)
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 
 __all__ = [
@@ -33,6 +40,7 @@ __all__ = [
     "embed",
     "embedding_name",
     "find_name",
+    "link_question",
     "local_embeddings",
     "mask",
     "question_entities",

@@ -29,8 +29,8 @@ SAME_VECTOR = 0.05
 #: How many vectors of recent texts are kept, since questions repeat the texts of relations.
 RECENT_TEXTS = 1024
 
-#: How many triples are embedded at once.
-TRIPLE_BATCH = 1024
+#: How many triples, or labels of entities, are embedded at once.
+TRIPLE_BATCH = LABEL_BATCH = 1024
 
 #: Similarities of triples are rounded to so many decimals. One text embedded in two batches has cosines that differ by
 #: up to 2e-7 (MiniLM): of 6 decimals, up to 3 % of them would still differ, of 5 only 0.3 %.
@@ -64,8 +64,8 @@ class GraphIndex:
         embeddings: Embeddings,
         dimension: int,
         names: NameSearch,
-        relations: NameSearch,
-        types: NameSearch,
+        relations: ExactSearch,
+        types: ExactSearch,
         triples: Array | None = None,
     ) -> None:
         """Take the parts as `build` or `open` made them; use one of these instead."""
@@ -129,7 +129,7 @@ class GraphIndex:
         if path is not None:
             graph.save(path)
             save_columns(path, "index", columns, _identity(graph, embeddings, dimension) | {"store": bool(store)})
-        return cls(graph, embeddings, dimension, **_searches(columns, store), triples=columns.get("triples"))
+        return cls(graph, embeddings, dimension, *_searches(columns, store), triples=columns.get("triples"))
 
     @classmethod
     def open(
@@ -178,7 +178,7 @@ class GraphIndex:
                 sample = sorted({*numbers[:: len(numbers) // 16 + 1], *numbers[-1:]})
                 if not store.holds(sample, [readable(graph.names[number]) for number in sample]):
                     raise _stale_store()
-            index = cls(graph, embeddings, dimension, **_searches(columns, store), triples=columns.get("triples"))
+            index = cls(graph, embeddings, dimension, *_searches(columns, store), triples=columns.get("triples"))
             if len(graph.relations):
                 index._probe = (readable(graph.relations[0]), columns["relations"][0])
             return index
@@ -277,6 +277,37 @@ class GraphIndex:
         """
         return self._nearest(self._types, self.graph.types, texts, k, lambda text: self._exact_types.get(text, ()))
 
+    @property
+    def keeps_names(self) -> bool:
+        """Whether the vectors of names are here, and not in a vector store."""
+        return isinstance(self._names, ExactSearch)
+
+    def entity_vectors(self, entities: Array) -> Array:
+        """Return the vectors of the labels of entities; they are embedded anew where a vector store holds them.
+
+        Args:
+            entities: Numbers of entities, integers of shape (n).
+
+        Returns:
+            float32, shape (n, dimension): unit rows.
+
+        Raises:
+            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        names = self.graph.labels[entities]
+        if isinstance(self._names, ExactSearch):
+            rows: Array = self._names.vectors[names]
+            return rows
+        blocks = (names[start : start + LABEL_BATCH].tolist() for start in range(0, len(names), LABEL_BATCH))
+        vectors = [self._embed([readable(self.graph.names[name]) for name in block]) for block in blocks]
+        return np.concatenate([np.empty((0, self.dimension), np.float32), *vectors])
+
+    @property
+    def relation_vectors(self) -> Array:
+        """The vectors of the relations, float32, shape (relations, dimension): unit rows."""
+        return self._relations.vectors
+
     def triple_similarities(self, text: str, triples: Array | None = None) -> Array:
         """Return the cosine of a text and each of the given triples, in [-1, 1], to `SIMILARITY_DECIMALS` decimals.
 
@@ -369,10 +400,11 @@ def _triple_texts(graph: KnowledgeGraph, numbers: Array) -> list[str]:
     return [f"{label(head)} {words(relation)} {label(tail)}" for head, relation, tail in graph.edges[numbers].tolist()]
 
 
-def _searches(columns: dict[str, Array], store: VectorStoreSearch | None) -> dict[str, NameSearch]:
-    return {kind: ExactSearch(columns[kind]) for kind in ("relations", "types")} | {
-        "names": store or ExactSearch(columns["names"])
-    }
+def _searches(
+    columns: dict[str, Array], store: VectorStoreSearch | None
+) -> tuple[NameSearch, ExactSearch, ExactSearch]:
+    """Return what searches names, relations and types."""
+    return store or ExactSearch(columns["names"]), ExactSearch(columns["relations"]), ExactSearch(columns["types"])
 
 
 def _stale_store() -> StaleIndexError:

@@ -67,6 +67,18 @@ def question_entities(linker: EntityLinker, question: str, given: Sequence[str] 
     return entities
 
 
+def link_question(linker: EntityLinker, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
+    """Return the keys of all that a question may be about, the likeliest first, and the question without their names.
+
+    Raises:
+        InvalidArgumentError: If the question is empty.
+        EntityLinkingError: As `question_entities`.
+    """
+    entities = question_entities(linker, question, given)
+    keys = dict.fromkeys(key for entity in entities for key in entity.entities[: entity.best])
+    return list(keys), mask(question, [(entity.start, entity.end) for entity in entities])
+
+
 def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:
     """Put `MASK` in place of parts of a question, one for those that overlap, and squeeze blanks.
 
