@@ -32,10 +32,13 @@ if TYPE_CHECKING:
     from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown, draw
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
     from kg_retrievers.llama_index import as_llama_index
+    from kg_retrievers.models import TripleScorer
+    from kg_retrievers.models.triple_scorer_training import train_triple_scorer
     from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
     from kg_retrievers.pcst import PCSTRetriever
     from kg_retrievers.questions import Question, read_questions
     from kg_retrievers.simgrag import SimGRAGRetriever
+    from kg_retrievers.subgraph_rag import SubgraphRAGRetriever
     from kg_retrievers.triple_similarity import TripleSimilarityRetriever
 
 _MODULES = {
@@ -62,6 +65,8 @@ _MODULES = {
     "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown", "draw"),
     "kg_retrievers.index": ("EntityLinker", "GraphIndex", "HashedEmbeddings", "local_embeddings"),
     "kg_retrievers.llama_index": ("as_llama_index",),
+    "kg_retrievers.models": ("TripleScorer",),
+    "kg_retrievers.models.triple_scorer_training": ("train_triple_scorer",),
     "kg_retrievers.pattern_generation": (
         "ExamplePatternGenerator",
         "LLMPatternGenerator",
@@ -70,6 +75,7 @@ _MODULES = {
     "kg_retrievers.pcst": ("PCSTRetriever",),
     "kg_retrievers.questions": ("Question", "read_questions"),
     "kg_retrievers.simgrag": ("SimGRAGRetriever",),
+    "kg_retrievers.subgraph_rag": ("SubgraphRAGRetriever",),
     "kg_retrievers.triple_similarity": ("TripleSimilarityRetriever",),
 }
 _EXPORTS = {name: module for module, names in _MODULES.items() for name in names}
@@ -95,7 +101,9 @@ __all__ = [
     "Question",
     "Report",
     "SimGRAGRetriever",
+    "SubgraphRAGRetriever",
     "Triple",
+    "TripleScorer",
     "TripleSimilarityRetriever",
     "Unknown",
     "answer_chain",
@@ -114,6 +122,7 @@ __all__ = [
     "read_question_set",
     "read_questions",
     "score_predictions",
+    "train_triple_scorer",
     "unanswerable_questions",
 ]
 

@@ -151,7 +151,7 @@ class BaseKGRetriever(BaseRetriever):
                 hint = f"did you mean {close[0]!r}?" if close else f"the fields are {sorted(cls.model_fields)}."
                 reasons.append(f"there is no field {name!r}; {hint}")
             else:
-                reasons.append(f"{name}: {problem['msg']}, but got {problem['input']!r}.")
+                reasons.append(f"{name}: {problem['msg']}, but got {problem['input']!r:.200}.")
         return InvalidArgumentError(f"{cls.__name__}: " + " ".join(reasons))
 
     @classmethod

@@ -6,8 +6,8 @@ Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from sys import float_info
 from typing import Any, ClassVar, Literal
 
 import networkx as nx
@@ -265,4 +265,4 @@ def _is_ranked(row: object, table: Sequence[str]) -> bool:
         return False
     name, similarity = row
     is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
-    return name in table and is_number and math.isfinite(similarity)
+    return name in table and is_number and abs(similarity) <= float_info.max

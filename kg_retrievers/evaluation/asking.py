@@ -20,6 +20,7 @@ from kg_retrievers.errors import (
     InvalidArgumentError,
     KGRetrieversError,
     MissingExtraError,
+    ModelMismatchError,
 )
 from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.metrics import hops, question_metrics
@@ -28,13 +29,14 @@ from kg_retrievers.evaluation.records import Record
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import embedding_name
+from kg_retrievers.models import TripleScorer
 from kg_retrievers.questions import Question
 
 #: Whether a retriever is told the entities of a question, or has to find them in its text.
 Topic = Literal["given", "linked"]
 
 # They say that something is wrong with the run, not with one question.
-_OF_THE_RUN = (InvalidArgumentError, MissingExtraError, BudgetError)
+_OF_THE_RUN = (InvalidArgumentError, MissingExtraError, ModelMismatchError, BudgetError)
 
 
 class Asker:
@@ -147,7 +149,7 @@ def _is_part(field: object) -> bool:
     """Whether a field holds what the figures hang on beside its name: a generator, a model, other retrievers."""
     if isinstance(field, list | tuple):
         return any(map(_is_part, field))
-    return isinstance(field, Runnable) and not isinstance(field, BasePromptTemplate)
+    return isinstance(field, Runnable | TripleScorer) and not isinstance(field, BasePromptTemplate)
 
 
 def _answers(documents: Sequence[Document]) -> list[str]:

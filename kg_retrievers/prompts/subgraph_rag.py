@@ -1,0 +1,76 @@
+"""SubgraphRAG's prompt: scored facts to an answer, with the steps that lead to it.
+
+The method is that of "Simple Is Effective: The Roles of Graphs and Large Language Models in Knowledge-Graph-Based
+Retrieval-Augmented Generation" (M. Li, S. Miao, P. Li, ICLR 2025, arXiv:2410.20724), section 3.2, figures 2 and 6: the
+facts, then the question; explain, then give each answer on a line that begins with "ans:", and "ans: not available"
+where there is none (appendix E). The words and the worked examples are our own. Differs from the paper: all is one
+message; facts are lines with arrows; a second example shows facts that do not suffice.
+"""
+
+from __future__ import annotations
+
+from langchain_core.prompts import ChatPromptTemplate
+
+#: The version of all prompts in this file. It changes with any change of their words.
+VERSION = "1"
+
+#: Asks for an answer from scored facts. Placeholders: `question`, `evidence`.
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
+    [
+        (
+            "human",
+            """\
+Below are facts of a knowledge graph that were chosen for a question, the most promising first. Each is read from left \
+to right: an entity, how it is related, another entity; where several follow, they are separated by semicolons.
+
+Rules
+1. Use the facts only, never what you know otherwise.
+2. Go step by step, from what the question names to what it asks for, and say which facts each step rests on. The \
+facts that belong together may stand far apart, and many belong to no step: leave those aside.
+3. Then give the answers, each on a line of its own that begins with "ans:", and nothing after them.
+4. Give every entity or value that answers the question, once. Copy it letter by letter from the facts; do not \
+translate, shorten or correct it.
+5. If the facts do not suffice, say what is missing, and end with the line "ans: not available" instead of guessing.
+
+Examples
+
+Facts:
+[1]
+Uranus -> discoverer -> William Herschel
+
+[2]
+Uranus -> moon -> Titania
+
+[3]
+Enceladus -> discoverer -> William Herschel
+
+[4]
+Saturn -> moon -> Enceladus
+
+[5]
+Uranus -> moon -> Miranda
+Question: Which moons has the planet that William Herschel discovered?
+Steps: William Herschel discovered Uranus [1] and Enceladus [3]. Enceladus is a moon of Saturn [4], so the planet is \
+Uranus. Its moons are Titania [2] and Miranda [5].
+ans: Titania
+ans: Miranda
+
+Facts:
+[1]
+Miranda -> discoverer -> Gerard Kuiper
+
+[2]
+Miranda -> diameter -> 472 km
+Question: In which year was Miranda discovered?
+Steps: The facts tell who discovered Miranda [1] and how large it is [2], but not when it was discovered.
+ans: not available
+
+Now the question to answer
+
+Facts:
+{evidence}
+Question: {question}
+Steps:""",
+        )
+    ]
+)

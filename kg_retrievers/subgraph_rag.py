@@ -1,0 +1,254 @@
+"""SubgraphRAG's retrieval: a small trained network scores the triples around the entities of a question.
+
+M. Li, S. Miao, P. Li: Simple Is Effective: The Roles of Graphs and Large Language Models in Knowledge-Graph-Based
+Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from sys import float_info
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import networkx as nx
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field, PlainValidator, PrivateAttr
+from typing_extensions import TypedDict
+
+from kg_retrievers.base import MAX_K, AnswerPrompt, QuestionShape, RetrievalState, Stage
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Evidence, Triple
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.models import GraphTripleScorer, TripleScorer
+from kg_retrievers.prompts.subgraph_rag import ANSWER_PROMPT
+from kg_retrievers.questions import Question
+from kg_retrievers.seeded import SeededRetriever
+
+#: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
+K = 100
+
+
+class ScoredTriples(TypedDict):
+    """The triples that were scored highest, best first."""
+
+    #: `[[head, relation, tail, score], ...]`
+    triples: list[list[Any]]
+    #: Whether `max_nodes` left out candidates.
+    truncated: bool
+
+
+class SubgraphRAGState(RetrievalState, total=False):
+    """The state of the stages."""
+
+    #: The question with `MASK` in place of its entities, as the model reads it.
+    masked_question: str
+    scored_triples: ScoredTriples
+
+
+def _checked_model(model: object) -> TripleScorer:
+    if isinstance(model, str | Path):
+        return TripleScorer.from_pretrained(model)
+    if isinstance(model, TripleScorer):
+        return model
+    raise InvalidArgumentError(
+        "wanted a trained TripleScorer (of a training, its `.scorer`) or the folder of one. To train one on questions "
+        "with answers: kg-retrievers train subgraph-rag --graph GRAPH --questions FILE --output FOLDER, then "
+        "model=FOLDER, or --model FOLDER on a shell"
+    )
+
+
+class SubgraphRAGRetriever(SeededRetriever):
+    """Scores every triple around the question's entities with a trained model, and returns the best.
+
+    The model is a network with one hidden layer that sees the question, the triple's words, and how the triple lies to
+    the entities of the question (section 3.1): see `TripleScorer`, and `train_triple_scorer` for how it is trained. The
+    score of a triple is its share in the softmax of the model's outputs over all candidates, in [0, 1], and says
+    something within one question only. Of equal scores the triple that the graph holds first comes first. It proposes
+    no answers.
+
+    `granularity="triple"` gives `k` single triples, as the paper's prompt has them. "subgraph" packs the first
+    `max_triples` into connected subgraphs, whose score is the sum of theirs.
+
+    Differs from the paper: the model is another one by default, see there; its scores share one sum; candidates are at
+    most `max_nodes` entities within `max_hops`; a question's entities are taken out of it before it is embedded; `k` is
+    counted in Documents.
+
+    Cost: no call of a language model. The question is embedded, its neighbourhood is searched, and the candidates are
+    scored: see `GraphTripleScorer`, which also computes what all questions have in common the first time.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+        >>> from kg_retrievers.models.triple_scorer_training import train_triple_scorer
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> taught = Question("Who directed Her?", answers=("Spike Jonze",))
+        >>> model = train_triple_scorer(index, [taught], visits=100).scorer
+        >>> retriever = SubgraphRAGRetriever.from_index(index, model=model)
+        >>> [document.page_content for document in retriever.invoke("Who directed Her?", k=1)]
+        ['Her -> directed by -> Spike Jonze']
+    """
+
+    state_class: ClassVar[type] = SubgraphRAGState
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
+    proposes_answers: ClassVar[bool] = False
+
+    #: Always the neighbourhood of the question's entities, since the model sees how triples lie to these.
+    scope: Literal["neighborhood"] = "neighborhood"
+    #: The trained model, or the folder of one.
+    model: Annotated[TripleScorer, PlainValidator(_checked_model)]
+    #: The number of Documents.
+    k: int = Field(default=K, ge=1, le=MAX_K)
+    #: What one Document holds.
+    granularity: Literal["triple", "subgraph"] = "triple"
+    #: How many triples are packed into subgraphs; of single ones there are `k`.
+    max_triples: int = Field(default=K, ge=1, le=MAX_K)
+    #: How the facts of a Document are written.
+    style: Literal["triples", "grouped", "tables"] = "triples"
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answering: AnswerPrompt = ANSWER_PROMPT
+
+    _made_scorer: GraphTripleScorer | None = PrivateAttr(default=None)
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """Build the retriever, with the `max_hops` and `max_nodes` that the model was trained with.
+
+        Args:
+            index: The indexed graph.
+            llm: Not used; the method asks no language model.
+            examples: Not used; `train_triple_scorer` makes a model of them.
+            model: A trained model, or its folder.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If the model is missing, or a field is wrong.
+            ModelLoadError: If the folder holds no such model.
+            ModelMismatchError: If it was trained with other embeddings.
+        """
+        retriever = cls(index=index, model=model, **fields)
+        for name in ("max_hops", "max_nodes"):
+            if name in retriever.model.training and name not in fields:
+                setattr(retriever, name, retriever.model.training[name])
+        return retriever
+
+    def model_post_init(self, context: Any) -> None:
+        """Check that the model fits the index.
+
+        Raises:
+            ModelMismatchError: If it was trained with other embeddings.
+        """
+        super().model_post_init(context)
+        self._made_scorer = self.model.on(self.index)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Link the entities, score the triples around them, select the best."""
+        return (
+            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities", "masked_question")),
+            Stage("score_triples", RunnableLambda(self._score_triples), ("scored_triples",)),
+            Stage("select_triples", RunnableLambda(self._select_triples), ("answers", "documents")),
+        )
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; scored triples must be distinct and of the graph, each with a finite score."""
+        checked = super().check_inputs(inputs)
+        masked, scored = checked.get("masked_question"), checked.get("scored_triples")
+        if masked is not None and not (isinstance(masked, str) and masked.strip()):
+            raise InvalidArgumentError(
+                f"SubgraphRAGRetriever: masked_question must be a text, but got {masked!r:.200}."
+            )
+        if scored is None:
+            return checked
+        if (
+            not isinstance(scored, Mapping)
+            or set(scored) != {"triples", "truncated"}
+            or not isinstance(scored["triples"], list | tuple)
+            or not isinstance(scored["truncated"], bool)
+        ):
+            raise InvalidArgumentError(
+                "SubgraphRAGRetriever: scored_triples must be {'triples': [[head, relation, tail, score], ...], "
+                f"'truncated': true or false}}, but got {scored!r:.200}."
+            )
+        for row in scored["triples"]:
+            if not self._is_scored(row):
+                raise InvalidArgumentError(
+                    "SubgraphRAGRetriever: scored_triples must hold [head, relation, tail, score], a triple of the "
+                    f"graph and a finite number, but got {row!r:.200}."
+                )
+        rows = sorted((list(row) for row in scored["triples"]), key=lambda row: -row[3])
+        if len({tuple(row[:3]) for row in rows}) < len(rows):
+            raise InvalidArgumentError(
+                f"SubgraphRAGRetriever: scored_triples must hold no triple twice, but got {rows!r:.200}."
+            )
+        return checked | {"scored_triples": {"triples": rows, "truncated": scored["truncated"]}}
+
+    def _is_scored(self, row: object) -> bool:
+        if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 4:
+            return False
+        *triple, score = row
+        is_number = isinstance(score, int | float) and not isinstance(score, bool) and abs(score) <= float_info.max
+        return is_number and all(isinstance(part, str) for part in triple) and tuple(triple) in self.graph
+
+    def _link_entities(self, state: SubgraphRAGState) -> dict[str, Any]:
+        seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
+        return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
+
+    @property
+    def _scorer(self) -> GraphTripleScorer:
+        made = self._made_scorer
+        if made is None or made.index is not self.index or made.scorer is not self.model:
+            made = self._made_scorer = self.model.on(self.index)
+        return made
+
+    def _score_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
+        seeds = state["seed_entities"]
+        triples, truncated = self.candidates(seeds)
+        numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int64)
+        logits = self._scorer.score(state["masked_question"], triples, numbers).astype(np.float64)
+        count = state["k"] if self.granularity == "triple" else self.max_triples
+        best = np.argsort(-logits, kind="stable")[:count]
+        shares = np.exp(logits - logits[best].max(initial=-np.inf))
+        scores = (shares / shares.sum())[best]
+        rows = [
+            [*self.graph.triple(number), score]
+            for number, score in zip(triples[best].tolist(), scores.tolist(), strict=True)
+        ]
+        return {"scored_triples": {"triples": rows, "truncated": truncated}}
+
+    def _select_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
+        scored = state["scored_triples"]
+        rows = [(Triple(*row[:3]), float(row[3])) for row in scored["triples"]]
+        groups = [[row] for row in rows] if self.granularity == "triple" else _connected(rows[: self.max_triples])
+        details = {"entities": [[self.graph.label(key), key] for key in state.get("seed_entities") or []]}
+        evidence = [
+            Evidence(
+                triples=tuple(triple for triple, _ in group),
+                score=sum(score for _, score in group),
+                truncated=scored["truncated"],
+                details=details,
+            )
+            for group in groups
+        ]
+        evidence.sort(key=lambda item: -item.score)
+        return {"answers": [], "documents": self.documents_from(evidence, state["k"])}
+
+
+def _connected(rows: Sequence[tuple[Triple, float]]) -> list[list[tuple[Triple, float]]]:
+    """Return the connected subgraphs that some triples make up, each in their order; the first one's first."""
+    graph: nx.Graph[str] = nx.Graph((triple.head, triple.tail) for triple, _ in rows)
+    numbers = {entity: number for number, part in enumerate(nx.connected_components(graph)) for entity in part}
+    groups: dict[int, list[tuple[Triple, float]]] = {}
+    for triple, score in rows:
+        groups.setdefault(numbers[triple.head], []).append((triple, score))
+    return list(groups.values())
