@@ -3,6 +3,7 @@
 - KG_RETRIEVERS_INDEX: the folder of an index, as `kg-retrievers index` saves it; required.
 - KG_RETRIEVERS_METHOD: the method by its name on the shell; "simgrag" by default.
 - KG_RETRIEVERS_LLM: a language model as provider:model, for the method and the answer; none by default.
+- KG_RETRIEVERS_MODEL: the folder of a trained model, as `kg-retrievers train` saves it; for a method that needs one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ def workflow() -> Workflow:
     """Return the workflow over the index that the environment names.
 
     Raises:
-        InvalidArgumentError: If KG_RETRIEVERS_INDEX is not set, or KG_RETRIEVERS_METHOD is no method.
+        InvalidArgumentError: If KG_RETRIEVERS_INDEX is not set, KG_RETRIEVERS_METHOD is no method, or
+            KG_RETRIEVERS_MODEL is set for a method that is not trained, or not set for one that is.
+        ModelLoadError: If that folder holds no model of the method.
     """
     folder, name = os.environ.get("KG_RETRIEVERS_INDEX"), os.environ.get("KG_RETRIEVERS_METHOD") or "simgrag"
     if not folder:
@@ -28,7 +31,7 @@ def workflow() -> Workflow:
         )
     if name not in RETRIEVERS:
         raise InvalidArgumentError(f"KG_RETRIEVERS_METHOD is one of {sorted(RETRIEVERS)}, but got {name!r}.")
-    model = os.environ.get("KG_RETRIEVERS_LLM")
-    llm = kg_retrievers.load_chat_model(model) if model else None
-    retriever = getattr(kg_retrievers, RETRIEVERS[name]).from_index(open_index(folder), llm=llm)
+    llm_name, model = os.environ.get("KG_RETRIEVERS_LLM"), os.environ.get("KG_RETRIEVERS_MODEL") or None
+    llm = kg_retrievers.load_chat_model(llm_name) if llm_name else None
+    retriever = getattr(kg_retrievers, RETRIEVERS[name]).from_index(open_index(folder), llm=llm, model=model)
     return kg_retrievers.build_workflow(retriever, llm)

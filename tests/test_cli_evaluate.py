@@ -418,7 +418,7 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate"], "required: --graph, --data, --format. See: kg-retrievers evaluate --help"),
         (
             ["evaluate", *FILMS, "--method", "simrag"],
-            "--method: wanted one of pcst, simgrag, triple-similarity, perhaps with :plain, ",
+            "--method: wanted one of pcst, simgrag, subgraph-rag, triple-similarity, perhaps with :plain, ",
         ),
         (["evaluate", *FILMS, "--method", "simgrag:linked"], "but got 'simgrag:linked'"),
         (["evaluate", *FILMS, "--method", "all"], "but got 'all'"),
@@ -461,7 +461,7 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"], "--format: invalid choice: 'csv'"),
         (["compare"], "name files of records, or methods to run"),
         (["compare", "--method", "simgrag", "--data", "x"], "--graph and --format must be given"),
-        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of pcst, simgrag, triple-similarity"),
+        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of pcst, simgrag, subgraph-rag, triple-"),
         (["compare", "none.jsonl"], "none.jsonl: wanted a file of records, but it cannot be read"),
         (["compare", "notes.txt"], "notes.txt: this is no file of records"),
         (["compare", "notes.txt", "--failures", "few"], "--failures: wanted a whole number of 0 or more"),

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kg_retrievers import GraphIndex, HashedEmbeddings
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers import GraphIndex, HashedEmbeddings, Question, train_triple_scorer
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, ModelLoadError
 from kg_retrievers.studio import workflow
 from kg_retrievers.testing import tiny_graph
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("KG_RETRIEVERS_METHOD", "KG_RETRIEVERS_LLM"):
+    for name in ("KG_RETRIEVERS_METHOD", "KG_RETRIEVERS_LLM", "KG_RETRIEVERS_MODEL"):
         monkeypatch.delenv(name, raising=False)
     GraphIndex.build(tiny_graph(), HashedEmbeddings(), tmp_path / "films-index")
     monkeypatch.setenv("KG_RETRIEVERS_INDEX", str(tmp_path / "films-index"))
@@ -49,11 +49,27 @@ def test_its_graphs_are_modules_that_give_a_workflow() -> None:
         ("KG_RETRIEVERS_INDEX", "", "set KG_RETRIEVERS_INDEX"),
         ("KG_RETRIEVERS_INDEX", "nowhere", "nowhere"),
         ("KG_RETRIEVERS_METHOD", "simrag", "KG_RETRIEVERS_METHOD is one of .*'simgrag'.*but got 'simrag'"),
+        ("KG_RETRIEVERS_METHOD", "subgraph-rag", "To train one on questions with answers: kg-retrievers train"),
+        ("KG_RETRIEVERS_MODEL", "nowhere", "SimGRAG is not trained"),
     ],
 )
 def test_what_the_environment_lacks(monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(KGRetrieversError, match=message):
+        workflow()
+
+
+def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    taught = [Question("Who starred in Amélie?", answers=("Audrey Tautou",))]
+    train_triple_scorer(index, taught, output=tmp_path / "model", visits=8, rounds=1)
+    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "subgraph-rag")
+    monkeypatch.setenv("KG_RETRIEVERS_MODEL", str(tmp_path / "model"))
+    made = workflow()
+    assert "score_triples" in made.builder.nodes
+    assert "Audrey Tautou" in str(made.invoke({"question": "Who starred in Amélie?"})["documents"])
+    monkeypatch.setenv("KG_RETRIEVERS_MODEL", "nowhere")
+    with pytest.raises(ModelLoadError, match="no model is saved there"):
         workflow()
 
 

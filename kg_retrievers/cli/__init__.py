@@ -1,4 +1,4 @@
-"""The command kg-retrievers: ask a graph, index it, look into it, measure methods on it, or see a demonstration.
+"""The command kg-retrievers: ask a graph, index it, look into it, train and measure methods, or see a demonstration.
 
 It is the only place that maps the name of a method to its class. What a command needs is loaded through the front door
 when it is first used, so that the help and a misspelt option show at once.
@@ -22,6 +22,7 @@ from kg_retrievers.cli.info import run as run_info
 from kg_retrievers.cli.load import RETRIEVERS, open_index
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.show import message, remark
+from kg_retrievers.cli.train import run as run_train
 
 __all__ = ["RETRIEVERS", "main", "open_index"]
 
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "ask": run_ask,
     "index": run_index,
     "info": run_info,
+    "train": run_train,
     "evaluate": run_evaluate,
     "compare": run_compare,
     "demo": run_demo,

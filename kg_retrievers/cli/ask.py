@@ -7,8 +7,8 @@ import json
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.load import RETRIEVERS, make_llm, read_index
-from kg_retrievers.cli.show import compilation_told, evidence, remark, show, summary, working
+from kg_retrievers.cli.load import RETRIEVERS, asked_method, make_llm, read_index, read_models
+from kg_retrievers.cli.show import compilation_told, evidence, remark, show, single_triples, summary, working
 from kg_retrievers.errors import EntityLinkingError
 
 if TYPE_CHECKING:
@@ -25,11 +25,14 @@ def run(options: argparse.Namespace) -> int:
     """Answer a question from a graph, with the evidence."""
     question = options.question
     examples = kg_retrievers.read_questions(options.examples) if options.examples else None
+    models = read_models(options.model)
+    method = asked_method(options.method, models)
     llm = make_llm(options.llm)
     index = read_index(options)
     seeds = kg_retrievers.EntityLinker(index).resolve(options.seed)
-    retriever = getattr(kg_retrievers, RETRIEVERS[options.method]).from_index(
-        index, llm=llm, examples=examples, **dict(options.field)
+    model = models[method].model if models else None
+    retriever = getattr(kg_retrievers, RETRIEVERS[method]).from_index(
+        index, llm=llm, examples=examples, model=model, **dict(options.field)
     )
     k = retriever.k if options.k is None else options.k
     one_more = int(retriever.proposes_answers)  # to see whether another reading is equally good
@@ -47,11 +50,13 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(reply | {"documents": [document.model_dump() for document in documents]}), flush=True)
     else:
         shown = answer if documents else f"No evidence found. {reason}"
-        show(summary(question, shown, documents), *map(evidence, documents))
+        one_by_one = documents and retriever.granularity == "triple"
+        parts = [single_triples(documents)] if one_by_one else map(evidence, documents)
+        show(summary(question, shown, documents), *parts)
     if len(found) > k and _is_tie(*found[-2:]):
         remark(f"another reading of the question is equally good: use --k {k + 1}")
     if documents and answer is None:
-        remark(f"{options.method} finds facts and proposes no answer; --llm answers from them")
+        remark(f"{method} finds facts and proposes no answer; --llm answers from them")
     return 0 if documents else NO_EVIDENCE
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.load import RETRIEVERS
+from kg_retrievers.cli.load import RETRIEVERS, read_models
 from kg_retrievers.cli.show import remark, show_comparison
 from kg_retrievers.cli.task import Method, Task, build_method, check_output, make_task, run_method, write_output
 from kg_retrievers.errors import InvalidArgumentError
@@ -55,7 +55,12 @@ def _measured(options: argparse.Namespace) -> Iterator[Report]:
         if folder.exists() and not folder.is_dir():
             raise InvalidArgumentError(f"{folder} is a file. Name a folder: --records ...")
         folder.mkdir(parents=True, exist_ok=True)
-    task = make_task(options)
+    models = read_models(options.model)
+    asked = {name.partition(":")[0] for name in options.method}
+    for name, model in models.items():
+        if name not in asked and ALL not in asked:
+            remark(f"the model in {model.folder} is left out: {name} is not compared")
+    task = make_task(options, models)
     for method in list(_built(options, task)):
         yield run_method(method, task, options, folder and folder / f"{method.name.replace(':', '-')}.jsonl")
 
@@ -77,9 +82,14 @@ def _built(options: argparse.Namespace, task: Task) -> Iterator[Method]:
                 raise
             remark(f"{name} is left out: {error}")
             continue
-        alike = [one.name for one in built if (one.retriever, one.llm) == (method.retriever, method.llm)]
+        alike = [one.name for one in built if _fields(one) == _fields(method)]
         if alike and not named:
             remark(f"{name} is left out: it is the same as {alike[0]}")
             continue
         built.append(method)
         yield method
+
+
+def _fields(method: Method) -> tuple[object, ...]:
+    """Return what the results of a method hang on; two retrievers with the same fields may have made other caches."""
+    return type(method.retriever), dict(method.retriever), method.llm

@@ -6,6 +6,7 @@ import argparse
 import json
 
 import kg_retrievers
+from kg_retrievers.cli.load import asked_method, read_models
 from kg_retrievers.cli.show import show_comparison
 from kg_retrievers.cli.task import build_method, check_output, make_task, run_method, write_output
 
@@ -14,8 +15,10 @@ def run(options: argparse.Namespace) -> int:
     """Measure a method on questions whose answers are known."""
     check_output(options.json)
     check_output(options.records)
-    task = make_task(options)
-    report = run_method(build_method(options.method, task, options), task, options, options.records)
+    models = read_models(options.model)
+    method = asked_method(options.method, models)
+    task = make_task(options, models)
+    report = run_method(build_method(method, task, options), task, options, options.records)
     if options.json:
         write_output(options.json, json.dumps(report.to_dict(), indent=2))
     if options.json != "-":

@@ -6,12 +6,14 @@ import argparse
 import json
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.cli.show import remark, working
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, ModelLoadError
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -25,7 +27,15 @@ RETRIEVERS = {
     "simgrag": "SimGRAGRetriever",
     "pcst": "PCSTRetriever",
     "triple-similarity": "TripleSimilarityRetriever",
+    "subgraph-rag": "SubgraphRAGRetriever",
 }
+
+#: The method that is asked where none is named.
+DEFAULT = "simgrag"
+
+#: Those of the methods that are trained, each with the function that does it and the class of its model.
+TRAINERS = {"subgraph-rag": "train_triple_scorer"}
+MODELS = {"subgraph-rag": "TripleScorer"}
 
 #: What stands beside an index to say which `--embeddings` it was built with.
 RECORD = "cli.json"
@@ -92,3 +102,54 @@ def make_llm(name: str | None) -> BaseChatModel | None:
         return None
     with working(f"loading {name}"):
         return kg_retrievers.load_chat_model(name)
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained model, the folder that it was read from, and a digest of its weights."""
+
+    folder: str
+    model: Any
+    weights: str
+
+
+def read_models(folders: Sequence[str]) -> dict[str, TrainedModel]:
+    """Read the trained models of folders, each by the name of its method.
+
+    Raises:
+        InvalidArgumentError: If two are of one method.
+        ModelLoadError: If a folder holds no model, or a damaged one.
+    """
+    models: dict[str, TrainedModel] = {}
+    for folder in folders:
+        try:
+            config = json.loads((Path(folder) / "config.json").read_text("utf-8"))
+            method, weights = str(config["method"]), str(config["weights"])
+        except (OSError, ValueError, RecursionError, LookupError, TypeError) as error:
+            told = "no trained model is here. `kg-retrievers train` saves one when it is finished."
+            raise ModelLoadError(told, folder) from error
+        if method not in MODELS:
+            raise ModelLoadError(f"wanted a model of {', '.join(MODELS)}, but it is one of {method!r:.50}.", folder)
+        if method in models:
+            raise InvalidArgumentError(
+                f"{models[method].folder} and {folder} are both models of {method}. Name one of them."
+            )
+        with working(f"reading {folder}"):
+            model = getattr(kg_retrievers, MODELS[method]).from_pretrained(folder)
+        models[method] = TrainedModel(folder, model, weights)
+    return models
+
+
+def asked_method(named: str | None, models: Mapping[str, TrainedModel]) -> str:
+    """Return the method that is asked: the one that is named, else that of the only model, else `DEFAULT`.
+
+    Raises:
+        InvalidArgumentError: If there is a model of another method.
+    """
+    method = named or (next(iter(models)) if len(models) == 1 else DEFAULT)
+    for name, model in models.items():
+        if name != method.partition(":")[0]:
+            raise InvalidArgumentError(
+                f"the model in {model.folder} is of {name}, but asked is {method}. Leave it out, or: --method {name}"
+            )
+    return method

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Collection
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
 from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.load import RETRIEVERS
+from kg_retrievers.cli.load import DEFAULT, RETRIEVERS, TRAINERS
 from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES
+from kg_retrievers.cli.train import NAMED_BY_OPTIONS as NAMED_IN_TRAINING
 from kg_retrievers.errors import InvalidArgumentError
 
 EPILOG = """\
@@ -20,6 +23,8 @@ examples:
   kg-retrievers ask films.csv "Who directed Her?"
   kg-retrievers index films.csv --output films.index
   kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
+  kg-retrievers train subgraph-rag --graph films.index --questions questions.jsonl --output films.model
+  kg-retrievers ask films.index "Who directed Her?" --model films.model
   kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
 
 exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
@@ -56,6 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
     _ask(command("ask", "Answer a question from a graph, with the evidence"))
     _index(command("index", "Index a graph once, for many questions"))
     _info(command("info", "Show what is in a graph"))
+    _train(command("train", "Train a method on questions with answers"))
     _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
     _compare(command("compare", "Put several methods, or earlier runs, side by side"))
     command("demo", "Ask the sample graph a few questions; no download, no API key")
@@ -70,10 +76,11 @@ def _ask(ask: _Parser) -> None:
     _embeddings(ask)
     _llm(ask)
     ask.add_argument("question", metavar="QUESTION", help="the question, in quotes")
-    ask.add_argument("--method", choices=sorted(RETRIEVERS), default="simgrag", help="(default: simgrag)")
+    ask.add_argument("--method", choices=sorted(RETRIEVERS), help=f"(default: that of --model, else {DEFAULT})")
+    _model(ask)
     ask.add_argument("--examples", metavar="FILE", help='labelled questions, JSON lines {"question", "pattern"}')
     ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
-    _field(ask)
+    _field(ask, "a field of the retriever", "max_distance=0.5", NAMED_BY_OPTIONS)
     ask.add_argument("--seed", action="append", default=[], metavar="KEY", help="an entity it is about; repeatable")
     _json_flag(ask)
 
@@ -90,15 +97,37 @@ def _info(info: _Parser) -> None:
     _json_flag(info)
 
 
+def _train(train: _Parser) -> None:
+    methods = sorted(TRAINERS)
+    train.add_argument("method", choices=methods, metavar="METHOD", help=f"one of {', '.join(methods)}")
+    questions = train.add_argument_group("what it learns from")
+    _questions(questions, "--questions", "metaqa: train (default), train_ntm for paraphrases, ...", format="jsonl")
+    questions.add_argument(
+        "--validation",
+        metavar="FILE_OR_FOLDER",
+        help="questions that say when to stop, written as --questions (default: a tenth of these)",
+    )
+    questions.add_argument("--validation-split", metavar="NAME", help="a part of them; metaqa: dev (default), ...")
+    training = train.add_argument_group("how it learns")
+    training.add_argument("--output", required=True, metavar="FOLDER", help="where to save the model; if begun, go on")
+    training.add_argument(
+        "--visits", type=_count, metavar="N", help="how many questions to look at, each time counted; more take longer"
+    )
+    _embeddings(training)
+    _field(training, "a setting of the training or the model", "max_nodes=1000", NAMED_IN_TRAINING)
+    _reading(train, "--graph-format")
+    _json_flag(train)
+
+
 def _evaluate(evaluate: _Parser) -> None:
     _task(evaluate, required=True)
     evaluate.add_argument(
         "--method",
         type=_method,
-        default="simgrag",
         metavar="NAME[:WITH]",
-        help=f"one of {', '.join(sorted(RETRIEVERS))} (default: simgrag), with all that is given, or :WITH one of "
-        f"{', '.join(SOURCES)}; a method that cannot use both examples and a language model gets the latter",
+        help=f"one of {', '.join(sorted(RETRIEVERS))} (default: that of --model, else {DEFAULT}), with all that is "
+        f"given, or :WITH one of {', '.join(SOURCES)}; a method that cannot use both examples and a language model "
+        "gets the latter",
     )
     evaluate.add_argument(
         "--records", type=_file, metavar="FILE", help="keep what is measured as JSON lines; if there, go on"
@@ -173,14 +202,24 @@ def _llm(parser: _Options) -> None:
     )
 
 
-def _field(parser: _Options) -> None:
+def _model(parser: _Options) -> None:
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a trained model that `train` saved, for the method that it was trained for; repeatable",
+    )
+
+
+def _field(parser: _Options, what: str, example: str, named_elsewhere: Collection[str]) -> None:
     parser.add_argument(
         "--field",
-        type=_assignment,
+        type=partial(_assignment, example=example, named_elsewhere=named_elsewhere),
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a field of the retriever, VALUE as JSON or else a text, as in max_distance=0.5; repeatable",
+        help=f"{what}, VALUE as JSON or else a text, as in {example}; repeatable",
     )
 
 
@@ -192,19 +231,32 @@ def _json_file(parser: _Parser, what: str) -> None:
     parser.add_argument("--json", metavar="FILE", help=f"write {what} to a file; - for stdout, and nothing else")
 
 
-def _task(parser: _Parser, required: bool) -> None:
-    """Add what says which questions are asked of which graph, and with which help."""
-    questions = parser.add_argument_group("what is asked")
+def _questions(
+    questions: _Options, flag: str, splits: str, *, format: str | None = None, required: bool = True
+) -> None:
+    """Add what says which questions, of which graph; `format` is how they are written by default."""
     questions.add_argument("--graph", required=required, metavar="GRAPH", help="a graph file, or a folder of `index`")
-    questions.add_argument("--data", required=required, metavar="FILE_OR_FOLDER", help="the questions")
+    questions.add_argument(flag, required=required, metavar="FILE_OR_FOLDER", help="the questions")
     formats = ("metaqa", "pathquestion", "jsonl")
-    questions.add_argument("--format", choices=formats, required=required, help="how the questions are written")
-    questions.add_argument("--split", metavar="NAME", help="metaqa: dev (default), dev_ntm for paraphrases, ...")
+    questions.add_argument(
+        "--format",
+        choices=formats,
+        default=format,
+        required=required and format is None,
+        help=f"how the questions are written{f' (default: {format})' if format else ''}",
+    )
+    questions.add_argument("--split", metavar="NAME", help=splits)
     questions.add_argument(
         "--hops", type=_hops, metavar="1,2,3", help="questions that join so many facts (default: all)"
     )
     questions.add_argument("--limit", type=_count, metavar="N", help="at most so many of each number of hops")
     questions.add_argument("--seed", type=_whole, default=0, metavar="N", help="of all that is drawn (default: 0)")
+
+
+def _task(parser: _Parser, required: bool) -> None:
+    """Add what says which questions are asked of which graph, and with which help."""
+    questions = parser.add_argument_group("what is asked")
+    _questions(questions, "--data", "metaqa: dev (default), dev_ntm for paraphrases, ...", required=required)
     questions.add_argument(
         "--unanswerable", type=_count, metavar="N", help="add so many questions that the graph cannot answer"
     )
@@ -217,7 +269,8 @@ def _task(parser: _Parser, required: bool) -> None:
     method = parser.add_argument_group("what a method gets")
     _embeddings(method)
     method.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
-    _field(method)
+    _model(method)
+    _field(method, "a field of the retriever", "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument("--examples-data", metavar="FILE_OR_FOLDER", help="labelled questions, written as --data")
     method.add_argument("--examples-split", metavar="NAME", help="a part of them; what is measured is left out")
     _llm(method)
@@ -263,11 +316,11 @@ def _file(text: str) -> str:
     return text
 
 
-def _assignment(text: str) -> tuple[str, Any]:
+def _assignment(text: str, example: str, named_elsewhere: Collection[str]) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"wanted NAME=VALUE, as max_distance=0.5, but got {text!r}")
-    if name in NAMED_BY_OPTIONS:
+        raise argparse.ArgumentTypeError(f"wanted NAME=VALUE, as {example}, but got {text!r}")
+    if name in named_elsewhere:
         raise argparse.ArgumentTypeError(f"{name} comes from other options, but got {text!r}")
     try:
         return name, json.loads(value)

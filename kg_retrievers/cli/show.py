@@ -46,14 +46,27 @@ def summary(question: str, answer: str | None, documents: list[Document]) -> Ren
 
 def evidence(document: Document) -> RenderableType:
     """Lay out the triples of a document."""
-    metadata = document.metadata
-    triples, labels = metadata["triples"], metadata["labels"]
-    count = "1 triple" if len(triples) == 1 else f"{len(triples):,} triples"
-    limit = ", cut short by a limit: there may be more" if metadata["truncated"] else ""
-    names = {key: key if label == key else f"{label} [{key}]" for key, label in labels.items()}
-    rows = [(number, names[head], relation, names[tail]) for number, (head, relation, tail) in enumerate(triples, 1)]
-    title = f"Evidence {metadata['rank']}: score {metadata['score']:.3f}, {count}{limit}"
+    rows = [(number, *row) for number, row in enumerate(_named_triples(document), 1)]
+    count = "1 triple" if len(rows) == 1 else f"{len(rows):,} triples"
+    title = f"Evidence {document.metadata['rank']}: score {document.metadata['score']:.3f}, {count}{_limit(document)}"
     return table(title, ("#", "head", "relation", "tail"), rows)
+
+
+def single_triples(documents: list[Document]) -> RenderableType:
+    """Lay out documents that hold a triple each."""
+    rows = [(one.metadata["rank"], f"{one.metadata['score']:.3f}", *_named_triples(one)[0]) for one in documents]
+    title = f"Evidence: single triples, the best first{_limit(*documents)}"
+    return table(title, ("#", "score", "head", "relation", "tail"), rows)
+
+
+def _named_triples(document: Document) -> list[tuple[str, str, str]]:
+    labels = document.metadata["labels"]
+    names = {key: key if label == key else f"{label} [{key}]" for key, label in labels.items()}
+    return [(names[head], relation, names[tail]) for head, relation, tail in document.metadata["triples"]]
+
+
+def _limit(*documents: Document) -> str:
+    return ", cut short by a limit: there may be more" if any(one.metadata["truncated"] for one in documents) else ""
 
 
 def grid(*rows: tuple[str, str | int]) -> RenderableType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from os import W_OK, access
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
-from kg_retrievers.cli.load import RETRIEVERS, make_llm, read_index
+from kg_retrievers.cli.load import RETRIEVERS, TrainedModel, make_llm, read_index
 from kg_retrievers.cli.show import compilation_told, remark, working
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 
@@ -40,6 +40,7 @@ class Task:
     questions: Sequence[Question]
     examples: Sequence[Question] | None
     llm: BaseChatModel | None
+    models: Mapping[str, TrainedModel]
     settings: dict[str, Any]
 
     @property
@@ -57,10 +58,11 @@ class Method:
     retriever: BaseKGRetriever
     llm: BaseChatModel | None
     examples: Sequence[Question] | None
+    model: TrainedModel | None
 
 
-def make_task(options: argparse.Namespace) -> Task:
-    """Read what the options name."""
+def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel]) -> Task:
+    """Read what the options name, but for the trained models."""
     data = {"format": options.format, "only_hops": options.hops}
     drawn = {"limit": options.limit, "seed": options.seed}
     split = options.split or ("dev" if options.format == "metaqa" else None)
@@ -84,6 +86,7 @@ def make_task(options: argparse.Namespace) -> Task:
         questions=questions,
         examples=examples,
         llm=llm,
+        models=models,
         settings={
             "graph": options.graph,
             "data": options.data,
@@ -144,6 +147,7 @@ def build_method(method: str, task: Task, options: argparse.Namespace) -> Method
         raise InvalidArgumentError(f"the method {method!r} needs {option}.")
     llm = task.llm if source in ("", "llm") else None
     examples = task.examples if source in ("", "examples") else None
+    model = task.models.get(name)
     kind = getattr(kg_retrievers, RETRIEVERS[name])
     fields = dict(options.field) | ({} if options.k is None else {"k": options.k})
     if fields and options.command == "compare":  # a field of one of the methods is not one of all
@@ -153,7 +157,8 @@ def build_method(method: str, task: Task, options: argparse.Namespace) -> Method
             fields = {field: value for field, value in fields.items() if field not in left}
 
     def built(examples: Sequence[Question] | None) -> Method:
-        return Method(method, kind.from_index(task.index, llm=llm, examples=examples, **fields), llm, examples)
+        given = {"llm": llm, "examples": examples, "model": model and model.model}
+        return Method(method, kind.from_index(task.index, **given, **fields), llm, examples, model)
 
     try:
         return built(examples)
@@ -172,6 +177,7 @@ def run_method(method: Method, task: Task, options: argparse.Namespace, records:
     used = {
         "llm": method.llm and task.settings["llm"],
         "examples": method.examples and task.settings["examples"],
+        "model": method.model and method.model.weights,  # and not where it lies
     }
     begun = records and Path(records).is_file()
     try:

@@ -1,0 +1,138 @@
+"""The command `train`."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import shlex
+import sys
+from dataclasses import fields
+from os import W_OK, access
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import kg_retrievers
+from kg_retrievers.cli.load import MODELS, TRAINERS, read_index
+from kg_retrievers.cli.show import compilation_told, grid, remark, show, working
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+
+if TYPE_CHECKING:
+    from kg_retrievers.models.training_questions import TrainingQuestions
+    from kg_retrievers.questions import Question
+
+#: What `--field` does not set: other options do, or the graph.
+NAMED_BY_OPTIONS = ("index", "questions", "validation", "output", "visits", "seed", "progress", "dimension")
+
+#: What a training keeps in its output: the model when it is finished, its rounds until then.
+FINISHED, UNFINISHED = "config.json", "unfinished/config.json"
+
+#: The options that say how a graph is read, as `ask` spells them.
+READING = {
+    "entities": "--entities",
+    "graph_format": "--format",
+    "columns": "--columns",
+    "encoding": "--encoding",
+    "on_error": "--on-error",
+    "embeddings": "--embeddings",
+}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train the model of a method on questions with answers."""
+    output = Path(options.output)
+    _check_output(output)
+    with working(f"loading what trains {options.method}"):
+        train = getattr(kg_retrievers, TRAINERS[options.method])
+    given = dict(options.field)
+    _check_fields(options.method, given)
+    if options.visits is not None:
+        given["visits"] = options.visits
+    questions, validation = _questions(options)
+    index = read_index(options)
+    begun = (output / UNFINISHED).exists()
+    given |= {"output": output, "seed": options.seed, "progress": sys.stderr.isatty()}
+    try:
+        with compilation_told():
+            trained = train(index, questions, validation, **given)
+    except BaseException as error:
+        if (output / UNFINISHED).exists() and not isinstance(error, KGRetrieversError):
+            remark(f"what was trained is in {output}; the same command goes on from the last finished round")
+        raise
+    if begun:
+        remark(f"what was trained before was taken from {output}")
+    before, after = trained.history[0], trained.best
+    if after <= before:
+        remark("no round was better than the untrained model; are there enough questions, and are they right?")
+    if trained.without_paths:
+        remark(f"{trained.without_paths:,} questions taught nothing: max_nodes or supervision leave out their paths")
+    command = _ask_command(options)
+    if options.json:
+        facts = {"method": options.method, "output": str(output), "command": command, "seconds": trained.seconds}
+        facts |= {"training": _counts(trained.training), "validation": _counts(trained.validation)}
+        facts |= {"ndcg_before": before, "ndcg_after": after, "history": trained.history}
+        facts |= {"without_paths": trained.without_paths}
+        print(json.dumps(facts), flush=True)
+        return 0
+    show(
+        f"Trained {options.method} in {trained.seconds:,.0f} seconds. The model is in {output}.",
+        grid(
+            ("Trained on", str(trained.training)),
+            ("Validated with", str(trained.validation)),
+            ("nDCG of answers", f"{before:.3f} before the training, {after:.3f} after it"),
+        ),
+        f"Ask it: {command}",
+    )
+    return 0
+
+
+def _check_output(folder: Path) -> None:
+    """Check before the work begins that a model can be saved after it, and replaces none."""
+    if (folder / FINISHED).exists():
+        raise InvalidArgumentError(f"{folder} holds a model already. Name another folder: --output ...")
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not access(there, W_OK):
+        what = "cannot be written to" if there.is_dir() else "is a file"
+        raise InvalidArgumentError(f"{there} {what}. Name another folder: --output ...")
+
+
+def _check_fields(method: str, given: dict[str, Any]) -> None:
+    """Check that what trains the method knows the fields: arguments of its own, or settings of the model."""
+    arguments = inspect.signature(getattr(kg_retrievers, TRAINERS[method])).parameters.values()
+    config = get_type_hints(getattr(kg_retrievers, MODELS[method]).__init__)["config"]
+    known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
+    known = (known | {field.name for field in fields(config)}).difference(NAMED_BY_OPTIONS)
+    if unknown := [name for name in given if name not in known]:
+        raise InvalidArgumentError(
+            f"the training of {method} has no field {unknown[0]!r}. There are: {', '.join(sorted(known))}."
+        )
+
+
+def _questions(options: argparse.Namespace) -> tuple[list[Question], list[Question] | None]:
+    """Read what is trained on and, where it is named, what validates."""
+    split = options.split or ("train" if options.format == "metaqa" else None)
+    data = {"format": options.format, "only_hops": options.hops}
+    with working(f"reading {options.questions}"):
+        drawn = {"limit": options.limit, "seed": options.seed}
+        questions = kg_retrievers.read_question_set(options.questions, split=split, **data, **drawn)
+    if options.validation is None:
+        if options.validation_split:
+            raise InvalidArgumentError("--validation-split says which part of --validation to take; give that, too.")
+        return questions, None
+    with working(f"reading {options.validation}"):
+        return questions, kg_retrievers.read_question_set(options.validation, split=options.validation_split, **data)
+
+
+def _counts(questions: TrainingQuestions) -> dict[str, int]:
+    """Return how many questions were used, and how many were not, by the reason."""
+    left_out = {name: getattr(questions, name) for name in ("without_entities", "without_answers", "unreachable")}
+    return {"used": len(questions.usable)} | left_out
+
+
+def _ask_command(options: argparse.Namespace) -> str:
+    """Return the command that asks the model, of a graph that is read as it was for the training."""
+    command = ["kg-retrievers", "ask", options.graph, "Who ...?"]
+    for name, flag in READING.items():
+        if value := getattr(options, name):
+            command += [flag, value if isinstance(value, str) else ",".join(value)]
+    return shlex.join([*command, "--model", options.output])

@@ -1,0 +1,380 @@
+"""The command train, and its models in ask, evaluate and compare, as a person or a script calls them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import kg_retrievers
+from kg_retrievers import GraphIndex, HashedEmbeddings, SubgraphRAGRetriever, cli, train_triple_scorer
+from kg_retrievers.cli import load
+from kg_retrievers.sample import load_graph, load_questions
+
+GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
+HER = "Who directed Her?"
+SHORT = ("--visits", "24", "--field", "rounds=3")
+TRAIN = ("train", "subgraph-rag", "--graph", GRAPH, "--questions", "taught.jsonl", *SHORT)
+ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
+
+FOREIGN = '{"question": "Who directed Her?", "answers": ["Nobody"]}\n'
+FILES = {
+    "asked.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n'
+    '{"question": "Who directed Arrival?", "answers": ["Denis Villeneuve"]}\n',
+    "foreign.jsonl": FOREIGN,
+    "films.txt": "Her,directed_by,Spike Jonze\nHer,starring,Amy Adams\n",
+    "labels.tsv": "Her\tHer (film)\n",
+    "metaqa/1-hop/qa_train.txt": "who directed [Her]\tSpike Jonze\nwho starred in [Her]\tAmy Adams\n",
+    "metaqa/1-hop/qa_dev.txt": "who is the director of [Her]\tSpike Jonze\n",
+    "garbage/config.json": "[]",
+    "other/config.json": '{"method": "simgrag", "weights": ""}',
+    "unreadable/config.json": '{"method": ',
+    "empty/notes.txt": "my notes\n",
+}
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders with trained models: `model`, `another` of the same method, `narrow` with other embeddings."""
+    home = tmp_path_factory.mktemp("trained")
+    taught = load_questions()[:12]
+    usual, narrow = HashedEmbeddings(), HashedEmbeddings(32)
+    for name, embeddings, seed in (("model", usual, 0), ("another", usual, 1), ("narrow", narrow, 0)):
+        index = GraphIndex.build(load_graph(), embeddings)
+        train_triple_scorer(index, taught, taught, output=home / name, visits=8, rounds=1, seed=seed)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files above and the models, to work in."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    rows = [json.dumps(question.to_dict()) + "\n" for question in load_questions()[:12]]
+    (tmp_path / "taught.jsonl").write_text("".join(rows) + FOREIGN, "utf-8")
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    damaged = shutil.copytree(trained / "model", tmp_path / "damaged")
+    (damaged / "model.safetensors").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def weights(model: str) -> bytes:
+    return Path(model, "model.safetensors").read_bytes()
+
+
+def config(model: str) -> Any:
+    return json.loads(Path(model, "config.json").read_text("utf-8"))
+
+
+def settings(path: str) -> Any:
+    return json.loads(Path(path).read_text("utf-8"))["settings"]
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Press Ctrl-C in a step of the training, from 1."""
+    real, steps = torch.optim.Adam.step, iter(range(1, 1000))
+
+    def interrupted(*args: Any, **named: Any) -> Any:
+        if next(steps) == step:
+            raise KeyboardInterrupt
+        return real(*args, **named)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", interrupted)
+
+
+# --- train ------------------------------------------------------------------------------------------------------------
+
+
+def test_train_then_ask(run: Run) -> None:
+    code, out, err = run(*TRAIN, "--validation", "taught.jsonl", "--output", "my model")
+    assert (code, err) == (0, "")
+    first, *rows, last = out.splitlines()
+    assert first.startswith("Trained subgraph-rag in ")
+    assert first.endswith(" seconds. The model is in my model.")
+    assert rows[:2] == [
+        "Trained on       12 questions; not used: 1 have no answer that is a key of the graph",
+        "Validated with   12 questions; not used: 1 have no answer that is a key of the graph",
+    ]
+    assert rows[2].startswith("nDCG of answers")
+    assert last == f"Ask it: kg-retrievers ask {GRAPH} 'Who ...?' --model 'my model'"
+    assert sorted(file.name for file in Path("my model").iterdir()) == ["config.json", "model.safetensors"]
+    command = shlex.split(last.partition(": kg-retrievers ")[2].replace("Who ...?", HER))
+    code, out, _ = run(*command, "--json")
+    assert code == 0
+    retriever = SubgraphRAGRetriever.from_index(GraphIndex.build(load_graph(), HashedEmbeddings()), model="my model")
+    assert json.loads(out)["documents"] == [document.model_dump() for document in retriever.invoke(HER)]
+
+
+def test_train_prints_one_json_object(run: Run) -> None:
+    code, out, _ = run(*TRAIN, "--output", "m", "--validation", "asked.jsonl", "--seed", "5", "--json")
+    assert code == 0
+    assert len(out.splitlines()) == 1
+    told = json.loads(out)
+    history = config("m")["training"]["validation"]
+    assert told.pop("seconds") > 0
+    assert told == {
+        "method": "subgraph-rag",
+        "output": "m",
+        "command": f"kg-retrievers ask {GRAPH} 'Who ...?' --model m",
+        "training": {"used": 12, "without_entities": 0, "without_answers": 1, "unreachable": 0},
+        "validation": {"used": 2, "without_entities": 0, "without_answers": 0, "unreachable": 0},
+        "ndcg_before": history[0],
+        "ndcg_after": max(history[1:]),
+        "history": history,
+        "without_paths": 0,
+    }
+    assert config("m")["training"]["schedule"]["seed"] == 5
+
+
+def test_train_on_a_part_with_settings(run: Run) -> None:
+    fields = [part for field in ("hops=0", "hidden=8", "max_nodes=null") for part in ("--field", field)]
+    code, out, err = run(*TRAIN, *fields, "--hops", "1", "--limit", "5", "--output", "m", "--json")
+    assert code == 0
+    assert not err or "no round was better than the untrained model" in err
+    told = json.loads(out)
+    assert told["training"]["used"] + told["validation"]["used"] == 5
+    written = config("m")
+    assert (written["hops"], written["hidden"], written["training"]["max_nodes"]) == (0, 8, None)
+    assert written["training"]["schedule"]["visits"] == 24
+
+
+def test_train_with_the_splits_of_metaqa(run: Run) -> None:
+    """It trains on "train", and validates with "dev"."""
+    asked = ("--questions", "metaqa", "--format", "metaqa", "--validation", "metaqa")
+    train = (*TRAIN[:2], "--graph", "films.txt", "--graph-format", "csv", *asked, *SHORT, "--json", "--output")
+    code, out, _ = run(*train, "m")
+    assert code == 0
+    told = json.loads(out)
+    assert (told["training"]["used"], told["validation"]["used"]) == (2, 1)
+    assert told["command"] == "kg-retrievers ask films.txt 'Who ...?' --format csv --model m"
+    code, out, _ = run(*train, "n", "--split", "dev", "--validation-split", "train")
+    assert code == 0
+    told = json.loads(out)
+    assert (told["training"]["used"], told["validation"]["used"]) == (1, 2)
+
+
+def test_the_next_command_reads_the_graph_alike(run: Run) -> None:
+    """As with labels, without which the questions would name no entity."""
+    reading = ("--graph-format", "csv", "--entities", "labels.tsv", "--columns", "a,b,c", "--embeddings", "hashed")
+    Path("films.txt").write_text("a,b,c\n" + FILES["films.txt"], "utf-8")
+    Path("film.jsonl").write_text('{"question": "Who directed Her (film)?", "answers": ["Spike Jonze"]}\n', "utf-8")
+    train = (*TRAIN[:2], "--graph", "films.txt", *reading, "--questions", "film.jsonl", "--visits", "8")
+    code, out, _ = run(*train, "--output", "m")
+    assert code == 0
+    command = out.splitlines()[-1].partition(": kg-retrievers ")[2]
+    flags = "--entities labels.tsv --format csv --columns a,b,c --embeddings hashed"
+    assert command == f"ask films.txt 'Who ...?' {flags} --model m"
+    code, out, _ = run(*shlex.split(command.replace("Who ...?", "Who directed Her (film)?")))
+    assert code == 0
+    assert "Her (film) [Her]  directed_by  Spike Jonze" in out
+
+
+def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    validated = (*TRAIN, "--validation", "taught.jsonl")
+    assert run(*validated, "--output", "whole")[0] == 0
+    with monkeypatch.context() as patch:
+        interrupt(patch, 2)  # a round has one step here
+        code, out, err = run(*validated, "--output", "broken")
+    assert (code, out) == (130, "")
+    assert err.splitlines() == [
+        "kg-retrievers: what was trained is in broken; the same command goes on from the last finished round",
+        "kg-retrievers: interrupted",
+    ]
+    code, _, err = run("ask", GRAPH, HER, "--model", "broken")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "broken: no trained model is here. `kg-retrievers train` saves one when it is finished." in err
+    code, out, err = run(*validated, "--output", "broken", "--seed", "1")
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "holds an unfinished training with other data or settings" in err
+    code, _, err = run(*validated, "--output", "broken")
+    assert (code, err) == (0, "kg-retrievers: what was trained before was taken from broken\n")
+    assert weights("broken") == weights("whole")
+    assert not Path("broken/unfinished").exists()
+
+
+def test_an_interruption_of_the_first_round_leaves_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        interrupt(patch, 1)
+        assert run(*TRAIN, "--output", "m") == (130, "", "kg-retrievers: interrupted\n")
+    assert run(*TRAIN, "--output", "m")[0] == 0
+
+
+def test_a_terminal_is_shown_how_far_it_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert cli.main([*TRAIN, "--output", "m"]) == 0
+    assert "Training" in capsys.readouterr().err
+
+
+def test_without_torch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("training", "triple_scorer_training"):
+        monkeypatch.delitem(sys.modules, f"kg_retrievers.models.{name}")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    told = mistake(run(*TRAIN, "--output", "m"))
+    assert 'Run: pip install "kg-retrievers[train]"' in told
+    assert run("ask", GRAPH, HER, "--model", "model")[0] == 0
+
+
+def test_what_is_trained_is_a_method_with_a_model() -> None:
+    assert load.TRAINERS.keys() == load.MODELS.keys() <= load.RETRIEVERS.keys()
+    for name, trainer in load.TRAINERS.items():
+        taken = inspect.signature(getattr(kg_retrievers, trainer)).parameters
+        assert {"questions", "validation", "output", "visits", "seed", "progress"} <= taken.keys(), name
+        assert "model" in getattr(kg_retrievers, load.RETRIEVERS[name]).model_fields
+
+
+# --- with a model: ask, evaluate, compare -----------------------------------------------------------------------------
+
+
+def test_ask_shows_single_triples_in_one_table(run: Run) -> None:
+    code, out, err = run("ask", GRAPH, HER, "--model", "model", "--method", "subgraph-rag", "--k", "25")
+    assert code == 0
+    assert err == "kg-retrievers: subgraph-rag finds facts and proposes no answer; --llm answers from them\n"
+    lines = out.splitlines()
+    assert lines[2] == "Evidence: single triples, the best first"
+    assert lines[3].split() == ["#", "score", "head", "relation", "tail"]
+    assert [line.split()[0] for line in lines[4:24]] == [str(rank) for rank in range(1, 21)]
+    assert lines[24:] == [" 5 more; --json has all."]
+    code, out, _ = run("ask", GRAPH, HER, "--model", "model", "--field", "granularity=subgraph", "--k", "1")
+    assert "Evidence 1: score " in out
+
+
+def test_single_triples_say_that_there_may_be_more(run: Run) -> None:
+    _, out, _ = run("ask", GRAPH, HER, "--model", "model", "--field", "max_nodes=3")
+    assert "Evidence: single triples, the best first, cut short by a limit: there may be more\n" in out
+
+
+def test_records_know_the_model(run: Run) -> None:
+    evaluate = ("evaluate", *ASKED, "--method", "subgraph-rag", "--records", "r.jsonl", "--json", "out.json")
+    assert run(*evaluate, "--model", "model")[0] == 0
+    assert settings("out.json")["model"] == config("model")["weights"]
+    shutil.move("model", "moved")
+    code, _, err = run(*evaluate, "--model", "moved")
+    assert (code, err) == (0, "kg-retrievers: what was measured before was taken from r.jsonl\n")
+    told = mistake(run(*evaluate, "--model", "another"))
+    assert "r.jsonl holds records of a run with other settings: " in told
+    assert f"settings.model was '{config('moved')['weights']}', and is '{config('another')['weights']}'" in told
+
+
+def test_evaluate_asks_the_method_of_the_model(run: Run) -> None:
+    code, out, err = run("evaluate", *ASKED, "--model", "model", "--json", "-")
+    assert (code, err) == (0, "")
+    report = json.loads(out)
+    assert report["method"] == "subgraph-rag"
+    assert report["metrics"]["answer_recall"] > 0
+    assert run("evaluate", *ASKED, "--json", "out.json")[0] == 0
+    assert settings("out.json")["model"] is None
+
+
+def test_compare_gives_a_model_to_its_method(run: Run) -> None:
+    code, out, err = run("compare", *ASKED, "--method", "all", "--model", "model", "--json", "-")
+    assert (code, err) == (0, "")
+    found = {one["method"]: one["settings"]["model"] for one in json.loads(out)["runs"]}
+    assert found == dict.fromkeys(load.RETRIEVERS) | {"subgraph-rag": config("model")["weights"]}
+
+
+def test_compare_runs_a_model_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in load.RETRIEVERS.keys() - {"subgraph-rag"}:
+        monkeypatch.delitem(load.RETRIEVERS, name)
+    more = ("--method", "all", "--model", "model", "--examples-data", "taught.jsonl")
+    code, _, err = run("compare", *ASKED, *more)
+    assert code == 0
+    assert err == "kg-retrievers: subgraph-rag:examples is left out: it is the same as subgraph-rag:plain\n"
+
+
+def test_compare_without_what_it_needs(run: Run) -> None:
+    code, _, err = run("compare", *ASKED, "--method", "all")
+    assert code == 0
+    assert err.startswith("kg-retrievers: subgraph-rag is left out: ")
+    assert "kg-retrievers train subgraph-rag --graph " in err
+    assert len(err.splitlines()) == 1
+    code, _, err = run("compare", *ASKED, "--method", "pcst:plain", "--model", "model")
+    assert (code, err) == (0, "kg-retrievers: the model in model is left out: subgraph-rag is not compared\n")
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+def mistake(done: tuple[int, str, str]) -> str:
+    """Check that a command told a mistake on one line and nothing else; return the line."""
+    code, out, err = done
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("kg-retrievers: error: ")
+    assert "Error:" not in err, "this looks like a traceback's last line"
+    return err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--questions", "none.jsonl"], "none.jsonl: wanted a text file"),
+        (["--questions", "metaqa", "--format", "metaqa", "--split", "test"], "check folder, hop and split"),
+        (["--format", "csv"], "--format: invalid choice: 'csv'"),
+        (["--questions", "foreign.jsonl"], "not used: 1 have no answer that is a key of the graph"),
+        (["--validation", "foreign.jsonl"], "there is nothing to validate with"),
+        (["--validation", "none.jsonl"], "none.jsonl: wanted a text file"),
+        (["--validation-split", "dev"], "--validation-split says which part of --validation"),
+        (["--field", "hopz=3"], "no field 'hopz'. There are: batch_size, directed, hidden, hops, "),
+        (["--field", "dimension=3"], "--field: dimension comes from other options"),
+        (["--field", "visits=3"], "--field: visits comes from other options"),
+        (["--field", "hops"], "--field: wanted NAME=VALUE, as max_nodes=1000, but got 'hops'"),
+        (["--field", "hops=few"], "hops must be a whole number, 0 or more, but got 'few'"),
+        (["--visits", "0"], "--visits: wanted a whole number of 1 or more, but got '0'"),
+        (["--graph", "none.csv"], "none.csv: there is no such file"),
+        (["--graph", "films.txt"], "--graph-format"),
+    ],
+)
+def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], told: str) -> None:
+    assert told in mistake(run(*TRAIN, "--output", "m", *more))
+    assert not Path("m").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["train"], "required: METHOD, --graph, --questions, --output. See: kg-retrievers train --help"),
+        (["train", "pcst", *TRAIN[2:], "--output", "m"], "METHOD: invalid choice: 'pcst' (choose from"),
+        ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
+        ([*TRAIN, "--output", "taught.jsonl"], "taught.jsonl is a file. Name another folder: --output ..."),
+        ([*TRAIN, "--output", "taught.jsonl/m/n"], "taught.jsonl is a file. Name another folder: --output ..."),
+        (["ask", GRAPH, HER, "--method", "subgraph-rag"], "kg-retrievers train subgraph-rag --graph"),
+        (["ask", GRAPH, HER, "--model", "none"], "none: no trained model is here. `kg-retrievers train` saves one"),
+        (["ask", GRAPH, HER, "--model", "taught.jsonl"], "taught.jsonl: no trained model is here."),
+        (["ask", GRAPH, HER, "--model", "empty"], "empty: no trained model is here."),
+        (["ask", GRAPH, HER, "--model", "garbage"], "garbage: no trained model is here."),
+        (["ask", GRAPH, HER, "--model", "unreadable"], "unreadable: no trained model is here."),
+        (["ask", GRAPH, HER, "--model", "other"], "other: wanted a model of subgraph-rag, but it is one of 'simgrag'."),
+        (["ask", GRAPH, HER, "--model", "damaged"], "model.safetensors: the weights are damaged"),
+        (["ask", GRAPH, HER, "--model", "narrow"], "whose vectors have 32 numbers"),
+        (["ask", GRAPH, HER, "--model", "model", "--model", "another"], "model and another are both models of "),
+        (["ask", GRAPH, HER, "--model", "model", "--method", "pcst"], "the model in model is of subgraph-rag, but"),
+        (["ask", GRAPH, HER, "--model", "model", "--field", "model=x"], "--field: model comes from other options"),
+        (["evaluate", *ASKED, "--method", "subgraph-rag"], "kg-retrievers train subgraph-rag --graph"),
+        (["evaluate", *ASKED, "--method", "pcst:plain", "--model", "model"], "but asked is pcst:plain. Leave"),
+        (["evaluate", *ASKED, "--model", "none"], "none: no trained model is here."),
+        (["evaluate", *ASKED, "--model", "narrow"], "whose vectors have 32 numbers"),
+        (["compare", *ASKED, "--method", "subgraph-rag"], "kg-retrievers train subgraph-rag --graph"),
+        (["compare", *ASKED, "--method", "all", "--model", "model", "--model", "model"], "both models of subgraph-rag"),
+        (["compare", *ASKED, "--method", "all", "--model", "damaged"], "the weights are damaged"),
+    ],
+)
+def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> None:
+    assert told in mistake(run(*argv))
+
+
+def test_an_output_that_cannot_be_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kg_retrievers.cli.train.access", lambda *_: False)
+    assert "empty cannot be written to. Name another folder" in mistake(run(*TRAIN, "--output", "empty/m"))
