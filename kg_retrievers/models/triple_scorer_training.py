@@ -79,8 +79,8 @@ class TripleScorerTraining:
         scorer: The scorer, as it was after the best validation.
         training: The questions that it was trained on.
         validation: Those that validated it, at most `VALIDATED`, drawn at random.
-        without_paths: How many of the questions that were looked at have no positive triple among their candidates,
-            since `max_nodes` leaves it out or paths are `directed`; they teach nothing.
+        without_paths: How many of the questions that this call looked at have no positive triple among their
+            candidates, since `max_nodes` leaves it out or paths are `directed`; they teach nothing.
         history: How high the answers to the validation stand, before the training and after each round, in [0, 1]: the
             normalised discounted cumulative gain of the entities in the order in which the triples name them.
         seconds: How long this call took.
