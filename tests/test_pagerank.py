@@ -126,6 +126,18 @@ def test_power_agrees_with_networkx_on_a_simple_graph() -> None:
     assert found == pytest.approx([wanted[key] for key in graph.entities], abs=1e-9)
 
 
+@pytest.mark.parametrize("restart", [0.01, 0.2, 0.999])
+def test_power_ends_where_only_rounding_is_left(restart: float) -> None:
+    """Self-loops, parallel triples, cycles of odd length and a chain that is numbered from its far end."""
+    chain = [(node + 1, 0, node) for node in reversed(range(30))]
+    graph = graph_of([*chain, (3, 0, 3), (30, 0, 30), (4, 0, 6), (7, 1, 8), (0, 1, 0)], 31)
+    for seeds in ([0], [30], [5, 17]):
+        found = personalized_pagerank(graph.adjacency, seeds, restart=restart, tolerance=1e-300, method="power")
+        assert np.abs(found - exact(graph, seeds, restart)).sum() < 1e-12
+        assert found.min() >= 0
+        assert found.sum() == pytest.approx(1, abs=1e-14)
+
+
 def test_auto_goes_by_the_number_of_adjacency_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of([(a, 0, b) for a, b in nx.karate_club_graph().edges], 34)
     power, push = (

@@ -15,13 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_number
-from kg_retrievers.algorithms.pagerank import MAX_POWER_ENTRIES, Numbers, Seeds, distinct_seeds, personalized_pagerank
+from kg_retrievers.algorithms.pagerank import (
+    MAX_POWER_ENTRIES,
+    Floats,
+    Numbers,
+    Seeds,
+    distinct_seeds,
+    personalized_pagerank,
+)
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 
-#: How exact the PageRank is that cuts a neighbourhood, by the way it is computed. With 1e-3, the 2,000 first entities
-#: on MetaQA are 99.96 % of those with 1e-9, for half the time of 1e-7; the error of a push goes with the degree.
-CUT_TOLERANCE: dict[Literal["power", "push"], float] = {"power": 1e-3, "push": 1e-7}
+#: How exact the PageRank is that cuts a neighbourhood, by the way it is computed. With 5e-3, 2,000 nodes within 3 hops
+#: of 30 films of MetaQA are 99.99 % of those with 1e-12, for half the CPU time of 1e-7 (8 and 16 ms in all; 1e-3: 9 ms,
+#: 100 %; 1e-2: 7.5 ms, 99.97 %); the error of a push goes with the degree.
+CUT_TOLERANCE: dict[Literal["power", "push"], float] = {"power": 5e-3, "push": 1e-7}
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 
@@ -86,8 +94,7 @@ def neighborhood(
         others = nodes[steps[nodes] > 1]
         way: Literal["power", "push"] = "power" if len(adjacency.neighbors) <= MAX_POWER_ENTRIES else "push"
         pagerank = personalized_pagerank(adjacency, starts, tolerance=CUT_TOLERANCE[way], method=way)
-        falling = np.argsort(-pagerank[others], kind="stable")
-        steps[others[falling[most - len(starts) :]]] = 0
+        steps[others[~_highest(pagerank[others], most - len(starts))]] = 0
         nodes = nodes[steps[nodes] > 0]
     triples = np.empty(int((indptr[nodes + 1] - indptr[nodes]).sum()), np.int32)
     triples = np.sort(triples[: _induce(adjacency, nodes, steps, triples)])
@@ -116,6 +123,15 @@ def hops_from(adjacency: Adjacency, seeds: Seeds, max_hops: int) -> Int32s:
     steps = np.zeros(size, np.int32)
     _reach(adjacency, starts, min(max_hops, size), steps, np.empty(size, np.int32))
     return steps - 1
+
+
+def _highest(values: Floats, count: int) -> npt.NDArray[np.bool_]:
+    """Say which are the `count` highest, 0 or more but not all of them; the first of equal ones."""
+    last = len(values) - 1 - count
+    dropped = np.partition(values, last)[last]  # the highest that is not among them
+    highest: npt.NDArray[np.bool_] = values > dropped
+    highest[np.flatnonzero(values == dropped)[: count - np.count_nonzero(highest)]] = True
+    return highest
 
 
 @compiled
