@@ -1,0 +1,122 @@
+"""All shortest paths from an entity to others, a bounded number of them each.
+
+Source: L. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
+arXiv:2405.20139, section 4.3: the shortest paths from a question's entities to the candidates for an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from kg_retrievers.algorithms.neighborhood import Int32s, hops_from
+from kg_retrievers.algorithms.pagerank import Seeds
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Adjacency
+
+
+class NumberedPath(NamedTuple):
+    """A path of n triples, each followed from its head or from its tail.
+
+    Attributes:
+        entities: The n + 1 numbers of the entities on it, from the seed to the target, all different.
+        triples: The n numbers of the triples between them.
+    """
+
+    entities: tuple[int, ...]
+    triples: tuple[int, ...]
+
+
+class PathsTo(NamedTuple):
+    """The shortest paths from the seed to one target.
+
+    Attributes:
+        target: The number of the entity they lead to.
+        paths: Ascending by the numbers of their triples, compared from the target back to the seed. None where the
+            target is the seed itself, further away than `max_hops`, or out of reach.
+        truncated: Whether there are more than `max_paths`.
+    """
+
+    target: int
+    paths: list[NumberedPath]
+    truncated: bool
+
+
+def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops: int, max_paths: int) -> list[PathsTo]:
+    """Return the shortest paths from the seed to each target, the first `max_paths` of each.
+
+    Triples are followed either way. Parallel triples make different paths; a self-loop is on none.
+
+    Cost: linear in the adjacency entries of the entities within `max_hops` and, a target, at most `max_paths` + 1
+    paths with the adjacency entries of what lies on them, each row read once a call.
+
+    Args:
+        adjacency: The graph, both directions.
+        seed: The number of the entity where all paths begin.
+        targets: Numbers of entities, any number of them; repeated ones are answered again.
+        max_hops: The most triples of a path, 0 or more.
+        max_paths: The most paths to one target, 1 or more.
+
+    Returns:
+        One for each target, in the order of `targets`; none depends on the others.
+
+    Raises:
+        InvalidArgumentError: If an argument is out of range.
+
+    Example:
+        >>> from kg_retrievers.graph import KnowledgeGraph
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Jackass", "directed_by", "Jonze")])
+        >>> her, jackass = graph.entities.find("Her"), graph.entities.find("Jackass")
+        >>> [found] = shortest_paths(graph.adjacency, her, [jackass], max_hops=3, max_paths=10)
+        >>> [[graph.entities[number] for number in path.entities] for path in found.paths]
+        [['Her', 'Jonze', 'Jackass']]
+        >>> [graph.triple(number).head for number in found.paths[0].triples]
+        ['Her', 'Jackass']
+    """
+    for name, value, least in (("max_hops", max_hops, 0), ("max_paths", max_paths, 1)):
+        if value < least:
+            raise InvalidArgumentError(f"shortest_paths: {name} must be {least} or more, but got {value}.")
+    size, numbers = len(adjacency.indptr) - 1, np.array([seed, *targets])
+    if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= size:
+        raise InvalidArgumentError(
+            f"shortest_paths: seed and targets must be numbers of the graph's {size} entities, counted from 0, but got "
+            f"{seed} and {targets}. `graph.entities.find(key)` gives the number of a key, -1 where there is none."
+        )
+    hops = hops_from(adjacency, [seed], max_hops)
+    rows: dict[int, list[tuple[int, int]]] = {}
+    found = []
+    for target in numbers[1:].tolist():
+        paths = list(islice(_paths_to(target, adjacency, hops, max_paths + 1, rows), max_paths + 1))
+        found.append(PathsTo(target, paths[:max_paths], len(paths) > max_paths))
+    return found
+
+
+def _paths_to(
+    target: int, adjacency: Adjacency, hops: Int32s, most: int, rows: dict[int, list[tuple[int, int]]]
+) -> Iterator[NumberedPath]:
+    """Yield the paths to the target, at least the first `most`; `rows` keeps what `_nearer` returned."""
+    unfinished = [NumberedPath((target,), ())] if hops[target] > 0 else []
+    while unfinished:
+        entities, triples = unfinished.pop()
+        first = entities[0]
+        if hops[first] == 0:
+            yield NumberedPath(entities, triples)
+            continue
+        if first not in rows:
+            rows[first] = _nearer(first, adjacency, hops, most)
+        unfinished += [NumberedPath((entity, *entities), (triple, *triples)) for entity, triple in rows[first]]
+
+
+def _nearer(entity: int, adjacency: Adjacency, hops: Int32s, most: int) -> list[tuple[int, int]]:
+    """Return the neighbours one hop nearer to the seed, each with a triple that joins it, falling by triple.
+
+    Each is the last step of one path or more, so that the `most` lowest triples suffice for as many paths.
+    """
+    row = slice(adjacency.indptr[entity], adjacency.indptr[entity + 1])
+    neighbors, triples = adjacency.neighbors[row], adjacency.triples[row]
+    nearer = (hops[neighbors] == hops[entity] - 1).nonzero()[0]
+    nearer = nearer[triples[nearer].argsort()[:most][::-1]]
+    return list(zip(neighbors[nearer].tolist(), triples[nearer].tolist(), strict=True))
