@@ -22,6 +22,7 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
+from kg_retrievers.graph.verbalize import path_lines
 from kg_retrievers.index import EntityLinker, GraphIndex
 from kg_retrievers.prompts import check_placeholders
 from kg_retrievers.questions import Question
@@ -123,7 +124,7 @@ class BaseKGRetriever(BaseRetriever):
     #: What one Document holds.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written: see `verbalize`, whose "numbered" would begin with 1 in each Document.
-    style: Literal["triples", "grouped", "tables"] = "grouped"
+    style: Literal["triples", "grouped", "tables", "paths"] = "grouped"
     #: What to do where no entity is found in a question.
     no_entity: Literal["raise", "empty"] = "raise"
 
@@ -300,7 +301,10 @@ class BaseKGRetriever(BaseRetriever):
             "style": self.style,
             "details": dict(evidence.details),
         }
-        content = verbalize(evidence.triples, style=self.style, label=self.graph.label).text
+        if self.style == "paths" and evidence.paths:  # triples alone do not tell where one ends
+            content = "\n".join(path_lines(evidence.paths, self.graph.label))
+        else:
+            content = verbalize(evidence.triples, style=self.style, label=self.graph.label).text
         identity = json.dumps([metadata[name] for name in ("retriever", "triples", "answers", "details")])
         return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
 

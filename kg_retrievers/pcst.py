@@ -105,7 +105,7 @@ class PCSTRetriever(SeededRetriever):
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written; the paper's tables by default.
-    style: Literal["triples", "grouped", "tables"] = "tables"
+    style: Literal["triples", "grouped", "tables", "paths"] = "tables"
     #: The highest prize of an entity, and how many get one where the question names none.
     k_nodes: int = Field(default=K_NODES, ge=1)
     #: How many relations get a prize by the paper's rules. The highest prize of an edge.

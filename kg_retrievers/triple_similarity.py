@@ -56,7 +56,7 @@ class TripleSimilarityRetriever(SeededRetriever):
     #: What one Document holds.
     granularity: Literal["triple"] = "triple"
     #: How the triple of a Document is written.
-    style: Literal["triples", "grouped", "tables"] = "triples"
+    style: Literal["triples", "grouped", "tables", "paths"] = "triples"
     #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.

@@ -60,7 +60,7 @@ def everything(retriever: SimGRAGRetriever, **fields: Any) -> Document:
     return found
 
 
-@pytest.mark.parametrize("style", ["triples", "grouped", "tables"])
+@pytest.mark.parametrize("style", ["triples", "grouped", "tables", "paths"])
 def test_documents_are_written_and_cut_in_the_style_of_their_retriever(
     retriever: SimGRAGRetriever, style: Style
 ) -> None:
@@ -84,7 +84,9 @@ def test_documents_without_a_style_are_cut_to_groups(retriever: SimGRAGRetriever
 
 @pytest.mark.parametrize("style", ["numbered", "prose"])
 def test_documents_have_no_other_style(retriever: SimGRAGRetriever, style: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"SimGRAGRetriever: style: .*'triples', 'grouped' or 'tables'"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"SimGRAGRetriever: style: .*'triples', 'grouped', 'tables' or 'paths'"
+    ):
         SimGRAGRetriever.from_index(retriever.index, style=style)
 
 

@@ -24,6 +24,7 @@ from kg_retrievers.graph.verbalize import (
     table_lines,
     triple_lines,
     verbalize,
+    walk_lines,
 )
 
 FACTS = [
@@ -37,6 +38,7 @@ LINES: dict[Style, Callable[[list[Triple]], list[str]]] = {
     "grouped": grouped_lines,
     "numbered": numbered_lines,
     "tables": table_lines,
+    "paths": walk_lines,
 }
 
 awkward = [
@@ -167,10 +169,55 @@ def test_path_lines_keep_the_stored_direction() -> None:
     ]
 
 
+WALKS = {
+    "forwards": (["a r b", "b s c"], ["a -> r -> b -> s -> c"]),
+    "the first one turned": (["a r b", "a s c", "d t c"], ["b <- r <- a -> s -> c <- t <- d"]),
+    "apart": (["a r b", "c s d", "d t e"], ["a -> r -> b", "c -> s -> d -> t -> e"]),
+    "the middle of a walk is no end": (["a r b", "b s c", "b s d"], ["a -> r -> b -> s -> c", "b -> s -> d"]),
+    "there and back": (["a r b", "b s a", "a t c"], ["a -> r -> b -> s -> a -> t -> c"]),
+    "a loop": (["a r b", "b s b", "b t c"], ["a -> r -> b -> s -> b -> t -> c"]),
+    "two of a head": (["a r b", "a r c"], ["b <- r <- a -> r -> c"]),
+    "a fan of a head": (["a r b", "a r c", "a r d", "a r e"], [f"a -> r -> {end}" for end in "bcde"]),
+    "a fan of a tail": (["b r a", "c r a", "d r a"], [f"{end} -> r -> a" for end in "bcd"]),
+    "a fan at the end of a walk": (
+        ["a r b", "b s c", "b s d", "b s e", "f t e"],
+        ["a -> r -> b -> s -> c", "b -> s -> d", "b -> s -> e <- t <- f"],
+    ),
+    "none": ([], []),
+}
+
+
+@pytest.mark.parametrize(("triples", "lines"), WALKS.values(), ids=list(WALKS))
+def test_walk_lines(triples: list[str], lines: list[str]) -> None:
+    assert walk_lines([Triple(*triple.split()) for triple in triples]) == lines
+
+
+@given(st.lists(st.builds(Triple, *map(st.sampled_from, ["abcd", "rs", "abcd"])), max_size=12))
+def test_walk_lines_show_each_triple_once_and_in_order(triples: list[Triple]) -> None:
+    shown: list[Triple] = []
+    for line in walk_lines(triples, str.upper):
+        words = line.lower().split()
+        here = words[0]
+        for arrow, relation, same, there in zip(words[1::4], words[2::4], words[3::4], words[4::4], strict=True):
+            assert arrow == same
+            shown.append(Triple(here, relation, there) if arrow == "->" else Triple(there, relation, here))
+            here = there
+    assert shown == triples
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8))
+def test_a_path_is_one_line(forward: list[bool]) -> None:
+    entities = [f"e{number}" for number in range(len(forward) + 1)]
+    steps = zip(entities, entities[1:], forward, strict=False)
+    triples = tuple(Triple(a, f"r{a}", b) if forwards else Triple(b, f"r{a}", a) for a, b, forwards in steps)
+    path = Path(tuple(entities), triples)
+    assert walk_lines(triples) == (path_lines([path]) if len(triples) > 1 else triple_lines(triples))
+
+
 @given(facts)
 def test_a_line_is_one_line(triples: list[Triple]) -> None:
     paths = [Path((triple.head, triple.tail), (triple,)) for triple in triples]
-    for line in triple_lines(triples) + grouped_lines(triples) + path_lines(paths):
+    for line in triple_lines(triples) + grouped_lines(triples) + path_lines(paths) + walk_lines(triples):
         assert line.splitlines() == [line]
     assert triple_lines([Triple("a\r\nb", "r\x00s", "\u2028\x85c")]) == ["a b -> r s ->  c"]
 

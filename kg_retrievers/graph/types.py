@@ -255,6 +255,7 @@ class Evidence:
         answers: The entity keys proposed as answers, best first; empty if the method proposes none.
         truncated: True if a limit cut the search, so that there may be more or better evidence.
         details: What the method adds, as JSON-safe values.
+        paths: The walks that these facts make up, if they are some; the facts are those of the walks, each once.
     """
 
     triples: tuple[Triple, ...]
@@ -262,3 +263,4 @@ class Evidence:
     answers: tuple[str, ...] = ()
     truncated: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+    paths: tuple[Path, ...] = ()

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.types import Path, Triple
 
-Style = Literal["triples", "grouped", "numbered", "tables"]
+Style = Literal["triples", "grouped", "numbered", "tables", "paths"]
 
 # Two or more words of a Freebase path, as in "/film/director/film" or "people.person.nationality".
 _FREEBASE = re.compile(r"/[a-z]\w+(?:[./]+[a-z]\w+)+|[a-z]\w+(?:\.[a-z]\w+){2,}", re.ASCII)
@@ -180,6 +180,50 @@ def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list
     return lines
 
 
+def walk_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
+    """Return a line for each walk among triples, that is, for those that follow one another end to end.
+
+    A line is as in `path_lines`, and for reading: names may hold "->" or "<-".
+
+    A line ends where the next triple does not touch the end of the walk. The first triple of a walk is turned so that
+    it leads to the next one; a triple alone is written from head to tail. Three or more in a row with the same relation
+    and the same head, or the same tail, are a fan and no walk: of these each begins a line, but for the first where a
+    walk leads to it.
+
+    Args:
+        triples: The facts; a path is one after the other, from either end.
+        label: Maps an entity key to what it is called; the key itself by default.
+
+    Example:
+        >>> walk = [Triple("Her", "written_by", "Jonze"), Triple("Adaptation", "directed_by", "Jonze")]
+        >>> walk_lines([*walk, Triple("Arrival", "starring", "Amy Adams")])
+        ['Her -> written by -> Jonze <- directed by <- Adaptation', 'Arrival -> starring -> Amy Adams']
+    """
+    return path_lines(_walks(tuple(triples)), label)
+
+
+def _walks(triples: Sequence[Triple]) -> list[Path]:
+    walks: list[tuple[list[str], list[Triple]]] = []
+    for number, triple in enumerate(triples):
+        ends = (triple.head, triple.tail)
+        fans = any(_is_fan(triples[first : first + 3]) for first in (number - 2, number - 1) if first >= 0)
+        if walks and not fans:
+            entities, walk = walks[-1]
+            if len(walk) == 1 and entities[0] in ends and entities[1] not in ends:
+                entities.reverse()
+            if entities[-1] in ends:
+                entities.append(triple.tail if triple.head == entities[-1] else triple.head)
+                walk.append(triple)
+                continue
+        walks.append(([*ends], [triple]))
+    return [Path(tuple(entities), tuple(walk)) for entities, walk in walks]
+
+
+def _is_fan(triples: Sequence[Triple]) -> bool:
+    heads, relations, tails = map(set, zip(*triples, strict=True))
+    return len(triples) == 3 and len(relations) == 1 and (len(heads) == 1 or len(tails) == 1)
+
+
 def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
     """Return a line for each triple of a pattern, in its own words, with "?" before what is unknown.
 
@@ -195,6 +239,15 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
 
 def _term(term: str | Mapping[str, str]) -> str:
     return term if isinstance(term, str) else term.get("known") or f"?{term['unknown']}"
+
+
+_LINES: dict[Style, Callable[[Iterable[Triple], Callable[[str], str]], list[str]]] = {
+    "triples": triple_lines,
+    "grouped": grouped_lines,
+    "numbered": numbered_lines,
+    "tables": table_lines,
+    "paths": walk_lines,
+}
 
 
 def approximate_tokens(text: str) -> int:
@@ -238,7 +291,7 @@ def verbalize(
     Args:
         triples: The facts, most important first.
         style: "triples" for `triple_lines`, "grouped" for `grouped_lines`, "numbered" for `numbered_lines`,
-            "tables" for `table_lines`.
+            "tables" for `table_lines`, "paths" for `walk_lines`.
         label: Maps an entity key to what it is called; the key itself by default.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
@@ -256,8 +309,7 @@ def verbalize(
         raise InvalidArgumentError(f"verbalize: style is one of {list(get_args(Style))}, but got {style!r}.")
     if max_tokens is not None and max_tokens < 1:
         raise InvalidArgumentError(f"verbalize: max_tokens is 1 or more, or None for no limit, but got {max_tokens}.")
-    styles = {"triples": triple_lines, "grouped": grouped_lines, "numbered": numbered_lines, "tables": table_lines}
-    lines, label, total = styles[style], cache(label), len(triples)
+    lines, label, total = _LINES[style], cache(label), len(triples)
 
     def text(shown: int) -> str:
         left_out = total - shown

@@ -1,0 +1,90 @@
+"""From scored paths to evidence: what GNN-RAG and relation paths share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kg_retrievers.graph import Evidence, Path
+
+
+@dataclass(frozen=True)
+class ScoredPath:
+    """A path that leads to a proposed answer, its last entity.
+
+    Args:
+        path: The walk, from an entity of the question.
+        score: How well it fits; higher is better.
+    """
+
+    path: Path
+    score: float
+
+    @property
+    def answer(self) -> str:
+        """The key of the entity at its end."""
+        return self.path.entities[-1]
+
+
+def relation_path(path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the relations that a path crosses, each "forward" (from head to tail) or "backward".
+
+    A triple from an entity to itself is crossed forward.
+
+    Example:
+        >>> from kg_retrievers import Triple
+        >>> triples = (Triple("Her", "directed_by", "Spike Jonze"), Triple("Adaptation", "directed_by", "Spike Jonze"))
+        >>> relation_path(Path(("Her", "Spike Jonze", "Adaptation"), triples))
+        (('directed_by', 'forward'), ('directed_by', 'backward'))
+    """
+    return tuple(
+        (triple.relation, "forward" if triple.tail == there else "backward")
+        for there, triple in zip(path.entities[1:], path.triples, strict=True)
+    )
+
+
+def path_evidence(
+    paths: Sequence[ScoredPath], *, merge: bool, truncated: bool, details: Mapping[str, Any]
+) -> list[Evidence]:
+    """Return evidence of paths, by falling score.
+
+    A path that occurs twice counts once, with its higher score. A path without triples shows nothing and is left out.
+
+    Args:
+        paths: The paths, in any order.
+        merge: Whether paths of one relation path, whatever entity they begin with, are one piece of evidence: its
+            triples are theirs, path after path, each once; its score is the highest of theirs; its answers are their
+            ends by falling score. Of two such pieces with one score, that comes first whose ends have the higher sum of
+            scores, then the one whose path came first. If not, each path is a piece of evidence, in stable order.
+        truncated: Whether a limit cut the search for paths.
+        details: What is to stand in the details of each; `path_evidence` adds "relation_path", which is `[[relation,
+            "forward" or "backward"], ...]`, and "paths", their number.
+    """
+    best: dict[Path, ScoredPath] = {}
+    for scored in sorted(paths, key=lambda scored: -scored.score):
+        if scored.path.triples:
+            best.setdefault(scored.path, scored)
+    groups: dict[object, list[ScoredPath]] = {}
+    for scored in best.values():
+        groups.setdefault(relation_path(scored.path) if merge else scored.path, []).append(scored)
+    ranked: list[tuple[float, float, Evidence]] = []
+    for group in groups.values():
+        ends: dict[str, float] = {}
+        for scored in group:
+            ends.setdefault(scored.answer, scored.score)
+        item = Evidence(
+            triples=tuple(dict.fromkeys(triple for scored in group for triple in scored.path.triples)),
+            score=group[0].score,
+            answers=tuple(ends),
+            truncated=truncated,
+            details={
+                **details,
+                "relation_path": [list(step) for step in relation_path(group[0].path)],
+                "paths": len(group),
+            },
+            paths=tuple(scored.path for scored in group),
+        )
+        ranked.append((item.score, sum(ends.values()) if merge else 0.0, item))
+    ranked.sort(key=lambda row: (-row[0], -row[1]))
+    return [item for _, _, item in ranked]
