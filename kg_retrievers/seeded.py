@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from pydantic import Field, PrivateAttr
 
-from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.base import AnswerPrompt, BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.columns import Array
@@ -101,8 +101,29 @@ class SeededRetriever(BaseKGRetriever):
         """
         if self.scope == "graph":
             return np.arange(len(self.graph)), False
+        found = self.neighborhood(seeds)
+        return found.triples, found.truncated
+
+    def neighborhood(self, seeds: Sequence[str]) -> Neighborhood:
+        """Return what is around the seeds.
+
+        Raises:
+            EntityLinkingError: If there are no seeds.
+        """
         if not seeds:
             raise EntityLinkingError(f"{type(self).__name__}: no entity is given whose neighbourhood to look at.")
         numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int32)
-        found = neighborhood(self.graph.adjacency, numbers, max_hops=self.max_hops, max_nodes=self.max_nodes)
-        return found.triples, found.truncated
+        return neighborhood(self.graph.adjacency, numbers, max_hops=self.max_hops, max_nodes=self.max_nodes)
+
+    def check_masked(self, checked: dict[str, Any]) -> dict[str, Any]:
+        """Return checked inputs, whose masked question must be a text where there is one.
+
+        Raises:
+            InvalidArgumentError: If it is none.
+        """
+        masked = checked.get("masked_question")
+        if masked is not None and not (isinstance(masked, str) and masked.strip()):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: masked_question must be a text, but got {masked!r:.200}."
+            )
+        return checked

@@ -7,25 +7,21 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from sys import float_info
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import networkx as nx
 import numpy as np
-from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
-from pydantic import Field, PlainValidator, PrivateAttr
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from kg_retrievers.base import MAX_K, AnswerPrompt, QuestionShape, RetrievalState, Stage
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
-from kg_retrievers.index import GraphIndex
 from kg_retrievers.models import GraphTripleScorer, TripleScorer
 from kg_retrievers.prompts.subgraph_rag import ANSWER_PROMPT
-from kg_retrievers.questions import Question
-from kg_retrievers.seeded import SeededRetriever
+from kg_retrievers.trained import TrainedRetriever
 
 #: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
 K = 100
@@ -48,19 +44,7 @@ class SubgraphRAGState(RetrievalState, total=False):
     scored_triples: ScoredTriples
 
 
-def _checked_model(model: object) -> TripleScorer:
-    if isinstance(model, str | Path):
-        return TripleScorer.from_pretrained(model)
-    if isinstance(model, TripleScorer):
-        return model
-    raise InvalidArgumentError(
-        "wanted a trained TripleScorer (of a training, its `.scorer`) or the folder of one. To train one on questions "
-        "with answers: kg-retrievers train subgraph-rag --graph GRAPH --questions FILE --output FOLDER, then "
-        "model=FOLDER, or --model FOLDER on a shell"
-    )
-
-
-class SubgraphRAGRetriever(SeededRetriever):
+class SubgraphRAGRetriever(TrainedRetriever):
     """Scores every triple around the question's entities with a trained model, and returns the best.
 
     The model is a network with one hidden layer that sees the question, the triple's words, and how the triple lies to
@@ -85,20 +69,19 @@ class SubgraphRAGRetriever(SeededRetriever):
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
         >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
         >>> taught = Question("Who directed Her?", answers=("Spike Jonze",))
-        >>> model = train_triple_scorer(index, [taught], visits=100).scorer
+        >>> model = train_triple_scorer(index, [taught], visits=100).model
         >>> retriever = SubgraphRAGRetriever.from_index(index, model=model)
         >>> [document.page_content for document in retriever.invoke("Who directed Her?", k=1)]
         ['Her -> directed by -> Spike Jonze']
     """
 
+    model_class = TripleScorer
     state_class: ClassVar[type] = SubgraphRAGState
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     proposes_answers: ClassVar[bool] = False
 
-    #: Always the neighbourhood of the question's entities, since the model sees how triples lie to these.
-    scope: Literal["neighborhood"] = "neighborhood"
     #: The trained model, or the folder of one.
-    model: Annotated[TripleScorer, PlainValidator(_checked_model)]
+    model: TripleScorer
     #: The number of Documents.
     k: int = Field(default=K, ge=1, le=MAX_K)
     #: What one Document holds.
@@ -106,50 +89,9 @@ class SubgraphRAGRetriever(SeededRetriever):
     #: How many triples are packed into subgraphs; of single ones there are `k`.
     max_triples: int = Field(default=K, ge=1, le=MAX_K)
     #: How the facts of a Document are written.
-    style: Literal["triples", "grouped", "tables"] = "triples"
+    style: Literal["triples", "grouped", "tables", "paths"] = "triples"
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answering: AnswerPrompt = ANSWER_PROMPT
-
-    _made_scorer: GraphTripleScorer | None = PrivateAttr(default=None)
-
-    @classmethod
-    def from_index(
-        cls,
-        index: GraphIndex,
-        *,
-        llm: BaseLanguageModel[Any] | None = None,
-        examples: Sequence[Question] | None = None,
-        model: Any = None,
-        **fields: Any,
-    ) -> Self:
-        """Build the retriever, with the `max_hops` and `max_nodes` that the model was trained with.
-
-        Args:
-            index: The indexed graph.
-            llm: Not used; the method asks no language model.
-            examples: Not used; `train_triple_scorer` makes a model of them.
-            model: A trained model, or its folder.
-            **fields: Fields of the retriever.
-
-        Raises:
-            InvalidArgumentError: If the model is missing, or a field is wrong.
-            ModelLoadError: If the folder holds no such model.
-            ModelMismatchError: If it was trained with other embeddings.
-        """
-        retriever = cls(index=index, model=model, **fields)
-        for name in ("max_hops", "max_nodes"):
-            if name in retriever.model.training and name not in fields:
-                setattr(retriever, name, retriever.model.training[name])
-        return retriever
-
-    def model_post_init(self, context: Any) -> None:
-        """Check that the model fits the index.
-
-        Raises:
-            ModelMismatchError: If it was trained with other embeddings.
-        """
-        super().model_post_init(context)
-        self._made_scorer = self.model.on(self.index)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -162,12 +104,8 @@ class SubgraphRAGRetriever(SeededRetriever):
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; scored triples must be distinct and of the graph, each with a finite score."""
-        checked = super().check_inputs(inputs)
-        masked, scored = checked.get("masked_question"), checked.get("scored_triples")
-        if masked is not None and not (isinstance(masked, str) and masked.strip()):
-            raise InvalidArgumentError(
-                f"SubgraphRAGRetriever: masked_question must be a text, but got {masked!r:.200}."
-            )
+        checked = self.check_masked(super().check_inputs(inputs))
+        scored = checked.get("scored_triples")
         if scored is None:
             return checked
         if (
@@ -204,18 +142,12 @@ class SubgraphRAGRetriever(SeededRetriever):
         seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
         return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
 
-    @property
-    def _scorer(self) -> GraphTripleScorer:
-        made = self._made_scorer
-        if made is None or made.index is not self.index or made.scorer is not self.model:
-            made = self._made_scorer = self.model.on(self.index)
-        return made
-
     def _score_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
         seeds = state["seed_entities"]
         triples, truncated = self.candidates(seeds)
         numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int64)
-        logits = self._scorer.score(state["masked_question"], triples, numbers).astype(np.float64)
+        scorer: GraphTripleScorer = self._ready_model()
+        logits = scorer.score(state["masked_question"], triples, numbers).astype(np.float64)
         count = state["k"] if self.granularity == "triple" else self.max_triples
         best = np.argsort(-logits, kind="stable")[:count]
         shares = np.exp(logits - logits[best].max(initial=-np.inf))

@@ -15,7 +15,15 @@ import pytest
 import torch
 
 import kg_retrievers
-from kg_retrievers import GraphIndex, HashedEmbeddings, SubgraphRAGRetriever, cli, train_triple_scorer
+from kg_retrievers import (
+    GNNRAGRetriever,
+    GraphIndex,
+    HashedEmbeddings,
+    SubgraphRAGRetriever,
+    cli,
+    train_graph_reasoner,
+    train_triple_scorer,
+)
 from kg_retrievers.cli import load
 from kg_retrievers.sample import load_graph, load_questions
 
@@ -23,6 +31,9 @@ GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
 HER = "Who directed Her?"
 SHORT = ("--visits", "24", "--field", "rounds=3")
 TRAIN = ("train", "subgraph-rag", "--graph", GRAPH, "--questions", "taught.jsonl", *SHORT)
+#: Of the other method; the last field is of its model alone.
+SMALL = ("--visits", "24", "--field", "validations=2", "--field", "width=8", "--field", "stages=1")
+TRAIN_GNN = ("train", "gnn-rag", "--graph", GRAPH, "--questions", "taught.jsonl", *SMALL)
 ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
 
 FOREIGN = '{"question": "Who directed Her?", "answers": ["Nobody"]}\n'
@@ -45,13 +56,15 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folders with trained models: `model`, `another` of the same method, `narrow` with other embeddings."""
+    """Folders with trained models: `model`, `another` of its method, `narrow` of other embeddings; `reasoner`."""
     home = tmp_path_factory.mktemp("trained")
     taught = load_questions()[:12]
     usual, narrow = HashedEmbeddings(), HashedEmbeddings(32)
     for name, embeddings, seed in (("model", usual, 0), ("another", usual, 1), ("narrow", narrow, 0)):
         index = GraphIndex.build(load_graph(), embeddings)
         train_triple_scorer(index, taught, taught, output=home / name, visits=8, rounds=1, seed=seed)
+    index = GraphIndex.build(load_graph(), usual)
+    train_graph_reasoner(index, taught, taught, output=home / "reasoner", visits=8, validations=1, width=8)
     return home
 
 
@@ -133,7 +146,7 @@ def test_train_prints_one_json_object(run: Run) -> None:
         "ndcg_before": history[0],
         "ndcg_after": max(history[1:]),
         "history": history,
-        "without_paths": 0,
+        "untaught": 0,
     }
     assert config("m")["training"]["schedule"]["seed"] == 5
 
@@ -179,6 +192,45 @@ def test_the_next_command_reads_the_graph_alike(run: Run) -> None:
     code, out, _ = run(*shlex.split(command.replace("Who ...?", "Who directed Her (film)?")))
     assert code == 0
     assert "Her (film) [Her]  directed_by  Spike Jonze" in out
+
+
+def test_train_a_network_then_ask(run: Run) -> None:
+    """The other method that is trained, told in the same words."""
+    code, out, err = run(*TRAIN_GNN, "--validation", "taught.jsonl", "--output", "m")
+    assert code == 0
+    assert not err or "no round was better than the untrained model" in err
+    first, *rows, last = out.splitlines()
+    assert first.startswith("Trained gnn-rag in ")
+    assert rows[0] == "Trained on       12 questions; not used: 1 have no answer that is a key of the graph"
+    assert rows[2].startswith("nDCG of answers")
+    assert last == f"Ask it: kg-retrievers ask {GRAPH} 'Who ...?' --model m"
+    written = config("m")
+    assert (written["method"], written["stages"], written["width"]) == ("gnn-rag", 1, 8)
+    assert written["training"]["schedule"]["visits"] == 24
+    command = shlex.split(last.partition(": kg-retrievers ")[2].replace("Who ...?", HER))
+    retriever = GNNRAGRetriever.from_index(GraphIndex.build(load_graph(), HashedEmbeddings()), model="m")
+    code, out, _ = run(*command, "--json")
+    assert code == 0
+    assert json.loads(out)["documents"] == [document.model_dump() for document in retriever.invoke(HER)]
+    code, out, _ = run(*command, "--json", "--field", "granularity=path", "--field", "threshold=0.2", "--k", "2")
+    assert code == 0
+    retriever.granularity, retriever.threshold = "path", 0.2
+    assert json.loads(out)["documents"] == [document.model_dump() for document in retriever.invoke(HER, k=2)]
+    code, out, _ = run(*command)
+    assert code == 0
+    assert "Evidence 1: score " in out
+
+
+def test_train_a_network_prints_one_json_object(run: Run) -> None:
+    code, out, _ = run(*TRAIN_GNN, "--output", "m", "--validation", "asked.jsonl", "--field", "max_hops=1", "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert (told["method"], told["output"]) == ("gnn-rag", "m")
+    assert (told["training"]["used"], told["validation"]["used"]) == (12 - told["training"]["unreachable"], 2)
+    assert told["history"] == config("m")["training"]["validation"]
+    assert told["untaught"] == 0
+    assert "without_paths" not in told
+    assert config("m")["training"]["max_hops"] == 1
 
 
 def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,10 +331,38 @@ def test_evaluate_asks_the_method_of_the_model(run: Run) -> None:
 
 
 def test_compare_gives_a_model_to_its_method(run: Run) -> None:
-    code, out, err = run("compare", *ASKED, "--method", "all", "--model", "model", "--json", "-")
-    assert (code, err) == (0, "")
+    models = ("--model", "model", "--model", "reasoner")
+    code, out, err = run("compare", *ASKED, "--method", "all", *models, "--json", "-")
+    assert code == 0
+    assert err.startswith("kg-retrievers: relation-paths is left out: ")
+    assert len(err.splitlines()) == 1
     found = {one["method"]: one["settings"]["model"] for one in json.loads(out)["runs"]}
-    assert found == dict.fromkeys(load.RETRIEVERS) | {"subgraph-rag": config("model")["weights"]}
+    of_models = {"subgraph-rag": config("model")["weights"], "gnn-rag": config("reasoner")["weights"]}
+    assert found == dict.fromkeys(load.RETRIEVERS.keys() - {"relation-paths"}) | of_models
+
+
+def test_compare_two_models_and_their_unions(run: Run) -> None:
+    methods = ("subgraph-rag", "gnn-rag", "gnn-rag+relation-paths", "gnn-rag+subgraph-rag")
+    named = [part for method in methods for part in ("--method", method)]
+    given = ("--model", "model", "--model", "reasoner", "--examples-data", "taught.jsonl")
+    code, out, err = run("compare", *ASKED, *named, *given, "--json", "-")
+    assert (code, err) == (0, "")
+    found = {one["method"]: one for one in json.loads(out)["runs"]}
+    scorer, reasoner = config("model")["weights"], config("reasoner")["weights"]
+    assert {name: one["settings"]["model"] for name, one in found.items()} == {
+        "subgraph-rag": scorer,
+        "gnn-rag": reasoner,
+        "gnn-rag+relation-paths": {"gnn-rag": reasoner},
+        "gnn-rag+subgraph-rag": {"gnn-rag": reasoner, "subgraph-rag": scorer},
+    }
+    assert found["gnn-rag+relation-paths"]["metrics"]["hit"] == 1  # relations are learned from the examples
+    assert found["subgraph-rag"]["metrics"]["hit"] is None
+    code, out, _ = run("ask", GRAPH, HER, "--method", "gnn-rag+subgraph-rag", *given[:4], "--json")
+    assert code == 0
+    assert {name for one in json.loads(out)["documents"] for name in one["metadata"]["details"]["found_by"]} == {
+        "GNNRAGRetriever",
+        "SubgraphRAGRetriever",
+    }
 
 
 def test_compare_runs_a_model_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,9 +377,11 @@ def test_compare_runs_a_model_once(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 def test_compare_without_what_it_needs(run: Run) -> None:
     code, _, err = run("compare", *ASKED, "--method", "all")
     assert code == 0
-    assert err.startswith("kg-retrievers: subgraph-rag is left out: ")
-    assert "kg-retrievers train subgraph-rag --graph " in err
-    assert len(err.splitlines()) == 1
+    without = err.splitlines()
+    for line, name in zip(without, ("gnn-rag", "relation-paths", "subgraph-rag"), strict=True):
+        assert line.startswith(f"kg-retrievers: {name} is left out: ")
+    for line, name in ((without[0], "gnn-rag"), (without[2], "subgraph-rag")):
+        assert f"kg-retrievers train {name} --graph " in line
     code, _, err = run("compare", *ASKED, "--method", "pcst:plain", "--model", "model")
     assert (code, err) == (0, "kg-retrievers: the model in model is left out: subgraph-rag is not compared\n")
 
@@ -343,6 +425,26 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], to
 
 
 @pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--questions", "foreign.jsonl"], "not used: 1 have no answer that is a key of the graph"),
+        (["--field", "stagez=1"], "the training of gnn-rag has no field 'stagez'. There are: batch_size, instructions"),
+        (["--field", "rounds=1"], "the training of gnn-rag has no field 'rounds'"),
+        (["--field", "dimension=3"], "--field: dimension comes from other options"),
+        (["--field", "stages=0"], "stages must be a whole number, 1 or more, but got 0"),
+        (["--field", "tokens=letters"], "tokens is one of ['words', 'states'], but got 'letters'"),
+        (["--field", "relative=1"], "relative must be true or false, but got 1"),
+        (["--field", "max_nodes=null"], "max_nodes must be a whole number, 1 or more, but got None"),
+        (["--visits", "0"], "--visits: wanted a whole number of 1 or more, but got '0'"),
+        (["--visits", "many"], "--visits: wanted a whole number of 1 or more, but got 'many'"),
+    ],
+)
+def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: list[str], told: str) -> None:
+    assert told in mistake(run(*TRAIN_GNN, "--output", "m", *more))
+    assert not Path("m").exists()
+
+
+@pytest.mark.parametrize(
     ("argv", "told"),
     [
         (["train"], "required: METHOD, --graph, --questions, --output. See: kg-retrievers train --help"),
@@ -351,12 +453,20 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], to
         ([*TRAIN, "--output", "taught.jsonl"], "taught.jsonl is a file. Name another folder: --output ..."),
         ([*TRAIN, "--output", "taught.jsonl/m/n"], "taught.jsonl is a file. Name another folder: --output ..."),
         (["ask", GRAPH, HER, "--method", "subgraph-rag"], "kg-retrievers train subgraph-rag --graph"),
+        (["ask", GRAPH, HER, "--method", "gnn-rag"], "kg-retrievers train gnn-rag --graph"),
+        (["ask", GRAPH, HER, "--method", "gnn-rag", "--model", "model"], "is of subgraph-rag, but asked is gnn-rag."),
+        (["ask", GRAPH, HER, "--model", "model", "--model", "reasoner"], "--method subgraph-rag+gnn-rag"),
+        (["ask", GRAPH, HER, "--model", "reasoner", "--field", "thresold=1"], "did you mean 'threshold'?"),
+        (["ask", GRAPH, HER, "--model", "reasoner", "--field", "threshold=2"], "threshold: Input should be less than"),
         (["ask", GRAPH, HER, "--model", "none"], "none: no trained model is here. `kg-retrievers train` saves one"),
         (["ask", GRAPH, HER, "--model", "taught.jsonl"], "taught.jsonl: no trained model is here."),
         (["ask", GRAPH, HER, "--model", "empty"], "empty: no trained model is here."),
         (["ask", GRAPH, HER, "--model", "garbage"], "garbage: no trained model is here."),
         (["ask", GRAPH, HER, "--model", "unreadable"], "unreadable: no trained model is here."),
-        (["ask", GRAPH, HER, "--model", "other"], "other: wanted a model of subgraph-rag, but it is one of 'simgrag'."),
+        (
+            ["ask", GRAPH, HER, "--model", "other"],
+            "other: wanted a model of subgraph-rag, gnn-rag, but it is one of 'simgrag'.",
+        ),
         (["ask", GRAPH, HER, "--model", "damaged"], "model.safetensors: the weights are damaged"),
         (["ask", GRAPH, HER, "--model", "narrow"], "whose vectors have 32 numbers"),
         (["ask", GRAPH, HER, "--model", "model", "--model", "another"], "model and another are both models of "),

@@ -36,7 +36,7 @@ from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.models import TripleScorerConfig
 from kg_retrievers.models.checkpoint import save_checkpoint
-from kg_retrievers.models.triple_scorer import PROBE
+from kg_retrievers.models.trained_model import PROBE
 from kg_retrievers.prompts.subgraph_rag import ANSWER_PROMPT
 from kg_retrievers.questions import read_pathquestion
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
@@ -781,7 +781,7 @@ def test_pathquestion(data_dir: Path) -> None:
     questions = read_pathquestion(data_dir / "pathquestion" / "PQ-2H.txt")
     order = np.random.default_rng(0).permutation(len(questions)).tolist()
     held_out = [questions[place] for place in order[:100]]
-    model = train_triple_scorer(index, [questions[place] for place in order[380:]], visits=1600).scorer
+    model = train_triple_scorer(index, [questions[place] for place in order[380:]], visits=1600).model
     found = SubgraphRAGRetriever.from_index(index, model=model, no_entity="empty")
     report = evaluate(found, held_out, topic="linked")
     assert report.metrics["answer_recall"] > 0.95

@@ -1,4 +1,4 @@
-"""Training: what is trained on, the rounds of a trainer, and the scorer of triples on a small task."""
+"""Training: what is trained on, the rounds of a trainer, and the scorer and the reasoner on a small task."""
 
 from __future__ import annotations
 
@@ -18,16 +18,22 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
-from kg_retrievers.models import TripleScorer, TripleScorerConfig, triple_scorer_training
+from kg_retrievers.models import (
+    GraphReasoner,
+    TripleScorer,
+    TripleScorerConfig,
+    graph_reasoner_training,
+    question_training,
+    triple_scorer_training,
+)
 from kg_retrievers.models.checkpoint import load_checkpoint, save_checkpoint
+from kg_retrievers.models.graph_reasoner_training import train_graph_reasoner
+from kg_retrievers.models.question_training import ModelTraining, _Examples, _gain
 from kg_retrievers.models.training import LAST_RATE, UNFINISHED, Schedule, Trainer, forget_unfinished
 from kg_retrievers.models.training_questions import TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.models.triple_scorer_training import (
     Example,
-    TripleScorerTraining,
     _chosen,
-    _Examples,
-    _gain,
     _Network,
     train_triple_scorer,
 )
@@ -100,6 +106,13 @@ def test_answers_and_entities_that_are_not_in_the_graph() -> None:
 def test_an_entity_may_be_one_of_several_answers() -> None:
     found = taught(Question("What did Spike Jonze make?", answers=("Spike Jonze", "Her")))
     assert [question.answers for question in found.usable] == [places("Spike Jonze", "Her")]
+
+
+def test_own_entities_may_count_as_answers() -> None:
+    """Where they stand, and no answer that is in another part of the graph."""
+    asked = Question("Who starred in Her?", answers=("Her",)), Question("Who?", ("Her",), ("Denis Villeneuve",))
+    found = training_questions(TINY, asked, 3, own_entities=True)
+    assert found == TrainingQuestions([TrainingQuestion("Who starred in _?", places("Her"), places("Her"), 0)], 0, 0, 1)
 
 
 @pytest.mark.parametrize(("max_hops", "usable"), [(0, 0), (1, 0), (2, 0), (3, 1), (99, 1)])
@@ -495,7 +508,7 @@ FEW: dict[str, Any] = {"hidden": 6, "rank": 3, "visits": 48, "validations": 3, "
 
 
 @pytest.fixture(scope="module", params=["softmax", "binary"])
-def training(request: pytest.FixtureRequest) -> tuple[str, TripleScorerTraining]:
+def training(request: pytest.FixtureRequest) -> tuple[str, ModelTraining[TripleScorer]]:
     done = train_triple_scorer(
         INDEX, LEARNED, HELD_OUT, loss=request.param, visits=600, validations=4, learning_rate=0.03, **SMALL
     )
@@ -504,16 +517,16 @@ def training(request: pytest.FixtureRequest) -> tuple[str, TripleScorerTraining]
 
 def mean_loss(scorer: TripleScorer, loss: str, questions: TrainingQuestions) -> float:
     """Return the loss of a scorer on some questions."""
-    network = _Network(INDEX, scorer.config, loss, np.random.default_rng(0))
+    network = _Network(INDEX, scorer.config, loss, np.random.default_rng(0), max_hops=3, max_nodes=2000)
     network.embed([question.text for question in questions.usable])
-    examples = _Examples(INDEX, scorer.config, 3, 2000, directed=False)
+    examples = _Examples(network)
     with torch.no_grad():
         for name, parameter in network.parameters.items():
             parameter.copy_(torch.from_numpy(scorer.weights[name]))
         return float(network.loss([examples.of(one) for one in questions.usable], np.random.default_rng(0)))
 
 
-def test_a_scorer_learns(training: tuple[str, TripleScorerTraining]) -> None:
+def test_a_scorer_learns(training: tuple[str, ModelTraining[TripleScorer]]) -> None:
     """On films that it never saw."""
     loss, done = training
     assert done.history[0] < 0.5
@@ -521,22 +534,22 @@ def test_a_scorer_learns(training: tuple[str, TripleScorerTraining]) -> None:
     assert 1 <= len(done.history) <= 5
     assert done.seconds > 0
     assert (len(done.training.usable), len(done.validation.usable)) == (60, 30)
-    drawn = _Network(INDEX, done.scorer.config, loss, np.random.default_rng([0, 1])).weights
-    untrained = TripleScorer(done.scorer.config, drawn, probe=done.scorer.probe, embeddings="")
+    drawn = _Network(INDEX, done.model.config, loss, np.random.default_rng([0, 1])).weights
+    untrained = TripleScorer(done.model.config, drawn, probe=done.model.probe, embeddings="")
     for questions in (done.training, done.validation):
-        assert mean_loss(done.scorer, loss, questions) < 0.5 * mean_loss(untrained, loss, questions)
+        assert mean_loss(done.model, loss, questions) < 0.5 * mean_loss(untrained, loss, questions)
 
 
-def test_what_a_scorer_says_of_its_training(training: tuple[str, TripleScorerTraining]) -> None:
+def test_what_a_scorer_says_of_its_training(training: tuple[str, ModelTraining[TripleScorer]]) -> None:
     loss, done = training
-    told = done.scorer.training
+    told = done.model.training
     assert (told["loss"], told["questions"], told["max_hops"], told["max_nodes"]) == (loss, 60, 3, 2000)
     assert told["validation"] == done.history
     assert told["schedule"]["visits"] == 600
     assert len(told["data"]) == 32
     assert json.loads(json.dumps(told)) == told
-    assert done.scorer.embeddings == embedding_name(INDEX.embeddings)
-    assert done.scorer.config.dimension == 128
+    assert done.model.embeddings == embedding_name(INDEX.embeddings)
+    assert done.model.config.dimension == 128
 
 
 def test_the_losses_by_hand() -> None:
@@ -549,10 +562,10 @@ def test_the_losses_by_hand() -> None:
     question = TrainingQuestion("what _ ?", (find("Her"),), (find("Adaptation"), find("Jonze")), 0)
     far = TrainingQuestion("what _ ?", (find("2013"),), (find("Adaptation"),), 0)
     for kind in ("softmax", "binary"):
-        scorer = train_triple_scorer(index, [Question("x", ("Her",), ("Jonze",))], visits=1, validations=1).scorer
-        network = _Network(index, scorer.config, kind, np.random.default_rng(3))
+        scorer = train_triple_scorer(index, [Question("x", ("Her",), ("Jonze",))], visits=1, validations=1).model
+        network = _Network(index, scorer.config, kind, np.random.default_rng(3), max_hops=2)
         network.embed([question.text])
-        examples = _Examples(index, scorer.config, 2, None, directed=False)
+        examples = _Examples(network)
         example, nothing = examples.of(question), examples.of(far)
         assert example.positive.tolist() == [False, True, True]
         assert nothing.positive.tolist() == [False, False]  # two hops only, and the answer is three away
@@ -583,52 +596,52 @@ def test_drawn_triples_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(_chosen(np.full(2, all_alike), np.random.default_rng(0))[0]) == 2
 
 
-def trained(output: Path | None = None, **arguments: Any) -> TripleScorerTraining:
+def trained(output: Path | None = None, **arguments: Any) -> ModelTraining[TripleScorer]:
     """Train a little."""
     return train_triple_scorer(INDEX, LEARNED, HELD_OUT[:9], output=output, **(FEW | arguments))
 
 
 @pytest.fixture(scope="module")
-def done() -> TripleScorerTraining:
+def done() -> ModelTraining[TripleScorer]:
     return trained()
 
 
-def test_the_same_seed_gives_the_same_weights(done: TripleScorerTraining) -> None:
+def test_the_same_seed_gives_the_same_weights(done: ModelTraining[TripleScorer]) -> None:
     again, other = trained(), trained(seed=1)
-    assert same(again.scorer.weights, done.scorer.weights)
+    assert same(again.model.weights, done.model.weights)
     assert again.history == done.history
-    assert again.scorer.training == done.scorer.training
-    assert not any(same({"": other.scorer.weights[n]}, {"": done.scorer.weights[n]}) for n in ("head", "output"))
+    assert again.model.training == done.model.training
+    assert not any(same({"": other.model.weights[n]}, {"": done.model.weights[n]}) for n in ("head", "output"))
 
 
 def test_what_is_kept_of_examples_makes_no_difference(
-    done: TripleScorerTraining, monkeypatch: pytest.MonkeyPatch
+    done: ModelTraining[TripleScorer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for room in (0, 200):
-        monkeypatch.setattr(triple_scorer_training, "KEPT_TRIPLES", room)
-        assert same(trained().scorer.weights, done.scorer.weights)
+        monkeypatch.setattr(question_training, "KEPT_TRIPLES", room)
+        assert same(trained().model.weights, done.model.weights)
 
 
 @pytest.mark.parametrize("where", ["loss", "validation"])
 def test_a_scorer_goes_on(
-    tmp_path: Path, done: TripleScorerTraining, monkeypatch: pytest.MonkeyPatch, where: str
+    tmp_path: Path, done: ModelTraining[TripleScorer], monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Interrupted in the second round of three; in the end only the scorer is there."""
     with monkeypatch.context() as patched:
         if where == "loss":
             patched.setattr(_Network, "loss", interrupted(3, _Network.loss))
         else:
-            patched.setattr(triple_scorer_training, "_gain", interrupted(20, triple_scorer_training._gain))
+            patched.setattr(question_training, "_gain", interrupted(20, question_training._gain))
         with pytest.raises(KeyboardInterrupt):
             trained(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [UNFINISHED]
     again = trained(tmp_path)
-    assert same(again.scorer.weights, done.scorer.weights)
+    assert same(again.model.weights, done.model.weights)
     assert again.history == done.history
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
     opened = TripleScorer.from_pretrained(tmp_path)
-    assert same(opened.weights, done.scorer.weights)
-    assert opened.training == done.scorer.training
+    assert same(opened.weights, done.model.weights)
+    assert opened.training == done.model.training
     assert opened.on(INDEX).score("who directed _?", np.arange(4), np.array([0])).shape == (4,)
 
 
@@ -668,8 +681,8 @@ def test_other_data_are_refused(broken_off: Path) -> None:
             train_triple_scorer(index, questions, validation, output=broken_off, **FEW)
 
 
-def test_an_output_with_a_model_is_refused(tmp_path: Path, done: TripleScorerTraining) -> None:
-    done.scorer.save_pretrained(tmp_path)
+def test_an_output_with_a_model_is_refused(tmp_path: Path, done: ModelTraining[TripleScorer]) -> None:
+    done.model.save_pretrained(tmp_path)
     for output in (tmp_path, str(tmp_path)):
         with pytest.raises(InvalidArgumentError, match=r"holds a model already\. Name another folder"):
             trained(output)  # type: ignore[arg-type]
@@ -737,7 +750,7 @@ def test_a_tenth_validates(count: int, learned: int, validating: int) -> None:
 
 
 def test_few_validate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triple_scorer_training, "VALIDATED", 4)
+    monkeypatch.setattr(question_training, "VALIDATED", 4)
     given = train_triple_scorer(INDEX, LEARNED, HELD_OUT, **(FEW | {"visits": 1, "validations": 1}))
     assert (len(given.training.usable), len(given.validation.usable)) == (60, 4)
     drawn = train_triple_scorer(INDEX, LEARNED, **(FEW | {"visits": 1, "validations": 1}))
@@ -752,8 +765,10 @@ def test_the_gain_counts_answers_that_are_missing() -> None:
     question = TrainingQuestion("_", numbers[:1], numbers[1:], missing=1)
     example = Example(question, np.array([2, 0, 1]), None, None, None)  # type: ignore[arg-type]
     scorer = SimpleNamespace(index=index, score=lambda *_: np.array([1.0, 3.0, 2.0], np.float32))
+    ranked = _Network(index, TripleScorerConfig(8), "softmax", np.random.default_rng(0)).rank(scorer, example)  # type: ignore[arg-type]
+    assert [graph.entities[number] for number in ranked.tolist()] == list("ABCD")
     best = 1 + 1 / np.log2(3) + 1 / np.log2(4)
-    assert _gain(scorer, example) == pytest.approx((1 / np.log2(3) + 1 / np.log2(4)) / best)  # type: ignore[arg-type]
+    assert _gain(ranked, question) == pytest.approx((1 / np.log2(3) + 1 / np.log2(4)) / best)
 
 
 @pytest.mark.parametrize("max_nodes", [1, 2])
@@ -763,12 +778,12 @@ def test_answers_that_max_nodes_leaves_out_teach_nothing(loss: Any, max_nodes: i
     facts = [("hub", "to", f"leaf {n}") for n in range(9)] + [("leaf 8", "on", "end")]
     index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(32))
     asked = [Question("where to, hub?", answers=("end",))]
-    with pytest.raises(InvalidArgumentError, match="of 1 question, none has a path to an answer among its candidates"):
+    with pytest.raises(InvalidArgumentError, match="of 1 question, none has what it should teach among its candidates"):
         train_triple_scorer(index, asked, loss=loss, max_nodes=max_nodes, visits=8, validations=2, hidden=4)
     asked.append(Question("where to, hub?", answers=("leaf 0",)))
     found = train_triple_scorer(index, asked, asked, loss=loss, max_nodes=9, visits=8, validations=2, hidden=4)
-    assert (len(found.training.usable), found.without_paths) == (2, 1)
-    assert all(np.isfinite(weight).all() for weight in found.scorer.weights.values())
+    assert (len(found.training.usable), found.untaught) == (2, 1)
+    assert all(np.isfinite(weight).all() for weight in found.model.weights.values())
 
 
 def test_names_in_a_vector_store_are_refused() -> None:
@@ -793,7 +808,7 @@ def test_to_train_as_the_paper_does() -> None:
         INDEX, LEARNED[:9], directed=True, rounds=2, reverse_rounds=2, hops=0, hidden=128, supervision="directed",
         loss="binary", batch_size=1, learning_rate=0.001, visits=4,
     )  # fmt: skip
-    assert found.scorer.config == TripleScorerConfig(128, 128, rounds=2, reverse_rounds=2, directed=True, hops=0)
+    assert found.model.config == TripleScorerConfig(128, 128, rounds=2, reverse_rounds=2, directed=True, hops=0)
 
 
 def test_an_unknown_setting_is_refused() -> None:
@@ -809,3 +824,190 @@ def test_a_training_writes_nothing(capfd: pytest.CaptureFixture[str], tmp_path: 
     out, err = capfd.readouterr()
     assert out == ""
     assert "Training" in err
+
+
+# --- the graph reasoner on the same task ------------------------------------------------------------------------------
+
+REASONER: dict[str, Any] = {"width": 24, "layers": 2, "instructions": 2, "stages": 1, "learning_rate": 0.02}
+LITTLE: dict[str, Any] = REASONER | {"width": 5, "visits": 48, "validations": 3}
+
+
+def reasoned(output: Path | None = None, **arguments: Any) -> ModelTraining[GraphReasoner]:
+    """Train a reasoner a little."""
+    return train_graph_reasoner(INDEX, LEARNED, HELD_OUT[:9], output=output, **(LITTLE | arguments))
+
+
+@pytest.fixture(scope="module")
+def reasoner() -> ModelTraining[GraphReasoner]:
+    return reasoned()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_reasoner_learns(seed: int) -> None:
+    """On films that it never saw, and on another graph whose entities it never saw."""
+    done = train_graph_reasoner(INDEX, LEARNED, HELD_OUT, visits=1000, validations=4, seed=seed, **REASONER)
+    assert done.history[0] < 0.8
+    assert done.best == 1
+    assert done.untaught == 0
+    facts = [
+        ("Dune", "directed_by", "Lynch"),
+        ("Dune", "starred_actor", "MacLachlan"),
+        ("Dune", "starred_actor", "Sting"),
+        ("Dune", "release_year", "1984"),
+        ("Eraserhead", "directed_by", "Lynch"),
+    ]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), INDEX.embeddings)
+    questions = training_questions(index, asked(index.graph, ["Dune"]), 3).usable
+    on_graph, names = done.model.on(index), np.arange(len(index.graph.entities))
+    right = [
+        set(np.argsort(-on_graph.score(question.text, names, question.seeds))[: len(question.answers)].tolist())
+        == set(question.answers)
+        for question in questions
+    ]
+    assert np.mean(right) > 0.5  # not all with every seed
+
+
+def test_what_a_reasoner_says_of_its_training(reasoner: ModelTraining[GraphReasoner]) -> None:
+    told = reasoner.model.training
+    assert (told["questions"], told["max_hops"], told["max_nodes"]) == (60, 3, 2000)
+    assert told["validation"] == reasoner.history
+    assert told["schedule"]["visits"] == 48
+    assert json.loads(json.dumps(told)) == told
+    assert reasoner.model.embeddings == embedding_name(INDEX.embeddings)
+    assert (reasoner.model.config.dimension, reasoner.model.config.width) == (128, 5)
+    assert reasoner.seconds > 0
+
+
+def test_the_same_seed_gives_the_same_reasoner(
+    reasoner: ModelTraining[GraphReasoner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is kept of examples."""
+    for room in (question_training.KEPT_TRIPLES, 0, 200):
+        monkeypatch.setattr(question_training, "KEPT_TRIPLES", room)
+        again = reasoned()
+        assert same(again.model.weights, reasoner.model.weights)
+        assert again.history == reasoner.history
+        assert again.model.training == reasoner.model.training
+    other = reasoned(seed=1).model.weights
+    assert not any(same({"": other[name]}, {"": reasoner.model.weights[name]}) for name in ("token", "score"))
+
+
+@pytest.mark.parametrize("where", ["loss", "validation"])
+def test_a_reasoner_goes_on(
+    tmp_path: Path, reasoner: ModelTraining[GraphReasoner], monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Interrupted after the first round of three; in the end only the reasoner is there."""
+    learner = graph_reasoner_training._Network
+    with monkeypatch.context() as patched:
+        if where == "loss":
+            patched.setattr(learner, "loss", interrupted(LITTLE["visits"] // 4 // 3 + 1, learner.loss))
+        else:
+            patched.setattr(question_training, "_gain", interrupted(20, question_training._gain))
+        with pytest.raises(KeyboardInterrupt):
+            reasoned(tmp_path, batch_size=4)
+    assert [path.name for path in tmp_path.iterdir()] == [UNFINISHED]
+    for other in ({"width": 6}, {"mask_seeds": False}, {"max_hops": 2}, {"max_nodes": 3}, {"relative": False}):
+        with pytest.raises(InvalidArgumentError, match="unfinished training with other data or settings"):
+            reasoned(tmp_path, **({"batch_size": 4} | other))
+    again, whole = reasoned(tmp_path, batch_size=4), reasoned(batch_size=4)
+    assert same(again.model.weights, whole.model.weights)
+    assert again.history == whole.history
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+    opened = GraphReasoner.from_pretrained(tmp_path)
+    assert same(opened.weights, whole.model.weights)
+    assert opened.training == whole.model.training
+    with pytest.raises(InvalidArgumentError, match=r"^train_graph_reasoner: .* holds a model already\. Name another"):
+        reasoned(tmp_path)
+
+
+def test_a_reasoner_is_not_saved_to_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InvalidArgumentError, match=r"^train_graph_reasoner: .* is a file\. Name a folder"):
+        reasoned(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"visits": 0}, "visits must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"learning_rate": 2.0}, "learning_rate must be"),
+        ({"width": 0}, "width must be"),
+        ({"mask_seeds": "no"}, "mask_seeds must be true or false, but got 'no'"),
+        ({"tokens": "letters"}, "tokens is one of"),
+        ({"tokens": "states"}, 'tokens="states" needs embeddings with `embed_tokens`'),
+        ({"max_hops": 0}, "train_graph_reasoner: max_hops must be a whole number, 1 or more, but got 0"),
+        ({"max_nodes": 0}, "train_graph_reasoner: max_nodes must be a whole number, 1 or more, but got 0"),
+        ({"max_nodes": None}, "train_graph_reasoner: max_nodes must be a whole number, 1 or more, but got None"),
+        ({"max_nodes": True}, "train_graph_reasoner: max_nodes must be a whole number, 1 or more, but got True"),
+        ({"hidden": 4}, r"train_graph_reasoner: there is no argument 'hidden'\. There are: \[.*'width'"),
+        ({"dimension": 4}, "train_graph_reasoner: there is no argument 'dimension'"),
+    ],
+    ids=str,
+)
+def test_arguments_of_a_reasoner_out_of_range(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        reasoned(**arguments)
+
+
+def test_what_a_reasoner_cannot_be_trained_on() -> None:
+    for index, questions, message in (
+        (INDEX, [], "train_graph_reasoner: there is nothing to train on: 0 questions"),
+        (INDEX, ["who?"], "train_graph_reasoner: wanted a GraphIndex and lists of Questions"),
+        (INDEX.graph, LEARNED, "train_graph_reasoner: wanted a GraphIndex and lists of Questions"),
+        (
+            GraphIndex.build(KnowledgeGraph.from_triples([], labels={"A": "A", "B": "B"}), HashedEmbeddings(8)),
+            [Question("A?", ("A",), ("B",))],
+            "train_graph_reasoner: there is nothing to train on: 0 questions; not used: 1 have no answer near",
+        ),
+        (
+            GraphIndex.build(
+                films(),
+                INDEX.embeddings,
+                store=VectorStoreSearch(InMemoryVectorStore(INDEX.embeddings), "cosine_similarity"),
+            ),
+            LEARNED[:9],
+            "train_graph_reasoner: the names of the index are in a vector store",
+        ),
+    ):
+        with pytest.raises(InvalidArgumentError, match=f"^{message}"):
+            train_graph_reasoner(index, questions, **LITTLE)  # type: ignore[arg-type]
+
+
+CHAIN = KnowledgeGraph.from_triples([("Her", "by", "Jonze"), ("Jonze", "made", "Adaptation")])
+#: Its answer is one of its own entities, which the other leads to.
+OWN = Question("What has Her to do with Jonze?", ("Her", "Jonze"), ("Jonze",))
+OTHER = Question("Who made Her?", ("Her",), ("Jonze",))
+
+
+def test_own_entities_as_answers() -> None:
+    """They teach nothing where they are no candidates; left open, they are where enough questions ask for them."""
+    index = GraphIndex.build(CHAIN, HashedEmbeddings(16))
+    few: dict[str, Any] = LITTLE | {"visits": 8, "validations": 2}
+    for mask_seeds, masked, untaught in ((True, True, 1), (False, False, 0), (None, False, 0)):
+        found = train_graph_reasoner(index, [OWN, OTHER], [OTHER], mask_seeds=mask_seeds, **few)
+        assert (found.model.config.mask_seeds, found.untaught) == (masked, untaught)
+        assert all(np.isfinite(weight).all() for weight in found.model.weights.values())
+    assert train_graph_reasoner(index, [OTHER], **few).model.config.mask_seeds
+    with pytest.raises(
+        InvalidArgumentError,
+        match="^train_graph_reasoner: of 1 question, none has what it should teach among its candidates. Raise "
+        r"max_nodes or max_hops, or pass mask_seeds=False\.$",
+    ):
+        train_graph_reasoner(index, [OWN], [OTHER], mask_seeds=True, **few)
+
+
+@pytest.mark.parametrize("max_nodes", [1, 2])
+def test_answers_that_max_nodes_leaves_out_teach_a_reasoner_nothing(tmp_path: Path, max_nodes: int) -> None:
+    """And do no harm beside others."""
+    facts = [("hub", "to", f"leaf {n}") for n in range(9)] + [("leaf 8", "on", "end")]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(32))
+    questions = [Question("where to, hub?", answers=("end",))]
+    few: dict[str, Any] = LITTLE | {"visits": 8, "validations": 2}
+    with pytest.raises(InvalidArgumentError, match="of 1 question, none has what it should teach"):
+        train_graph_reasoner(index, questions, max_nodes=max_nodes, output=tmp_path, **few)
+    assert not any(tmp_path.iterdir())
+    questions.append(Question("where to, hub?", answers=("leaf 0",)))
+    found = train_graph_reasoner(index, questions, questions, max_nodes=9, **few)
+    assert (len(found.training.usable), found.untaught) == (2, 1)
+    assert all(np.isfinite(weight).all() for weight in found.model.weights.values())

@@ -25,9 +25,11 @@ from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
 from kg_retrievers.models import TripleScorer, TripleScorerConfig, triple_scorer
 from kg_retrievers.models.checkpoint import load_checkpoint, save_checkpoint
+from kg_retrievers.models.question_training import _Examples
+from kg_retrievers.models.trained_model import PROBE
 from kg_retrievers.models.training_questions import TrainingQuestion
-from kg_retrievers.models.triple_scorer import IDENTIFIERS, METHOD, PROBE, without_text
-from kg_retrievers.models.triple_scorer_training import _Examples, _Network
+from kg_retrievers.models.triple_scorer import IDENTIFIERS, without_text
+from kg_retrievers.models.triple_scorer_training import Example, _Network
 from kg_retrievers.testing import tiny_graph
 
 EMBEDDINGS = HashedEmbeddings(24)
@@ -166,13 +168,13 @@ def test_it_agrees_with_the_network_in_torch(case: Case, question: str) -> None:
     assert found.tolist() == pytest.approx(forward(scorer, case, question), abs=1e-5)
 
 
-def in_torch(index: GraphIndex, scorer: TripleScorer) -> tuple[_Network, _Examples]:
+def in_torch(index: GraphIndex, scorer: TripleScorer) -> tuple[_Network, _Examples[Example]]:
     """Return what trains a scorer, with its weights."""
-    network = _Network(index, scorer.config, "softmax", np.random.default_rng(0))
+    network = _Network(index, scorer.config, "softmax", np.random.default_rng(0), max_hops=2)
     with torch.no_grad():
         for name, parameter in network.parameters.items():
             parameter.copy_(torch.from_numpy(scorer.weights[name]))
-    return network, _Examples(index, scorer.config, 2, None, directed=False)
+    return network, _Examples(network)
 
 
 @settings(max_examples=40)
@@ -374,7 +376,7 @@ def test_what_is_written(tmp_path: Path) -> None:
     scorer = drawn()
     scorer.save_pretrained(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text("utf-8"))
-    assert config["method"] == METHOD == "subgraph-rag"
+    assert config["method"] == TripleScorer.method == "subgraph-rag"
     assert config["embeddings"] == embedding_name(EMBEDDINGS)
     assert {name: config[name] for name in asdict(scorer.config)} == asdict(scorer.config)
     assert config["training"] == {}
@@ -461,12 +463,12 @@ def test_other_probes(probe: Any) -> None:
 def resaved(folder: Path, config: dict[str, Any] | None = None, weights: dict[str, Any] | None = None) -> None:
     """Save a scorer with another config or other weights, which agree to each other; None leaves one out."""
     drawn().save_pretrained(folder)
-    of_config, of_weights = load_checkpoint(folder, METHOD)
+    of_config, of_weights = load_checkpoint(folder, TripleScorer.method)
     of_config |= config or {}
     of_weights |= weights or {}
     save_checkpoint(
         folder,
-        METHOD,
+        TripleScorer.method,
         {key: value for key, value in of_config.items() if value != "left out"},
         {name: array for name, array in of_weights.items() if array is not None},
     )

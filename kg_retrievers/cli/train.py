@@ -10,7 +10,7 @@ import sys
 from dataclasses import fields
 from os import W_OK, access
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.cli.load import MODELS, TRAINERS, read_index
@@ -64,14 +64,14 @@ def run(options: argparse.Namespace) -> int:
     before, after = trained.history[0], trained.best
     if after <= before:
         remark("no round was better than the untrained model; are there enough questions, and are they right?")
-    if trained.without_paths:
-        remark(f"{trained.without_paths:,} questions taught nothing: max_nodes or supervision leave out their paths")
+    if trained.untaught:
+        remark(f"{trained.untaught:,} questions taught nothing: what they should teach is not among their candidates")
     command = _ask_command(options)
     if options.json:
         facts = {"method": options.method, "output": str(output), "command": command, "seconds": trained.seconds}
         facts |= {"training": _counts(trained.training), "validation": _counts(trained.validation)}
         facts |= {"ndcg_before": before, "ndcg_after": after, "history": trained.history}
-        facts |= {"without_paths": trained.without_paths}
+        facts |= {"untaught": trained.untaught}
         print(json.dumps(facts), flush=True)
         return 0
     show(
@@ -99,7 +99,7 @@ def _check_output(folder: Path) -> None:
 def _check_fields(method: str, given: dict[str, Any]) -> None:
     """Check that what trains the method knows the fields: arguments of its own, or settings of the model."""
     arguments = inspect.signature(getattr(kg_retrievers, TRAINERS[method])).parameters.values()
-    config = get_type_hints(getattr(kg_retrievers, MODELS[method]).__init__)["config"]
+    config = getattr(kg_retrievers, MODELS[method]).config_class
     known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
     known = (known | {field.name for field in fields(config)}).difference(NAMED_BY_OPTIONS)
     if unknown := [name for name in given if name not in known]:

@@ -29,7 +29,7 @@ from kg_retrievers.evaluation.records import Record
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import embedding_name
-from kg_retrievers.models import TripleScorer
+from kg_retrievers.models import TrainedModel
 from kg_retrievers.questions import Question
 
 #: Whether a retriever is told the entities of a question, or has to find them in its text.
@@ -49,7 +49,6 @@ class Asker:
     @property
     def settings(self) -> dict[str, Any]:
         """What can be seen of the settings from here."""
-        plain = bool | int | float | str | None
         fields = {name: getattr(self.retriever, name) for name in sorted(type(self.retriever).model_fields)}
         prompts = [identity(prompt) for _, prompt in sorted(self.retriever.prompts.items())]
         parts = {name: value for name, value in fields.items() if _is_part(value)} | {"answerer": self.answerer}
@@ -57,7 +56,7 @@ class Asker:
             "topic": self.topic,
             "retriever": type(self.retriever).__name__,
             "fields": {
-                name: value if isinstance(value, plain) else type(value).__name__
+                name: _told(value)
                 for name, value in fields.items()
                 if name not in {"name", "tags", "metadata", "index"}
             },
@@ -145,11 +144,19 @@ class Asker:
         return answers, None
 
 
+def _told(field: object) -> Any:
+    """Return a field as JSON holds it, where it is a plain value or a row of such; else what it is called."""
+    plain = bool | int | float | str | None
+    if isinstance(field, list | tuple) and all(isinstance(item, plain) for item in field):
+        return list(field)
+    return field if isinstance(field, plain) else type(field).__name__
+
+
 def _is_part(field: object) -> bool:
     """Whether a field holds what the figures hang on beside its name: a generator, a model, other retrievers."""
     if isinstance(field, list | tuple):
         return any(map(_is_part, field))
-    return isinstance(field, Runnable | TripleScorer) and not isinstance(field, BasePromptTemplate)
+    return isinstance(field, Runnable | TrainedModel) and not isinstance(field, BasePromptTemplate)
 
 
 def _answers(documents: Sequence[Document]) -> list[str]:

@@ -50,6 +50,7 @@ class Schedule:
         batch_size: How many examples make one step.
         learning_rate: That of Adam, at the first step.
         seed: Of all that is drawn.
+        warm_up: In which share of the steps, the first ones, the learning rate rises to what it is.
 
     Raises:
         InvalidArgumentError: If a number is out of range.
@@ -61,6 +62,7 @@ class Schedule:
     batch_size: int
     learning_rate: float
     seed: int
+    warm_up: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -176,6 +178,7 @@ class Trainer(Generic[Item, Example]):
 
     def _step(self, optimizer: torch.optim.Adam, step: int, examples: Sequence[Example]) -> None:
         share = max(LAST_RATE, 1 - step / self._steps)
+        share *= min(1.0, (step + 1) / max(1.0, self.schedule.warm_up * self._steps))
         for group in optimizer.param_groups:
             group["lr"] = self.schedule.learning_rate * share
         optimizer.zero_grad()

@@ -58,13 +58,16 @@ class TrainingQuestions:
         return f"{count:,} question{'s' * (count != 1)}" + (f"; not used: {left}" if left else "")
 
 
-def training_questions(index: GraphIndex, questions: Sequence[Question], max_hops: int) -> TrainingQuestions:
+def training_questions(
+    index: GraphIndex, questions: Sequence[Question], max_hops: int, *, own_entities: bool = False
+) -> TrainingQuestions:
     """Find the entities of questions and keep what can be trained on.
 
     Args:
         index: The indexed graph.
         questions: With answers; entities that are not given are looked for in the text.
         max_hops: How far from its entities an answer counts.
+        own_entities: Whether an answer that is an entity of the question itself counts where it stands.
 
     Raises:
         InvalidArgumentError: If `max_hops` is less than 0.
@@ -80,7 +83,9 @@ def training_questions(index: GraphIndex, questions: Sequence[Question], max_hop
             without_entities += 1
         elif not len(answers):
             without_answers += 1
-        elif not _reached(index, seeds := [graph.entities.find(key) for key in keys], answers, max_hops):
+        elif not _reached(
+            index, seeds := [graph.entities.find(key) for key in keys], answers, max_hops, 0 if own_entities else 1
+        ):
             unreachable += 1
         else:
             missing = len(wanted) - len(answers)
@@ -88,6 +93,6 @@ def training_questions(index: GraphIndex, questions: Sequence[Question], max_hop
     return TrainingQuestions(usable, without_entities, without_answers, unreachable)
 
 
-def _reached(index: GraphIndex, seeds: Sequence[int], answers: Array, max_hops: int) -> bool:
+def _reached(index: GraphIndex, seeds: Sequence[int], answers: Array, max_hops: int, least: int) -> bool:
     adjacency = index.graph.adjacency
-    return any((hops_from(adjacency, [seed], max_hops)[answers] > 0).any() for seed in seeds)
+    return any((hops_from(adjacency, [seed], max_hops)[answers] >= least).any() for seed in seeds)

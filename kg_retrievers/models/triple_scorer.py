@@ -7,24 +7,20 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, section 3.1.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from kg_retrievers.algorithms.distance_encoding import encode_distances, follow_relations
-from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.models.checkpoint import load_checkpoint, save_checkpoint
-
-#: The method's name in checkpoints and on the shell.
-METHOD = "subgraph-rag"
+from kg_retrievers.models.trained_model import TrainedModel
 
 _ID = (
     r"/?m[./]0[0-9a-z_]+|/?g[./]1[0-9a-z_]+|[QPL][1-9]\d+|_:\S+|"
@@ -34,12 +30,6 @@ _ID = (
 #: Labels that are no words: ids of Freebase and Wikidata, blank nodes, UUIDs, long hexadecimal numbers, and IRIs that
 #: end in one of these or in a number. In the published code the ids of Freebase stand in a file.
 IDENTIFIERS = rf"{_ID}|(https?|urn):\S*[/#:]({_ID}|\d{{3,}})"
-
-#: A text whose vector is kept with the weights, to tell other embeddings.
-PROBE = "Who directed the film?"
-
-#: How far vectors of the same embeddings may be apart, for other machines and batches round otherwise.
-SAME_VECTOR = 0.05
 
 #: How many numbers of the hidden layer are computed at once: so few that they stay in the processor's cache.
 BLOCK = 1 << 17
@@ -159,85 +149,18 @@ class CandidateTriples(NamedTuple):
         return cls(entities, places[heads], relations.astype(np.int64), places[tails], places[seeds])
 
 
-class TripleScorer:
+class TripleScorer(TrainedModel[TripleScorerConfig]):
     """A trained scorer of triples; `SubgraphRAGRetriever` asks it which triples matter to a question.
 
     A network of one hidden layer sees the vectors of question, head, relation and tail, and how head and tail lie to
     the entities of the question: `encode_distances`, and `follow_relations` by relations that the question weighs.
 
     *Differs from the paper* in the latter (`hops=0` is without), in the directions, which the encoding ignores by
-    default, and in the width; see `TripleScorerConfig`.
-
-    Args:
-        config: What it looks at.
-        weights: float32 arrays, as `config.shapes` says.
-        probe: float32, shape (dimension): the vector of `PROBE` by the embeddings that it was trained with.
-        embeddings: What these are called.
-        training: What it was trained on, and how well it did; values of JSON.
-
-    Raises:
-        InvalidArgumentError: If a weight is missing, of another shape or not finite, or there is one too many.
+    default, and in the width; see `TripleScorerConfig`. For its arguments see `TrainedModel`.
     """
 
-    def __init__(
-        self,
-        config: TripleScorerConfig,
-        weights: Mapping[str, Array],
-        *,
-        probe: Array,
-        embeddings: str,
-        training: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Check the weights."""
-        wanted = {**config.shapes, "probe": (config.dimension,)}
-        with np.errstate(over="ignore"):  # what is too large is not finite then
-            arrays = {name: np.asarray(array, np.float32) for name, array in {**weights, "probe": probe}.items()}
-        got = {name: array.shape for name, array in arrays.items()}
-        if wrong := sorted(name for name in wanted.keys() | got.keys() if wanted.get(name) != got.get(name)):
-            name = wrong[0]
-            raise InvalidArgumentError(
-                f"TripleScorer: wanted the weight {name!r} with shape {wanted.get(name)}, but got {got.get(name)}."
-            )
-        if strange := sorted(name for name, array in arrays.items() if not np.isfinite(array).all()):
-            raise InvalidArgumentError(f"TripleScorer: the weight {strange[0]!r} holds numbers that are not finite.")
-        self.config = config
-        self.weights = {name: arrays[name] for name in config.shapes}
-        self.probe = arrays["probe"]
-        self.embeddings = embeddings
-        self.training = dict(training or {})
-
-    def __repr__(self) -> str:
-        """The configuration."""
-        return f"TripleScorer({self.config!r})"
-
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Write `config.json` and `model.safetensors`; see `from_pretrained`.
-
-        Raises:
-            InvalidArgumentError: If `folder` is a file.
-        """
-        config = {"embeddings": self.embeddings, **asdict(self.config), "training": self.training}
-        save_checkpoint(folder, METHOD, config, {**self.weights, "probe": self.probe})
-
-    @classmethod
-    def from_pretrained(cls, folder: str | Path) -> Self:
-        """Read what `save_pretrained` wrote.
-
-        Raises:
-            ModelLoadError: If there is no model of this method, or it is damaged.
-        """
-        config, weights = load_checkpoint(folder, METHOD)
-        try:
-            known = {field.name: config[field.name] for field in fields(TripleScorerConfig)}
-            return cls(
-                TripleScorerConfig(**known),
-                {name: array for name, array in weights.items() if name != "probe"},
-                probe=weights["probe"],
-                embeddings=str(config["embeddings"]),
-                training=config["training"],
-            )
-        except (KeyError, TypeError, ValueError) as cause:
-            raise ModelLoadError(f"config and weights are not those of a {METHOD} model: {cause}", folder) from cause
+    method = "subgraph-rag"
+    config_class = TripleScorerConfig
 
     def on(self, index: GraphIndex) -> GraphTripleScorer:
         """Return the scorer of the triples of a graph.
@@ -269,7 +192,7 @@ class GraphTripleScorer:
 
     def __init__(self, scorer: TripleScorer, index: GraphIndex) -> None:
         """Check that they fit."""
-        check_embeddings(scorer, index)
+        scorer.check_embeddings(index)
         self.scorer, self.index = scorer, index
         self._made: tuple[Array, Array] | None = None
         self._lock = Lock()
@@ -374,21 +297,6 @@ def _product(left: Array, right: Array) -> Array:
     """Return `left @ right`. BLAS would round equal rows in different ways, by their places."""
     product: Array = np.einsum("ij,jk->ik", left, right)
     return product
-
-
-def check_embeddings(scorer: TripleScorer, index: GraphIndex) -> None:
-    """Check that an index has the embeddings that a scorer was trained with.
-
-    Raises:
-        ModelMismatchError: If not.
-    """
-    vector = index.embed([PROBE])[0] if index.dimension else scorer.probe  # none where the graph is empty
-    if vector.shape != scorer.probe.shape or np.linalg.norm(vector - scorer.probe) > SAME_VECTOR:
-        raise ModelMismatchError(
-            f"TripleScorer: it was trained with the embeddings {scorer.embeddings}, whose vectors have "
-            f"{len(scorer.probe)} numbers, but {index!r} has others. Index the graph with the former, or train a "
-            "model with the latter."
-        )
 
 
 def without_text(graph: KnowledgeGraph, identifiers: str) -> Array:

@@ -6,15 +6,8 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, sections 3.1 and 4.
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from hashlib import blake2b
-from importlib.metadata import version
-from inspect import signature
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,12 +16,17 @@ from kg_retrievers.algorithms.distance_encoding import encode_distances, shortes
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import GraphIndex, embedding_name
-from kg_retrievers.models.checkpoint import CONFIG
-from kg_retrievers.models.training import Schedule, Trainer, forget_unfinished, stream
-from kg_retrievers.models.training_questions import TrainingQuestion, TrainingQuestions, training_questions
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.models.question_training import (
+    Learner,
+    ModelTraining,
+    checked_arguments,
+    drawn,
+    train_on_questions,
+)
+from kg_retrievers.models.training import Schedule, stream
+from kg_retrievers.models.training_questions import TrainingQuestion
 from kg_retrievers.models.triple_scorer import (
-    PROBE,
     CandidateTriples,
     GraphTripleScorer,
     TripleScorer,
@@ -48,15 +46,6 @@ VISITS = 16_000
 #: How many positive and negative triples of a question are looked at, at most; they stand for all. The paper takes all.
 MAX_POSITIVES, MAX_NEGATIVES = 256, 512
 
-#: How many questions validate, at most.
-VALIDATED = 500
-
-#: The share of the questions that validate where none are given.
-VALIDATION_SHARE = 0.1
-
-#: How many triples of examples are kept from one epoch to the next, about 0.5 GB; what is beyond is made anew.
-KEPT_TRIPLES = 10_000_000
-
 #: How many questions are embedded in one call.
 EMBEDDED_AT_ONCE = 256
 
@@ -69,34 +58,6 @@ class Example(NamedTuple):
     found: CandidateTriples
     distances: Array
     positive: Array
-
-
-@dataclass(frozen=True)
-class TripleScorerTraining:
-    """How a scorer was trained.
-
-    Attributes:
-        scorer: The scorer, as it was after the best validation.
-        training: The questions that it was trained on.
-        validation: Those that validated it, at most `VALIDATED`, drawn at random.
-        without_paths: How many of the questions that this call looked at have no positive triple among their
-            candidates, since `max_nodes` leaves it out or paths are `directed`; they teach nothing.
-        history: How high the answers to the validation stand, before the training and after each round, in [0, 1]: the
-            normalised discounted cumulative gain of the entities in the order in which the triples name them.
-        seconds: How long this call took.
-    """
-
-    scorer: TripleScorer
-    training: TrainingQuestions
-    validation: TrainingQuestions
-    without_paths: int
-    history: list[float]
-    seconds: float
-
-    @property
-    def best(self) -> float:
-        """The best validation, that of the scorer; too good as an estimate, since it was chosen by it."""
-        return max(self.history[1:])
 
 
 def train_triple_scorer(
@@ -117,7 +78,7 @@ def train_triple_scorer(
     seed: int = 0,
     progress: bool = False,
     **config: Any,
-) -> TripleScorerTraining:
+) -> ModelTraining[TripleScorer]:
     """Train a scorer of triples on questions and their answers.
 
     What is relevant is told by the triples on all shortest paths between the entities and the answers of a question,
@@ -160,168 +121,68 @@ def train_triple_scorer(
             vector store, or the output holds a model or an unfinished training of something else.
         ModelLoadError: If the unfinished training in the output is damaged.
     """
-    known = {field.name for field in fields(TripleScorerConfig)} - {"dimension"}
-    if unknown := sorted(config.keys() - known):
-        there = sorted(known.union(signature(train_triple_scorer).parameters) - {"config"})
-        raise InvalidArgumentError(f"train_triple_scorer: there is no argument {unknown[0]!r}. There are: {there}.")
-    if not isinstance(index, GraphIndex) or not all(
-        isinstance(one, Question) for one in (*questions, *(validation or ()))
-    ):
-        raise InvalidArgumentError(
-            "train_triple_scorer: wanted a GraphIndex and lists of Questions, as `read_questions` gives them, but got "
-            f"{index!r:.100} and {questions!r:.100}."
-        )
-    settings = TripleScorerConfig(dimension=index.dimension, **config)
-    schedule = Schedule(visits, validations, patience, batch_size, learning_rate, seed)
-    for name, limit in {"max_hops": max_hops, **({} if max_nodes is None else {"max_nodes": max_nodes})}.items():
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise InvalidArgumentError(
-                f"train_triple_scorer: {name} must be a whole number, 1 or more, but got {limit!r}."
-            )
+    limits = {"max_hops": max_hops, **({} if max_nodes is None else {"max_nodes": max_nodes})}
+    everything = (*questions, *(validation or ()))
+    checked_arguments(train_triple_scorer, TripleScorerConfig, index, everything, config, **limits)
     for name, value, allowed in (
         ("supervision", supervision, ("undirected", "directed")),
         ("loss", loss, ("softmax", "binary")),
     ):
         if value not in allowed:
             raise InvalidArgumentError(f"train_triple_scorer: {name} must be one of {allowed}, but got {value!r}.")
-    folder = None if output is None else Path(output)
-    if folder and folder.exists() and not folder.is_dir():
-        raise InvalidArgumentError(f"train_triple_scorer: {folder} is a file. Name a folder.")
-    if folder and (folder / CONFIG).exists():
-        raise InvalidArgumentError(f"train_triple_scorer: {folder} holds a model already. Name another folder.")
-    if not index.keeps_names:
-        raise InvalidArgumentError(
-            "train_triple_scorer: the names of the index are in a vector store, and would be embedded again and again. "
-            "Train on an index without one: GraphIndex.build(graph, embeddings)."
-        )
-    began = time.monotonic()
-    learned, validating = _split(index, questions, validation, max_hops, seed)
-    network = _Network(index, settings, loss, stream(seed, "weights"))
-    examples = _Examples(index, settings, max_hops, max_nodes, supervision == "directed")
-    network.embed([question.text for question in (*learned.usable, *validating.usable)])
-
-    probe, name = index.embed([PROBE])[0], embedding_name(index.embeddings)
-
-    def scorer(training: dict[str, Any]) -> TripleScorer:
-        return TripleScorer(settings, network.weights, probe=probe, embeddings=name, training=training)
-
-    def validate() -> float:
-        on_graph = GraphTripleScorer(scorer({}), index)
-        return float(np.mean([_gain(on_graph, examples.of(question)) for question in validating.usable]))
-
-    facts = {
-        "max_hops": max_hops,
-        "max_nodes": max_nodes,
-        "supervision": supervision,
-        "loss": loss,
-        "questions": len(learned.usable),
-        "data": _digest(index, learned, validating),
-    }
-    trainer = Trainer(
-        parameters=network.parameters,
-        items=learned.usable,
-        prepare=examples.of,
-        loss=network.loss,
-        validate=validate,
+    settings = TripleScorerConfig(dimension=index.dimension, **config)
+    schedule = Schedule(visits, validations, patience, batch_size, learning_rate, seed)
+    network = _Network(index, settings, loss, stream(seed, "weights"), max_hops, max_nodes, supervision == "directed")
+    return train_on_questions(
+        network,
+        questions,
+        validation,
+        who="train_triple_scorer",
+        max_hops=max_hops,
+        output=output,
         schedule=schedule,
-        identity=json.dumps([version("kg-retrievers"), facts, asdict(settings), probe.tolist()]),
-        output=folder,
+        facts={"max_hops": max_hops, "max_nodes": max_nodes, "supervision": supervision, "loss": loss},
         progress=progress,
     )
-    history = trainer.run()
-    seen, taught = (questions.intersection(learned.usable) for questions in (examples.seen, examples.taught))
-    if seen and not taught:
-        if folder:
-            forget_unfinished(folder)
-        raise InvalidArgumentError(
-            f"train_triple_scorer: of {learned}, none has a path to an answer among its candidates. Raise max_nodes or "
-            'max_hops, or leave supervision at "undirected".'
-        )
-    trained = scorer({**facts, "schedule": asdict(schedule), "validation": history})
-    if folder:
-        trained.save_pretrained(folder)
-        forget_unfinished(folder)
-    return TripleScorerTraining(trained, learned, validating, len(seen - taught), history, time.monotonic() - began)
 
 
-def _split(
-    index: GraphIndex, questions: Sequence[Question], validation: Sequence[Question] | None, max_hops: int, seed: int
-) -> tuple[TrainingQuestions, TrainingQuestions]:
-    """Return what is trained on and what validates, at most `VALIDATED`; where there is one question, it is both."""
-    learned = training_questions(index, questions, max_hops)
-    given = learned if validation is None else training_questions(index, validation, max_hops)
-    for what, part in (("train on", learned), ("validate with", given)):
-        if not part.usable:
-            raise InvalidArgumentError(
-                f"train_triple_scorer: there is nothing to {what}: {part}. A question needs answers, by the keys of "
-                f"the graph, within {max_hops} hops of an entity that is given or named in it."
-            )
-    count = min(VALIDATED, len(given.usable))
-    if validation is None:
-        count = min(count, max(1, int(len(given.usable) * VALIDATION_SHARE)))
-    drawn = set(stream(seed, "split").permutation(len(given.usable))[:count].tolist())
-    validating = replace(given, usable=[one for place, one in enumerate(given.usable) if place in drawn])
-    if validation is None and len(learned.usable) > 1:
-        learned = replace(learned, usable=[one for place, one in enumerate(learned.usable) if place not in drawn])
-        validating = TrainingQuestions(validating.usable, 0, 0, 0)
-    return learned, validating
+class _Network(Learner[TripleScorer, Example]):
+    """The scorer in torch: the same sums as in `GraphTripleScorer`, for some triples of several questions at once."""
 
-
-def _digest(index: GraphIndex, *parts: TrainingQuestions) -> str:
-    """Return 32 hexadecimal digits that change with the index and the questions."""
-    rows = [[asdict(question) for question in part.usable] for part in parts]
-    return blake2b(json.dumps([index.fingerprint, rows]).encode(), digest_size=16).hexdigest()
-
-
-def _gain(scorer: GraphTripleScorer, example: Example) -> float:
-    """Return the normalised discounted cumulative gain of the answers, in the order in which the triples name entities.
-
-    The entities of the question do not count, unless they are answers.
-    """
-    asked, answers = example.question, example.question.answers
-    scores = scorer.score(asked.text, example.triples, np.array(asked.seeds))
-    ranked = example.triples[np.argsort(-scores, kind="stable")]
-    entities, first = np.unique(scorer.index.graph.edges[ranked][:, [0, 2]], return_index=True)
-    named = entities[np.argsort(first)]
-    named = named[~np.isin(named, asked.seeds) | np.isin(named, answers)]
-    ranks, best = np.flatnonzero(np.isin(named, answers)), np.arange(len(answers) + asked.missing)
-    return float((1 / np.log2(2 + ranks)).sum() / (1 / np.log2(2 + best)).sum())
-
-
-class _Examples:
-    """Makes examples of questions, and keeps the first `KEPT_TRIPLES` triples of them. Called by several threads.
-
-    Attributes:
-        seen: The questions of which examples were made.
-        taught: Those of them that have positive triples.
-    """
+    model_class, advice = TripleScorer, 'leave supervision at "undirected"'
 
     def __init__(
-        self, index: GraphIndex, config: TripleScorerConfig, max_hops: int, max_nodes: int | None, directed: bool
+        self,
+        index: GraphIndex,
+        config: TripleScorerConfig,
+        loss: str,
+        rng: np.random.Generator,
+        max_hops: int = 3,
+        max_nodes: int | None = None,
+        directed: bool = False,
     ) -> None:
-        self._graph, self._config = index.graph, config
+        self.index, self.config, self._loss = index, config, loss
         self._max_hops, self._max_nodes, self._directed = max_hops, max_nodes, directed
-        self._kept: dict[TrainingQuestion, Example] = {}
-        self._room, self._lock = KEPT_TRIPLES, Lock()
-        self.seen, self.taught = set[TrainingQuestion](), set[TrainingQuestion]()
+        self._nameless = torch.from_numpy(without_text(index.graph, config.identifiers))
+        self._relations = torch.from_numpy(np.array(index.relation_vectors))
+        self._questions: dict[str, torch.Tensor] = {}
+        weights = {name: _drawn(shape, rng) for name, shape in config.shapes.items()}
+        weights["identifier"].zero_()  # so that it says nothing where no entity teaches it
+        self.parameters = {name: weight.requires_grad_() for name, weight in weights.items()}
 
-    def of(self, question: TrainingQuestion) -> Example:
-        """Return the example."""
-        if question in self._kept:
-            return self._kept[question]
-        made = self._make(question)
-        with self._lock:
-            self.seen.add(question)
-            if made.positive.any():
-                self.taught.add(question)
-            if question not in self._kept and len(made.triples) <= self._room:
-                self._room -= len(made.triples)
-                self._kept[question] = made
-        return made
+    def embed(self, texts: Sequence[str]) -> None:
+        """Embed the questions that will be asked."""
+        distinct = list(dict.fromkeys(texts))
+        for start in range(0, len(distinct), EMBEDDED_AT_ONCE):
+            block = distinct[start : start + EMBEDDED_AT_ONCE]
+            self._questions |= zip(block, torch.from_numpy(self.index.embed(block)), strict=True)
 
-    def _make(self, question: TrainingQuestion) -> Example:
-        near = neighborhood(self._graph.adjacency, question.seeds, max_hops=self._max_hops, max_nodes=self._max_nodes)
-        found = CandidateTriples.of(self._graph, near.triples, np.array(question.seeds))
+    def example(self, question: TrainingQuestion) -> Example:
+        """Return the candidates of a question, and which are positive."""
+        near = neighborhood(
+            self.index.graph.adjacency, question.seeds, max_hops=self._max_hops, max_nodes=self._max_nodes
+        )
+        found = CandidateTriples.of(self.index.graph, near.triples, np.array(question.seeds))
         answers = np.flatnonzero(np.isin(found.entities, question.answers))
         paths = shortest_path_triples(
             found.heads,
@@ -337,36 +198,23 @@ class _Examples:
             found.tails,
             found.seeds,
             nodes=len(found.entities),
-            rounds=self._config.rounds,
-            reverse_rounds=self._config.reverse_rounds,
-            directed=self._config.directed,
+            rounds=self.config.rounds,
+            reverse_rounds=self.config.reverse_rounds,
+            directed=self.config.directed,
         )
         return Example(question, near.triples, found, distances, paths.positive)
 
+    def size(self, example: Example) -> int:
+        """Return the number of candidates, or 0 where none is positive."""
+        return len(example.triples) if example.positive.any() else 0
 
-class _Network:
-    """The scorer in torch: the same sums as in `GraphTripleScorer`, for some triples of several questions at once."""
-
-    def __init__(self, index: GraphIndex, config: TripleScorerConfig, loss: str, rng: np.random.Generator) -> None:
-        self._index, self._config, self._loss = index, config, loss
-        self._nameless = torch.from_numpy(without_text(index.graph, config.identifiers))
-        self._relations = torch.from_numpy(np.array(index.relation_vectors))
-        self._questions: dict[str, torch.Tensor] = {}
-        drawn = {name: _drawn(shape, rng) for name, shape in config.shapes.items()}
-        drawn["identifier"].zero_()  # so that it says nothing where no entity teaches it
-        self.parameters = {name: weight.requires_grad_() for name, weight in drawn.items()}
-
-    @property
-    def weights(self) -> dict[str, Array]:
-        """The parameters as they are now."""
-        return {name: parameter.detach().numpy().copy() for name, parameter in self.parameters.items()}
-
-    def embed(self, texts: Sequence[str]) -> None:
-        """Embed the questions that will be asked."""
-        distinct = list(dict.fromkeys(texts))
-        for start in range(0, len(distinct), EMBEDDED_AT_ONCE):
-            block = distinct[start : start + EMBEDDED_AT_ONCE]
-            self._questions |= zip(block, torch.from_numpy(self._index.embed(block)), strict=True)
+    def rank(self, model: GraphTripleScorer, example: Example) -> Array:
+        """Return the entities in the order in which the triples name them."""
+        scores = model.score(example.question.text, example.triples, np.array(example.question.seeds))
+        ranked = example.triples[np.argsort(-scores, kind="stable")]
+        entities, first = np.unique(self.index.graph.edges[ranked][:, [0, 2]], return_index=True)
+        named: Array = entities[np.argsort(first)]
+        return named
 
     def loss(self, examples: Sequence[Example], rng: np.random.Generator) -> torch.Tensor:
         """Return the mean loss of some questions, each estimated from some of its triples."""
@@ -411,7 +259,7 @@ class _Network:
         structure = torch.from_numpy(np.concatenate([one.distances for one in examples]))
         hidden = of["bias"] + (questions @ of["question"])[owners[rows]]
         hidden = hidden + (self._relations @ of["relation"])[relations[rows]]
-        if self._config.hops:
+        if self.config.hops:
             reached, steps = self._follow(questions, heads, relations, tails, seeds, owners, len(entities))
             structure = torch.cat([structure, reached], 1)
             hidden = hidden + steps[rows] @ of["steps"]
@@ -422,7 +270,7 @@ class _Network:
         return hidden.relu() @ of["output"] + of["output_bias"]
 
     def _vectors(self, entities: torch.Tensor) -> torch.Tensor:
-        vectors = torch.from_numpy(self._index.entity_vectors(entities.numpy()))
+        vectors = torch.from_numpy(self.index.entity_vectors(entities.numpy()))
         return torch.where(self._nameless[entities][:, None], self.parameters["identifier"], vectors)
 
     def _follow(
@@ -436,8 +284,8 @@ class _Network:
         entities: int,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return what `follow_relations` gives after each hop, (entities, hops), and the steps, (triples, hops)."""
-        of, hops = self.parameters, self._config.hops
-        asked = (questions @ of["follow_question"]).view(len(questions), hops, 2, self._config.rank)
+        of, hops = self.parameters, self.config.hops
+        asked = (questions @ of["follow_question"]).view(len(questions), hops, 2, self.config.rank)
         follow = torch.sigmoid(asked @ (self._relations @ of["follow_relation"]).T + of["follow_bias"])
         weights = follow.permute(0, 3, 1, 2)[owners, relations]
         reached = torch.zeros(entities).index_fill(0, seeds, 1.0)
@@ -452,9 +300,8 @@ class _Network:
 
 
 def _drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
-    """Draw a weight as torch's linear layers do, uniformly within one over the root of the inputs; biases are 0."""
-    bound = 0.0 if len(shape) in (0, 3) else shape[0] ** -0.5
-    return torch.from_numpy(rng.uniform(-bound, bound, shape).astype(np.float32))
+    """Draw a weight; biases are 0."""
+    return torch.zeros(shape) if len(shape) in (0, 3) else drawn(shape, rng)
 
 
 def _chosen(positive: Array, rng: np.random.Generator) -> tuple[Array, Array]:
