@@ -76,6 +76,10 @@ class PatternParseError(PatternError, ReplyError):
     """A language model's reply holds no readable pattern."""
 
 
+class RelationPathParseError(ReplyError):
+    """A language model's reply holds no readable relation path."""
+
+
 class AnswerParseError(ReplyError):
     """A language model's reply holds no readable answer, or none in the form that was asked for."""
 

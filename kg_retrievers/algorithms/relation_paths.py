@@ -1,0 +1,234 @@
+"""Relation paths over a graph: which walks follow one, and which of them join two entities.
+
+Source: L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpretable Large Language Model
+Reasoning. ICLR 2024, arXiv:2310.01061, section 4. A relation path is a sequence of adjacency labels: `2 * relation`
+crosses a triple from head to tail, `2 * relation + 1` from tail to head.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.columns import Array
+
+#: How many relation paths are tried on the first of alike questions, and how many of these on the others.
+PATHS_TRIED, PATHS_KEPT = 200, 10
+
+#: The most walks of a relation path that is tried, at every hop; one with more is not what a question asks for.
+WALKS_TRIED = 20_000
+
+#: The most adjacency entries that are looked at for one more hop where relation paths are mined.
+MAX_ENTRIES = 200_000
+
+
+class Walks(NamedTuple):
+    """The walks that follow a relation path.
+
+    Attributes:
+        triples: int32, shape (n, hops): the numbers of the triples that each walk crosses.
+        ends: int32, shape (n): the entity where it ends.
+        truncated: Whether `max_walks` left some out.
+    """
+
+    triples: Array
+    ends: Array
+    truncated: bool
+
+
+def follow_relation_path(adjacency: Adjacency, seed: int, path: Sequence[Sequence[int]], *, max_walks: int) -> Walks:
+    """Return the walks from an entity that cross triples of given labels.
+
+    A walk crosses no triple twice, a triple that joins an entity to itself from head to tail only, and does not end
+    where it began. Walks come in the order of the rows of the adjacency, that of the first triple first.
+
+    Cost: O(hops * max_walks * log(largest degree)).
+
+    Args:
+        adjacency: The graph, both directions.
+        seed: The number of an entity.
+        path: For each hop the labels that will do.
+        max_walks: The most walks to look at, 1 or more, at every hop; further ones are left out.
+
+    Raises:
+        InvalidArgumentError: If `seed` is no entity, the path has no hop, or `max_walks` is below 1.
+
+    Example:
+        >>> from kg_retrievers.graph import KnowledgeGraph
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Jackass", "directed_by", "Jonze")])
+        >>> walks = follow_relation_path(graph.adjacency, graph.entities.find("Her"), [[0], [1]], max_walks=10)
+        >>> walks.triples.tolist(), [graph.entities[end] for end in walks.ends]
+        ([[0, 1]], ['Jackass'])
+    """
+    _check(adjacency, "follow_relation_path", seed=seed)
+    if not path or max_walks < 1:
+        raise InvalidArgumentError(
+            f"follow_relation_path: wanted one hop or more and max_walks of 1 or more, but got {path} and {max_walks}."
+        )
+    triples, ends, truncated = np.empty((1, 0), np.int32), np.array([seed], np.int32), False
+    for hop, labels in enumerate(path, 1):
+        firsts, lasts = (
+            np.stack([_first_place(adjacency, ends, label + more) for label in labels], axis=1).ravel()
+            for more in (0, 1)
+        )
+        truncated |= bool((lasts - firsts).sum() > max_walks)
+        came, places = _ranges(firsts, lasts, max_walks)
+        came //= len(labels)
+        crossed, there = adjacency.triples[places], adjacency.neighbors[places]
+        fits = (there != ends[came]) | (adjacency.labels[places] % 2 == 0)
+        fits &= (triples[came] != crossed[:, None]).all(axis=1)
+        if hop == len(path):
+            fits &= there != seed
+        triples = np.concatenate([triples[came[fits]], crossed[fits, None]], axis=1)
+        ends = there[fits]
+    return Walks(triples, ends, truncated)
+
+
+def joining_relation_paths(
+    adjacency: Adjacency, seed: int, end: int, *, max_hops: int, max_entries: int
+) -> list[tuple[int, ...]]:
+    """Return the relation paths by which walks lead from one entity to another, whether or not they turn back.
+
+    Args:
+        adjacency: The graph, both directions.
+        seed: The number of the entity where the walks begin.
+        end: The number of the entity where they end.
+        max_hops: The most triples of a walk, 1 or more.
+        max_entries: The most adjacency entries to look at for one more hop; walks of more hops are left out then.
+
+    Returns:
+        The labels of each, one a hop; shorter ones first, then by label.
+
+    Raises:
+        InvalidArgumentError: If `seed` or `end` is no entity.
+    """
+    _check(adjacency, "joining_relation_paths", seed=seed, end=end)
+    indptr, (size, kinds) = adjacency.indptr, (len(adjacency.indptr) - 1, int(adjacency.labels.max(initial=0)) + 2)
+    row = slice(indptr[end], indptr[end + 1])
+    order = np.argsort(adjacency.neighbors[row], kind="stable")
+    before, last = adjacency.neighbors[row][order], adjacency.labels[row][order] ^ 1
+    # The walks so far: the number of the relation path of each, and where it is.
+    paths: list[tuple[int, ...]] = [()]
+    number, here = np.zeros(1, np.int64), np.array([seed], np.int64)
+    found: list[tuple[int, ...]] = []
+    for hop in range(1, max_hops + 1):
+        came, places = _ranges(np.searchsorted(before, here), np.searchsorted(before, here, "right"))
+        joined = np.unique(number[came] * kinds + last[places])
+        found += [(*paths[key // kinds], key % kinds) for key in joined.tolist()]
+        firsts, lasts = indptr[here], indptr[here + 1]
+        if hop == max_hops or (lasts - firsts).sum() > max_entries:
+            break
+        came, places = _ranges(firsts, lasts)
+        keys, further = np.unique(number[came] * kinds + adjacency.labels[places], return_inverse=True)
+        paths = [(*paths[key // kinds], key % kinds) for key in keys.tolist()]
+        number, here = np.divmod(np.unique(further * np.int64(size) + adjacency.neighbors[places]), size)
+    return found
+
+
+class LabelledQuestion(NamedTuple):
+    """What is known of a labelled question, by numbers.
+
+    Attributes:
+        seeds: The entities that it names, at least one.
+        answers: Those of its answers that the graph holds, at least one.
+        size: How many answers it has in all.
+    """
+
+    seeds: Sequence[int]
+    answers: Sequence[int]
+    size: int
+
+
+def mine_relation_paths(
+    adjacency: Adjacency, questions: Sequence[LabelledQuestion], *, max_hops: int
+) -> list[tuple[tuple[int, ...], float]]:
+    """Return the relation paths that lead from the entities of alike questions to their answers, with their F1.
+
+    Tried are those that join an entity to the first or the last answer, in most questions first, however long: of the
+    first `PATHS_TRIED`, the `PATHS_KEPT` best on the first question are tried on the others. The F1 of a question is
+    2 * hits / (ends + answers), where ends are all entities to which walks lead; 0 where there are more than
+    `WALKS_TRIED` walks.
+
+    Args:
+        adjacency: The graph, both directions.
+        questions: The questions.
+        max_hops: The most triples of a walk, 1 or more.
+
+    Returns:
+        The labels of each with its mean F1 over the questions, in (0, 1]; best first, of equal ones the shortest.
+
+    Raises:
+        InvalidArgumentError: If an entity is none of the graph.
+    """
+    joining: Counter[tuple[int, ...]] = Counter()
+    for seeds, answers, _ in questions:
+        for seed, answer in product(seeds, dict.fromkeys((answers[0], answers[-1]))):
+            joining.update(joining_relation_paths(adjacency, seed, answer, max_hops=max_hops, max_entries=MAX_ENTRIES))
+    paths = sorted(joining, key=lambda path: (-joining[path], len(path), path))[:PATHS_TRIED]
+    sums = dict.fromkeys(paths, 0.0)
+    for question in questions:
+        for path in paths:
+            sums[path] += _f1(adjacency, path, question)
+        paths = sorted(paths, key=lambda path: (-sums[path], len(path), path))[:PATHS_KEPT]
+    return [(path, sums[path] / len(questions)) for path in paths if sums[path] > 0]
+
+
+def _f1(adjacency: Adjacency, path: Sequence[int], question: LabelledQuestion) -> float:
+    ends: set[int] = set()
+    for seed in question.seeds:
+        walks = follow_relation_path(adjacency, seed, [[label] for label in path], max_walks=WALKS_TRIED)
+        if walks.truncated:
+            return 0.0
+        ends.update(walks.ends.tolist())
+    return 2 * len(ends.intersection(question.answers)) / (len(ends) + question.size)
+
+
+def spread(ends: Array, most: int) -> Array:
+    """Return the places of at most so many walks, ascending: the first to each end, then the second to each, and so on.
+
+    Args:
+        ends: The entity where each walk ends.
+        most: How many to keep, 0 or more.
+
+    Example:
+        >>> spread(np.array([7, 7, 7, 5, 5]), 3).tolist()
+        [0, 1, 3]
+    """
+    order = np.argsort(ends, kind="stable")
+    before = np.searchsorted(ends[order], ends[order])  # how many walks lead to lower ends
+    turn = np.empty(len(ends), np.int64)
+    turn[order] = np.arange(len(ends)) - before
+    return np.sort(np.argsort(turn, kind="stable")[:most])
+
+
+def _first_place(adjacency: Adjacency, entities: Array, label: int) -> Array:
+    """Return where in its row each entity has the first entry of this label or a higher one."""
+    low, high = adjacency.indptr[entities], adjacency.indptr[entities + 1]
+    while (apart := low < high).any():
+        middle = (low + high) // 2
+        below = adjacency.labels[np.where(apart, middle, 0)] < label
+        low, high = np.where(apart & below, middle + 1, low), np.where(apart & ~below, middle, high)
+    return low
+
+
+def _ranges(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
+    """Return the numbers of several ranges, at most so many, each with that of its range."""
+    counts = lasts - firsts
+    before = np.cumsum(counts) - counts
+    if most is not None:
+        counts = np.clip(most - before, 0, counts)
+    came = np.repeat(np.arange(len(counts)), counts)
+    return came, np.arange(len(came)) + np.repeat(firsts - before, counts)
+
+
+def _check(adjacency: Adjacency, who: str, **entities: int) -> None:
+    size = len(adjacency.indptr) - 1
+    for name, entity in entities.items():
+        if not 0 <= entity < size:
+            raise InvalidArgumentError(f"{who}: {name} must be an entity, 0 ... {size - 1}, but got {entity}.")
