@@ -150,6 +150,12 @@ class SentenceTransformerEmbeddings(Embeddings):
             vector: list[float] = self._encoder.encode_query(text, show_progress_bar=False).tolist()
         return vector
 
+    def embed_tokens(self, texts: list[str]) -> list[Array]:
+        """Return the states of the tokens of each text after the last layer, float32, shape (tokens, d)."""
+        with self._lock:
+            states = self._encoder.encode(texts, output_value="token_embeddings", show_progress_bar=False)
+        return [np.array(of_text.tolist(), np.float32) for of_text in states]
+
 
 def local_embeddings(model: str | Path = "sentence-transformers/all-MiniLM-L6-v2") -> Embeddings:
     """Return sentence embeddings that run on this machine (extra `local`); the model is downloaded once.

@@ -1,0 +1,202 @@
+"""Messages along the triples around some entities, which depend on no more than the relation and how likely the sender.
+
+The sum over the triples of a relation is one of numbers, so that the work with vectors goes with the distinct
+relations at an entity, and not with its triples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_number
+from kg_retrievers.graph import Adjacency
+
+Array = npt.NDArray[Any]
+
+
+class LocalAdjacency(NamedTuple):
+    """The adjacency entries between some entities of a graph, which are numbered anew from 0; see `Adjacency`.
+
+    Attributes:
+        indptr: int64, shape (n + 1): row v is `indptr[v]:indptr[v + 1]`.
+        neighbors: int32, shape (entries): places of the entities at the other end.
+        labels: int32, shape (entries): the labels of the graph's adjacency, ascending in each row.
+    """
+
+    indptr: Array
+    neighbors: Array
+    labels: Array
+
+
+def local_adjacency(adjacency: Adjacency, nodes: Array) -> LocalAdjacency:
+    """Return the adjacency entries between some entities.
+
+    Cost: linear in the adjacency entries of the entities, and a pass over the graph's.
+
+    Args:
+        adjacency: The graph, both directions.
+        nodes: Numbers of entities, int, shape (n), each once.
+    """
+    places = np.full(len(adjacency.indptr) - 1, -1, np.int32)
+    places[nodes] = np.arange(len(nodes), dtype=np.int32)
+    size = int((adjacency.indptr[nodes + 1] - adjacency.indptr[nodes]).sum())
+    indptr = np.zeros(len(nodes) + 1, np.int64)
+    neighbors, labels = np.empty(size, np.int32), np.empty(size, np.int32)
+    count = _restrict(adjacency, nodes.astype(np.int64), places, indptr, neighbors, labels)
+    return LocalAdjacency(indptr, neighbors[:count].copy(), labels[:count].copy())
+
+
+def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, received: Array) -> None:
+    """Add to each entity the messages of its neighbours: `received[v] += sum(weights[u] * messages[label])`.
+
+    Cost: an addition an entry, and `width` of them a distinct label at an entity whose neighbours have weights.
+
+    Args:
+        adjacency: The entries; `labels` are rows of `messages`.
+        weights: float32, shape (n): that of each sender.
+        messages: float32, shape (labels, width).
+        received: float32, shape (n, width); added to.
+    """
+    _pass(*adjacency, weights, messages, received)
+
+
+def add_products(states: Array, weights: Array, sums: Array) -> None:
+    """Add `states @ weights` to `sums`; equal rows get equal results, which BLAS rounds by their places.
+
+    Args:
+        states: float32, shape (n, width).
+        weights: float32, shape (width, m).
+        sums: float32, shape (n, m); added to.
+    """
+    _multiply(states, weights, sums)
+
+
+def pass_gradients(adjacency: LocalAdjacency, weights: Array, messages: Array, gradient: Array) -> tuple[Array, Array]:
+    """Return the gradients of `weights` and `messages`, from that of what `pass_messages` gives.
+
+    Args:
+        adjacency: As there, as are the others.
+        weights: float32, shape (n).
+        messages: float32, shape (labels, width).
+        gradient: float32, shape (n, width).
+    """
+    of_weights, of_messages = np.zeros_like(weights), np.zeros_like(messages)
+    _pass_back(*adjacency, weights, messages, gradient, of_weights, of_messages)
+    return of_weights, of_messages
+
+
+@compiled
+def _between(adjacency: Adjacency, nodes: Array, places: Array, indptr: Array, neighbors: Array, labels: Array) -> int:
+    count = 0
+    for v in range(len(nodes)):
+        for i in range(adjacency.indptr[nodes[v]], adjacency.indptr[nodes[v] + 1]):
+            u = places[adjacency.neighbors[i]]
+            if u >= 0:
+                neighbors[count] = u
+                labels[count] = adjacency.labels[i]
+                count += 1
+        indptr[v + 1] = count
+    return count
+
+
+@compiled
+def _forward(indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array) -> None:
+    width = messages.shape[1]
+    for v in range(len(indptr) - 1):
+        i, end = indptr[v], indptr[v + 1]
+        while i < end:
+            label = labels[i]
+            exact = np.float64(weights[neighbors[i]])  # so that the order of triples makes no difference
+            i += 1
+            while i < end and labels[i] == label:
+                exact += weights[neighbors[i]]
+                i += 1
+            weight = np.float32(exact)
+            if weight != 0:
+                for j in range(width):
+                    received[v, j] += weight * messages[label, j]
+
+
+@compiled
+def _products(states: Array, weights: Array, sums: Array) -> None:
+    for v in range(states.shape[0]):
+        for k in range(states.shape[1]):
+            state = states[v, k]
+            if state != 0:
+                for j in range(weights.shape[1]):
+                    sums[v, j] += state * weights[k, j]
+
+
+@compiled
+def _backward(
+    indptr: Array,
+    neighbors: Array,
+    labels: Array,
+    weights: Array,
+    messages: Array,
+    gradient: Array,
+    of_weights: Array,
+    of_messages: Array,
+) -> None:
+    width = messages.shape[1]
+    product = np.empty(width, messages.dtype)
+    for v in range(len(indptr) - 1):
+        first, end = indptr[v], indptr[v + 1]
+        while first < end:
+            label, last = labels[first], first
+            weight = weights[neighbors[first]]
+            last += 1
+            while last < end and labels[last] == label:
+                weight += weights[neighbors[last]]
+                last += 1
+            for j in range(width):
+                product[j] = messages[label, j] * gradient[v, j]
+                of_messages[label, j] += weight * gradient[v, j]
+            slope = product.sum()
+            for i in range(first, last):
+                of_weights[neighbors[i]] += slope
+            first = last
+
+
+def _entries(
+    sources: int,
+) -> tuple[Callable[..., int], Callable[..., None], Callable[..., None], Callable[..., None]]:
+    """Return the four for Python to call; `sources` as `compiled_entry` asks for."""
+
+    def between(
+        adjacency: Adjacency, nodes: Array, places: Array, indptr: Array, neighbors: Array, labels: Array
+    ) -> int:
+        return _between(adjacency, nodes, places, indptr, neighbors, labels) if sources > 0 else 0
+
+    def forward(
+        indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array
+    ) -> None:
+        if sources > 0:
+            _forward(indptr, neighbors, labels, weights, messages, received)
+
+    def multiply(states: Array, weights: Array, sums: Array) -> None:
+        if sources > 0:
+            _products(states, weights, sums)
+
+    def backward(
+        indptr: Array,
+        neighbors: Array,
+        labels: Array,
+        weights: Array,
+        messages: Array,
+        gradient: Array,
+        of_weights: Array,
+        of_messages: Array,
+    ) -> None:
+        if sources > 0:
+            _backward(indptr, neighbors, labels, weights, messages, gradient, of_weights, of_messages)
+
+    return compiled_entry(between), compiled_entry(forward), compiled_entry(multiply), compiled_entry(backward)
+
+
+_restrict, _pass, _multiply, _pass_back = _entries(source_number(Path(__file__)))

@@ -1,0 +1,81 @@
+"""The tokens of questions and relations as vectors: words by any embeddings, or the states of a language model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import MASK, GraphIndex
+
+#: "words": each word by itself, by the index's embeddings, whatever they are. "states": the states of the tokens in
+#: their text, as the paper has them; for embeddings that give these, as `local_embeddings` do.
+Tokens = Literal["words", "states"]
+
+_WORD = re.compile(rf"[^\W_]+|{MASK}")
+
+
+@runtime_checkable
+class TokenStates(Protocol):
+    """Embeddings that also give the states of tokens."""
+
+    def embed_tokens(self, texts: list[str]) -> list[Array]:
+        """Return the states of the tokens of each text, float32, shape (tokens, dimension)."""
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, and the marks of its masked entities.
+
+    Example:
+        >>> words("Who directed _?")
+        ['Who', 'directed', '_']
+    """
+    return _WORD.findall(text) or [text]
+
+
+def check_tokens(index: GraphIndex, tokens: Tokens) -> None:
+    """Check that an index has embeddings that give such tokens.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if tokens == "states" and not isinstance(index.embeddings, TokenStates):
+        raise InvalidArgumentError(
+            f'tokens="states" needs embeddings with `embed_tokens`, as local_embeddings(...) has it, but {index!r} has '
+            'others. Index the graph with these, or take tokens="words".'
+        )
+
+
+def embed_tokens(index: GraphIndex, texts: Sequence[str], tokens: Tokens) -> list[Array]:
+    """Return the vectors of the tokens of each text, float32, shape (tokens, dimension).
+
+    Args:
+        index: Whose embeddings are asked.
+        texts: The texts.
+        tokens: What a token is.
+
+    Raises:
+        InvalidArgumentError: If the embeddings give no such tokens.
+        StaleIndexError: If they do not fit the index.
+    """
+    check_tokens(index, tokens)
+    if tokens == "states" and isinstance(index.embeddings, TokenStates):
+        found = [np.asarray(states, np.float32) for states in index.embeddings.embed_tokens(list(texts))]
+        shapes = [states.shape for states in found]
+        if len(found) != len(texts) or any(
+            len(shape) != 2 or not shape[0] or shape[1] != index.dimension for shape in shapes
+        ):
+            raise InvalidArgumentError(
+                f"{type(index.embeddings).__name__}.embed_tokens: wanted an array of shape (tokens, {index.dimension}) "
+                f"for each of {len(texts)} texts, but got shapes {shapes[:9]}. Models whose tokens are not as long as "
+                'their texts\' vectors serve with tokens="words" only.'
+            )
+        return found
+    of_texts = [words(text) for text in texts]
+    distinct = list(dict.fromkeys(word for of_text in of_texts for word in of_text))
+    vectors = dict(zip(distinct, index.embed(distinct), strict=True)) if distinct else {}
+    return [np.stack([vectors[word] for word in of_text]) for of_text in of_texts]
