@@ -29,17 +29,21 @@ if TYPE_CHECKING:
         score_predictions,
         unanswerable_questions,
     )
+    from kg_retrievers.gnn_rag import GNNRAGRetriever
     from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown, draw
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
     from kg_retrievers.llama_index import as_llama_index
-    from kg_retrievers.models import TripleScorer
+    from kg_retrievers.models import GraphReasoner, TripleScorer
+    from kg_retrievers.models.graph_reasoner_training import train_graph_reasoner
     from kg_retrievers.models.triple_scorer_training import train_triple_scorer
     from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
     from kg_retrievers.pcst import PCSTRetriever
     from kg_retrievers.questions import Question, read_questions
+    from kg_retrievers.relation_paths import RelationPathRetriever
     from kg_retrievers.simgrag import SimGRAGRetriever
     from kg_retrievers.subgraph_rag import SubgraphRAGRetriever
     from kg_retrievers.triple_similarity import TripleSimilarityRetriever
+    from kg_retrievers.union import UnionRetriever
 
 _MODULES = {
     "kg_retrievers.agents": ("Budget", "build_router", "build_workflow", "load_chat_model"),
@@ -62,10 +66,12 @@ _MODULES = {
         "score_predictions",
         "unanswerable_questions",
     ),
+    "kg_retrievers.gnn_rag": ("GNNRAGRetriever",),
     "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown", "draw"),
     "kg_retrievers.index": ("EntityLinker", "GraphIndex", "HashedEmbeddings", "local_embeddings"),
     "kg_retrievers.llama_index": ("as_llama_index",),
-    "kg_retrievers.models": ("TripleScorer",),
+    "kg_retrievers.models": ("GraphReasoner", "TripleScorer"),
+    "kg_retrievers.models.graph_reasoner_training": ("train_graph_reasoner",),
     "kg_retrievers.models.triple_scorer_training": ("train_triple_scorer",),
     "kg_retrievers.pattern_generation": (
         "ExamplePatternGenerator",
@@ -74,9 +80,11 @@ _MODULES = {
     ),
     "kg_retrievers.pcst": ("PCSTRetriever",),
     "kg_retrievers.questions": ("Question", "read_questions"),
+    "kg_retrievers.relation_paths": ("RelationPathRetriever",),
     "kg_retrievers.simgrag": ("SimGRAGRetriever",),
     "kg_retrievers.subgraph_rag": ("SubgraphRAGRetriever",),
     "kg_retrievers.triple_similarity": ("TripleSimilarityRetriever",),
+    "kg_retrievers.union": ("UnionRetriever",),
 }
 _EXPORTS = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -86,7 +94,9 @@ __all__ = [
     "Evidence",
     "ExamplePatternGenerator",
     "ExtractiveAnswerer",
+    "GNNRAGRetriever",
     "GraphIndex",
+    "GraphReasoner",
     "HashedEmbeddings",
     "KGRetrieversError",
     "KnowledgeGraph",
@@ -99,12 +109,14 @@ __all__ = [
     "Path",
     "Pattern",
     "Question",
+    "RelationPathRetriever",
     "Report",
     "SimGRAGRetriever",
     "SubgraphRAGRetriever",
     "Triple",
     "TripleScorer",
     "TripleSimilarityRetriever",
+    "UnionRetriever",
     "Unknown",
     "answer_chain",
     "as_llama_index",
@@ -122,6 +134,7 @@ __all__ = [
     "read_question_set",
     "read_questions",
     "score_predictions",
+    "train_graph_reasoner",
     "train_triple_scorer",
     "unanswerable_questions",
 ]

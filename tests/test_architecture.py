@@ -28,7 +28,8 @@ LAYERS: tuple[set[str], ...] = (
     {"index", "steps", "cost"},
     {"models"},
     {"database", "pattern_generation", "base"},
-    {"seeded"},
+    {"seeded", "reasoning_paths"},
+    {"trained"},
     {*METHODS, "union"},
     {"chains", "llama_index", "evaluation"},
     {"agents"},
@@ -47,7 +48,10 @@ CORE_TRANSITIVE = {"pydantic"}
 TEST_TOOLS = {"langchain_tests", "pytest"}
 #: The optional packages, and the only files that may import them.
 LLAMA_INDEX = {f"llama_index/{name}.py" for name in ("__init__", "models", "prompts", "retriever")}
-TRAINING = {f"models/{name}.py" for name in ("training", "triple_scorer_training")}
+TRAINING = {
+    f"models/{name}.py"
+    for name in ("training", "question_training", "triple_scorer_training", "graph_reasoner_training")
+}
 OPTIONAL = {
     "chromadb": set[str](),
     "ladybug": set[str](),

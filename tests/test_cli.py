@@ -158,6 +158,22 @@ def test_ask_says_that_there_is_another_reading(run: Run) -> None:
     assert err == ""
 
 
+def test_ask_several_methods(run: Run, json_of: Callable[..., Any]) -> None:
+    code, out, err = run("ask", SAMPLE, HER, "--method", "pcst+simgrag")
+    assert (code, err) == (0, "")
+    assert out.count("Answer ") == out.count("Spike Jonze\nPattern ") == 1
+    assert "\nEvidence 2: " in out
+    twice = ("--method", "simgrag+pcst+simgrag")
+    found = json_of(
+        "ask", SAMPLE, "Who directed Dune?", *twice, "--field", "weights=[1, 2, 1]", "--field", "member_k=2"
+    )
+    assert found["answer"].split("\nor ") == ["David Lynch", "Denis Villeneuve"]
+    by = [document["metadata"]["details"]["found_by"] for document in found["documents"]]
+    assert [*by[0]] == [*by[1]] == ["SimGRAGRetriever", "SimGRAGRetriever-2"]
+    _, _, err = run("ask", SAMPLE, HER, "--method", "pcst+triple-similarity")
+    assert err == "kg-retrievers: pcst+triple-similarity finds facts and proposes no answer; --llm answers from them\n"
+
+
 def test_ask_says_that_evidence_is_truncated(capsys: pytest.CaptureFixture[str]) -> None:
     metadata = {
         "triples": [["a", "r", "b"]],
@@ -340,7 +356,11 @@ def test_demo(run: Run) -> None:
         (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
         (["ask", "films.csv", HER, "--k", "0"], "--k: wanted a whole number of 1 or more, but got '0'"),
         (["ask", "films.csv", HER, "--k", "two"], "but got 'two'"),
-        (["ask", "films.csv", HER, "--method", "simrag"], "invalid choice: 'simrag' (choose from"),
+        (["ask", "films.csv", HER, "--method", "simrag"], "similarity, or several as in simgrag+pcst, but got 'sim"),
+        (["ask", "films.csv", HER, "--method", "pcst+"], "--method: wanted one of"),
+        (["ask", "films.csv", HER, "--method", "pcst+simgrag:llm"], "but got 'pcst+simgrag:llm'"),
+        (["ask", "films.csv", HER, "--method", "pcst+simgrag", "--field", "edge_cost=2"], "UnionRetriever: there"),
+        (["ask", "films.csv", HER, "--field", "retrievers=[]"], "retrievers comes from other options"),
         (["ask", "films.csv", HER, "--exampels", "x"], "unrecognized arguments: --exampels"),
         (["ask", "films.csv", HER, "--examples", "none.jsonl"], "none.jsonl: wanted a text file"),
         (["ask", "films.csv", HER, "--examples", "bad.jsonl"], "bad.jsonl:1: no valid JSON"),

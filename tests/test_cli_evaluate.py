@@ -231,6 +231,56 @@ def test_compare_takes_a_field_of_one_method(run: Run) -> None:
     assert "did you mean 'edge_cost'?" in err
 
 
+def test_several_methods_are_one(run: Run, folder: Path) -> None:
+    union = ("--method", "pcst+simgrag:plain", "--method", "simgrag+pcst")
+    more = ("--field", "fusion=score", "--k", "5", "--records", "runs", "--json", "-")
+    code, out, err = run("compare", *FILMS, *union, "--method", "pcst", *more)
+    assert (code, err) == (0, "kg-retrievers: pcst has no field fusion; it goes without\n")
+    runs = json.loads(out)["runs"]
+    assert [one["method"] for one in runs] == ["pcst+simgrag:plain", "simgrag+pcst", "pcst"]
+    assert [one["metrics"]["hit"] for one in runs] == [1, 1, None]
+    settings = [one["settings"] for one in runs]
+    assert [one["retriever"] for one in settings] == ["UnionRetriever", "UnionRetriever", "PCSTRetriever"]
+    assert [(one["fields"].get("fusion"), one["fields"]["k"]) for one in settings] == [("score", 5)] * 2 + [(None, 5)]
+    assert settings[0]["parts"]["retrievers"] != settings[1]["parts"]["retrievers"]
+    assert {path.name for path in folder.glob("runs/*")} == {
+        "pcst+simgrag-plain.jsonl", "simgrag+pcst.jsonl", "pcst.jsonl",
+    }  # fmt: skip
+
+
+def test_each_of_several_methods_gets_what_it_takes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    taught = [kg_retrievers.Question("Who directed Her?", answers=("Spike Jonze",))]
+    graph = kg_retrievers.KnowledgeGraph.from_file("films.csv")
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    kg_retrievers.train_triple_scorer(index, taught, output="model", visits=8, rounds=1)
+    more = ("--model", "model", "--examples-data", "labelled.jsonl", "--json", "out.json")
+    code, _, err = run("evaluate", *FILMS, "--method", "simgrag+subgraph-rag", *more)
+    assert (code, err) == (0, "")
+    settings = figures("out.json")["settings"]
+    assert settings["model"] == {"subgraph-rag": figures("model/config.json")["weights"]}
+    assert settings["examples"]["given"] == 1
+    code, _, err = run("ask", "films.csv", "Who directed Her?", "--method", "simgrag+subgraph-rag", "--model", "model")
+    assert (code, err) == (0, "")
+    code, _, err = run("compare", *FILMS, "--method", "simgrag+pcst", "--model", "model")
+    assert (code, err) == (0, "kg-retrievers: the model in model is left out: subgraph-rag is not compared\n")
+    code, _, err = run("evaluate", *FILMS, "--method", "simgrag+pcst", "--model", "model")
+    assert code == 2
+    assert "the model in model is of subgraph-rag, but asked is simgrag+pcst. Leave it out, or: --method subg" in err
+    reply = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+    answer = '{"explanation": "", "answers": ["Spike Jonze"], "citations": [1]}'
+    with OpenAIServer(*map(Reply, (reply, answer) * 2)) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        llm = ("--llm", "openai:test-model")
+        code, _, err = run("evaluate", *FILMS, "--method", "simgrag+subgraph-rag", *more, *llm)
+    assert code == 0
+    assert err == (
+        "kg-retrievers: simgrag takes --llm or --examples-data, not both; it gets the first. "
+        "For the other: --method simgrag+subgraph-rag:examples\n"
+    )
+    assert figures("out.json")["settings"]["llm"] == "openai:test-model"
+
+
 def test_evaluate_with_a_language_model_and_examples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The method takes one of them, so it gets the language model."""
     only_simgrag(monkeypatch)
@@ -370,8 +420,7 @@ def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_makes_no_difference_is_run_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kg_retrievers, "Frugal", Frugal, raising=False)
-    monkeypatch.setattr(load, "RETRIEVERS", {})
-    for module in (cli.compare, cli.task):
+    for module in (cli.compare, cli.load, cli.task):
         monkeypatch.setattr(module, "RETRIEVERS", {"frugal": "Frugal"})
     code, out, err = run("compare", *FILMS, "--examples-data", "labelled.jsonl", "--method", ALL, "--json", "-")
     assert (code, err) == (0, "kg-retrievers: frugal:examples is left out: it is the same as frugal:plain\n")
@@ -418,10 +467,12 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate"], "required: --graph, --data, --format. See: kg-retrievers evaluate --help"),
         (
             ["evaluate", *FILMS, "--method", "simrag"],
-            "--method: wanted one of pcst, simgrag, subgraph-rag, triple-similarity, perhaps with :plain, ",
+            "triple-similarity, or several as in simgrag+pcst, perhaps with :plain, :examples, :llm, but got 'simrag'",
         ),
         (["evaluate", *FILMS, "--method", "simgrag:linked"], "but got 'simgrag:linked'"),
         (["evaluate", *FILMS, "--method", "all"], "but got 'all'"),
+        (["compare", *FILMS, "--method", "all+pcst"], "but got 'all+pcst'"),
+        (["evaluate", *FILMS, "--method", "pcst+simgrag:examples"], "'pcst+simgrag:examples' needs --examples-data."),
         (["evaluate", *FILMS, "--method", "simgrag:examples"], "'simgrag:examples' needs --examples-data."),
         (["evaluate", *FILMS, "--method", "simgrag:llm"], "'simgrag:llm' needs --llm."),
         (["evaluate", *FILMS, "--hops", "one"], "--hops: wanted whole numbers with commas between them, as 1,2,3, but"),
@@ -461,7 +512,7 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"], "--format: invalid choice: 'csv'"),
         (["compare"], "name files of records, or methods to run"),
         (["compare", "--method", "simgrag", "--data", "x"], "--graph and --format must be given"),
-        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of pcst, simgrag, subgraph-rag, triple-"),
+        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of gnn-rag, pcst, relation-paths, simgrag, "),
         (["compare", "none.jsonl"], "none.jsonl: wanted a file of records, but it cannot be read"),
         (["compare", "notes.txt"], "notes.txt: this is no file of records"),
         (["compare", "notes.txt", "--failures", "few"], "--failures: wanted a whole number of 0 or more"),

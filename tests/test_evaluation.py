@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -391,6 +392,26 @@ def test_records_of_other_settings_are_refused(
     assert told in str(caught.value)
     assert "Name another file" in str(caught.value)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("others", [[2.0, 1.0], [1.0, 2.0, 3.0], None], ids=str)
+def test_records_of_other_weights_are_refused(tmp_path: Path, others: list[float] | None) -> None:
+    """A row of plain values is told as it is."""
+
+    class Weighed(Scripted):
+        weights: tuple[float, ...] | None = None
+
+    def weighed(weights: list[float] | None) -> BaseKGRetriever:
+        return Weighed.from_index(INDEX, script=dict(SCRIPT), weights=weights)
+
+    path = tmp_path / "records.jsonl"
+    report = evaluate(weighed([1.0, 2.0]), [HER], records=path)
+    assert report.settings["fields"]["weights"] == [1.0, 2.0]
+    assert report.settings["fields"]["script"] == "dict"
+    assert evaluate(weighed([1.0, 2.0]), [HER], records=path).settings == report.settings
+    told = re.escape(f"settings.fields.weights was [1.0, 2.0], and is {others}")
+    with pytest.raises(InvalidArgumentError, match=told):
+        evaluate(weighed(others), [HER], records=path)
 
 
 class Named(ScriptedChatModel):

@@ -49,6 +49,7 @@ def test_its_graphs_are_modules_that_give_a_workflow() -> None:
         ("KG_RETRIEVERS_INDEX", "", "set KG_RETRIEVERS_INDEX"),
         ("KG_RETRIEVERS_INDEX", "nowhere", "nowhere"),
         ("KG_RETRIEVERS_METHOD", "simrag", "KG_RETRIEVERS_METHOD is one of .*'simgrag'.*but got 'simrag'"),
+        ("KG_RETRIEVERS_METHOD", "pcst+simrag", "or several joined by [+], but got 'pcst.simrag'"),
         ("KG_RETRIEVERS_METHOD", "subgraph-rag", "To train one on questions with answers: kg-retrievers train"),
         ("KG_RETRIEVERS_MODEL", "nowhere", "SimGRAG is not trained"),
     ],
@@ -71,6 +72,21 @@ def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("KG_RETRIEVERS_MODEL", "nowhere")
     with pytest.raises(ModelLoadError, match="no model is saved there"):
         workflow()
+
+
+def test_several_methods(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    taught = [Question("Who starred in Amélie?", answers=("Audrey Tautou",))]
+    train_triple_scorer(index, taught, output=tmp_path / "model", visits=8, rounds=1)
+    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+pcst")
+    assert workflow().invoke({"question": "Who starred in Amélie?"})["answers"][0] == "Audrey Tautou"
+    monkeypatch.setenv("KG_RETRIEVERS_MODEL", str(tmp_path / "model"))
+    with pytest.raises(InvalidArgumentError, match="is of subgraph-rag, but asked is simgrag"):
+        workflow()
+    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+subgraph-rag")
+    output = workflow().invoke({"question": "Who starred in Amélie?"})
+    assert output["retriever"] == "UnionRetriever"
+    assert output["answers"][0] == "Audrey Tautou"
 
 
 def test_a_language_model_needs_a_name_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
-from kg_retrievers.cli.load import RETRIEVERS, asked_method, make_llm, read_index, read_models
+from kg_retrievers.cli.load import asked_method, build_retriever, make_llm, method_class, read_index, read_models
 from kg_retrievers.cli.show import compilation_told, evidence, remark, show, single_triples, summary, working
 from kg_retrievers.errors import EntityLinkingError
 
@@ -30,10 +30,12 @@ def run(options: argparse.Namespace) -> int:
     llm = make_llm(options.llm)
     index = read_index(options)
     seeds = kg_retrievers.EntityLinker(index).resolve(options.seed)
-    model = models[method].model if models else None
-    retriever = getattr(kg_retrievers, RETRIEVERS[method]).from_index(
-        index, llm=llm, examples=examples, model=model, **dict(options.field)
-    )
+
+    def build(name: str, **fields: Any) -> BaseKGRetriever:
+        model = models[name].model if name in models else None
+        return method_class(name).from_index(index, llm=llm, examples=examples, model=model, **fields)
+
+    retriever = build_retriever(method, build, dict(options.field))
     k = retriever.k if options.k is None else options.k
     one_more = int(retriever.proposes_answers)  # to see whether another reading is equally good
     found: list[Document] = []
@@ -63,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 def _answer(
     question: str, documents: list[Document], retriever: BaseKGRetriever, llm: BaseChatModel | None
 ) -> str | None:
-    """Return the answer of the language model, or what the best documents propose, each for itself."""
+    """Return the answer of the language model, or what the best documents propose, each for itself but once."""
     if llm is not None:
         by_llm = kg_retrievers.llm_answerer(retriever.answer_prompt, llm)
         return by_llm.invoke({"question": question, "documents": documents})
@@ -71,7 +73,9 @@ def _answer(
         return None
     extractive = kg_retrievers.ExtractiveAnswerer()
     best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
-    return "\nor ".join(extractive.invoke({"question": question, "documents": [document]}) for document in best)
+    best = [document for document in best if document.metadata["answers"]] or best[:1]
+    answers = [extractive.invoke({"question": question, "documents": [document]}) for document in best]
+    return "\nor ".join(dict.fromkeys(answers))
 
 
 def _is_tie(one: Document, other: Document) -> bool:

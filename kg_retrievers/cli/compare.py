@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.load import RETRIEVERS, read_models
+from kg_retrievers.cli.load import RETRIEVERS, method_names, read_models
 from kg_retrievers.cli.show import remark, show_comparison
 from kg_retrievers.cli.task import Method, Task, build_method, check_output, make_task, run_method, write_output
 from kg_retrievers.errors import InvalidArgumentError
@@ -56,7 +56,7 @@ def _measured(options: argparse.Namespace) -> Iterator[Report]:
             raise InvalidArgumentError(f"{folder} is a file. Name a folder: --records ...")
         folder.mkdir(parents=True, exist_ok=True)
     models = read_models(options.model)
-    asked = {name.partition(":")[0] for name in options.method}
+    asked = {name for method in options.method for name in method_names(method)}
     for name, model in models.items():
         if name not in asked and ALL not in asked:
             remark(f"the model in {model.folder} is left out: {name} is not compared")

@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
+    from kg_retrievers.base import BaseKGRetriever
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
 
@@ -28,14 +29,20 @@ RETRIEVERS = {
     "pcst": "PCSTRetriever",
     "triple-similarity": "TripleSimilarityRetriever",
     "subgraph-rag": "SubgraphRAGRetriever",
+    "gnn-rag": "GNNRAGRetriever",
+    "relation-paths": "RelationPathRetriever",
 }
 
 #: The method that is asked where none is named.
 DEFAULT = "simgrag"
 
 #: Those of the methods that are trained, each with the function that does it and the class of its model.
-TRAINERS = {"subgraph-rag": "train_triple_scorer"}
-MODELS = {"subgraph-rag": "TripleScorer"}
+TRAINERS = {"subgraph-rag": "train_triple_scorer", "gnn-rag": "train_graph_reasoner"}
+MODELS = {"subgraph-rag": "TripleScorer", "gnn-rag": "GraphReasoner"}
+
+#: What joins the names of methods whose evidence is united, and the class that unites it.
+AND = "+"
+UNION = "UnionRetriever"
 
 #: What stands beside an index to say which `--embeddings` it was built with.
 RECORD = "cli.json"
@@ -147,9 +154,38 @@ def asked_method(named: str | None, models: Mapping[str, TrainedModel]) -> str:
         InvalidArgumentError: If there is a model of another method.
     """
     method = named or (next(iter(models)) if len(models) == 1 else DEFAULT)
+    together = AND.join(models)
     for name, model in models.items():
-        if name != method.partition(":")[0]:
+        if name not in method_names(method):
             raise InvalidArgumentError(
-                f"the model in {model.folder} is of {name}, but asked is {method}. Leave it out, or: --method {name}"
+                f"the model in {model.folder} is of {name}, but asked is {method}. "
+                f"Leave it out, or: --method {together}"
             )
     return method
+
+
+def method_names(method: str) -> list[str]:
+    """Return the methods that are asked, one or those that are united, without what stands behind a colon."""
+    return method.partition(":")[0].split(AND)
+
+
+def method_class(method: str) -> type[BaseKGRetriever]:
+    """Return the class whose fields a method has: of several methods, that of their union."""
+    names = method_names(method)
+    kind: type[BaseKGRetriever] = getattr(kg_retrievers, RETRIEVERS[names[0]] if len(names) == 1 else UNION)
+    return kind
+
+
+def build_retriever(method: str, build: Callable[..., BaseKGRetriever], fields: Mapping[str, Any]) -> BaseKGRetriever:
+    """Build a method, or several and their union.
+
+    Args:
+        method: The method, or several joined by `AND`.
+        build: From the name of one method, and fields of its retriever by name, to the retriever.
+        fields: Those of the retriever that is asked: of several methods, of their union.
+    """
+    names = method_names(method)
+    if len(names) == 1:
+        return build(names[0], **fields)
+    union: BaseKGRetriever = getattr(kg_retrievers, UNION).of(*map(build, names), **fields)
+    return union

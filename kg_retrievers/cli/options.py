@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.load import DEFAULT, RETRIEVERS, TRAINERS
+from kg_retrievers.cli.load import AND, DEFAULT, RETRIEVERS, TRAINERS, UNION
 from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES
 from kg_retrievers.cli.train import NAMED_BY_OPTIONS as NAMED_IN_TRAINING
 from kg_retrievers.errors import InvalidArgumentError
@@ -29,6 +29,13 @@ examples:
 
 exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
 """
+
+#: An example of a union.
+BOTH = AND.join(("simgrag", "pcst"))
+
+#: What the help says of several methods, and of fields.
+UNITED = f"{BOTH} asks both and unites what they find"
+FIELD = f"a field of the retriever, with several methods of {UNION} alone"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -76,11 +83,16 @@ def _ask(ask: _Parser) -> None:
     _embeddings(ask)
     _llm(ask)
     ask.add_argument("question", metavar="QUESTION", help="the question, in quotes")
-    ask.add_argument("--method", choices=sorted(RETRIEVERS), help=f"(default: that of --model, else {DEFAULT})")
+    ask.add_argument(
+        "--method",
+        type=_methods,
+        metavar=f"NAME[{AND}NAME]",
+        help=f"one of {', '.join(sorted(RETRIEVERS))} (default: that of --model, else {DEFAULT}); {UNITED}",
+    )
     _model(ask)
     ask.add_argument("--examples", metavar="FILE", help='labelled questions, JSON lines {"question", "pattern"}')
     ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
-    _field(ask, "a field of the retriever", "max_distance=0.5", NAMED_BY_OPTIONS)
+    _field(ask, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
     ask.add_argument("--seed", action="append", default=[], metavar="KEY", help="an entity it is about; repeatable")
     _json_flag(ask)
 
@@ -124,10 +136,10 @@ def _evaluate(evaluate: _Parser) -> None:
     evaluate.add_argument(
         "--method",
         type=_method,
-        metavar="NAME[:WITH]",
+        metavar=f"NAME[{AND}NAME][:WITH]",
         help=f"one of {', '.join(sorted(RETRIEVERS))} (default: that of --model, else {DEFAULT}), with all that is "
         f"given, or :WITH one of {', '.join(SOURCES)}; a method that cannot use both examples and a language model "
-        "gets the latter",
+        f"gets the latter; {UNITED}",
     )
     evaluate.add_argument(
         "--records", type=_file, metavar="FILE", help="keep what is measured as JSON lines; if there, go on"
@@ -143,7 +155,7 @@ def _compare(compare: _Parser) -> None:
         type=_method_or_all,
         action="append",
         default=[],
-        metavar="NAME[:WITH]",
+        metavar=f"NAME[{AND}NAME][:WITH]",
         help=f"as with `evaluate`; repeatable; {ALL} for all that can be built with what is given, :WITH each of it",
     )
     compare.add_argument(
@@ -270,7 +282,7 @@ def _task(parser: _Parser, required: bool) -> None:
     _embeddings(method)
     method.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
     _model(method)
-    _field(method, "a field of the retriever", "max_distance=0.5", NAMED_BY_OPTIONS)
+    _field(method, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument("--examples-data", metavar="FILE_OR_FOLDER", help="labelled questions, written as --data")
     method.add_argument("--examples-split", metavar="NAME", help="a part of them; what is measured is left out")
     _llm(method)
@@ -298,11 +310,23 @@ def _hops(text: str) -> list[int]:
     return sorted({int(part) for part in text.split(",")})
 
 
+_WANTED = f"wanted one of {', '.join(sorted(RETRIEVERS))}, or several as in {BOTH}"
+
+
+def _are_methods(text: str) -> bool:
+    return all(name in RETRIEVERS for name in text.split(AND))
+
+
 def _method(text: str) -> str:
     name, colon, source = text.partition(":")
-    if name not in RETRIEVERS or (colon and source not in SOURCES):
-        wanted = f"wanted one of {', '.join(sorted(RETRIEVERS))}, perhaps with :{', :'.join(SOURCES)}"
-        raise argparse.ArgumentTypeError(f"{wanted}, but got {text!r}")
+    if not _are_methods(name) or (colon and source not in SOURCES):
+        raise argparse.ArgumentTypeError(f"{_WANTED}, perhaps with :{', :'.join(SOURCES)}, but got {text!r}")
+    return text
+
+
+def _methods(text: str) -> str:
+    if not _are_methods(text):
+        raise argparse.ArgumentTypeError(f"{_WANTED}, but got {text!r}")
     return text
 
 

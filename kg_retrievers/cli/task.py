@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
-from kg_retrievers.cli.load import RETRIEVERS, TrainedModel, make_llm, read_index
+from kg_retrievers.cli.load import (
+    AND,
+    RETRIEVERS,
+    UNION,
+    TrainedModel,
+    build_retriever,
+    make_llm,
+    method_class,
+    method_names,
+    read_index,
+)
 from kg_retrievers.cli.show import compilation_told, remark, working
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 
@@ -29,7 +39,7 @@ if TYPE_CHECKING:
 SOURCES = ("plain", "examples", "llm")
 
 #: What `--field` does not set: other options do, or nothing that a shell can write.
-NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k")
+NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers")
 
 
 @dataclass(frozen=True)
@@ -52,13 +62,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Method:
-    """A retriever that was built, and with what."""
+    """A retriever that was built, and with what; `models` by the names of their methods."""
 
     name: str
     retriever: BaseKGRetriever
     llm: BaseChatModel | None
     examples: Sequence[Question] | None
-    model: TrainedModel | None
+    models: Mapping[str, TrainedModel]
 
 
 def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel]) -> Task:
@@ -140,36 +150,44 @@ def _folded(text: str) -> str:
 
 
 def build_method(method: str, task: Task, options: argparse.Namespace) -> Method:
-    """Build a method with what it may be given; with the language model alone where it refuses the examples beside."""
-    name, _, source = method.partition(":")
+    """Build a method, or several and their union, each with what it may be given.
+
+    One gets the language model alone where it refuses the examples beside.
+    """
+    joined, _, source = method.partition(":")
     if source and source not in task.sources:
         option = {"examples": "--examples-data", "llm": "--llm"}[source]
         raise InvalidArgumentError(f"the method {method!r} needs {option}.")
     llm = task.llm if source in ("", "llm") else None
     examples = task.examples if source in ("", "examples") else None
-    model = task.models.get(name)
-    kind = getattr(kg_retrievers, RETRIEVERS[name])
     fields = dict(options.field) | ({} if options.k is None else {"k": options.k})
     if fields and options.command == "compare":  # a field of one of the methods is not one of all
-        others = {field for one in RETRIEVERS.values() for field in getattr(kg_retrievers, one).model_fields}
-        if left := sorted(fields.keys() & others - set(kind.model_fields)):
-            remark(f"{name} has no field {', '.join(left)}; it goes without")
+        kinds = [getattr(kg_retrievers, kind) for kind in (*RETRIEVERS.values(), UNION)]
+        others = {field for kind in kinds for field in kind.model_fields}
+        if left := sorted(fields.keys() & others - set(method_class(method).model_fields)):
+            remark(f"{joined} has no field {', '.join(left)}; it goes without")
             fields = {field: value for field, value in fields.items() if field not in left}
+    taught: list[str] = []  # those that the examples were given to
 
-    def built(examples: Sequence[Question] | None) -> Method:
-        given = {"llm": llm, "examples": examples, "model": model and model.model}
-        return Method(method, kind.from_index(task.index, **given, **fields), llm, examples, model)
+    def build(name: str, **fields: Any) -> BaseKGRetriever:
+        model = task.models[name].model if name in task.models else None
+        given = {"llm": llm, "model": model, **fields}
+        kind = method_class(name)
+        try:
+            retriever = kind.from_index(task.index, examples=examples, **given)
+        except InvalidArgumentError:
+            if llm is None or examples is None:
+                raise
+            retriever = kind.from_index(task.index, **given)
+            other = f"For the other: --method {joined}:examples"
+            remark(f"{name} takes --llm or --examples-data, not both; it gets the first. {other}")
+        else:
+            taught.append(name)
+        return retriever
 
-    try:
-        return built(examples)
-    except InvalidArgumentError:
-        if llm is None or examples is None:
-            raise
-        found = built(None)
-    remark(
-        f"{name} takes --llm or --examples-data, not both; it gets the first. For the other: --method {name}:examples"
-    )
-    return found
+    retriever = build_retriever(method, build, fields)
+    models = {name: task.models[name] for name in method_names(method) if name in task.models}
+    return Method(method, retriever, llm, examples if taught else None, models)
 
 
 def run_method(method: Method, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
@@ -177,7 +195,7 @@ def run_method(method: Method, task: Task, options: argparse.Namespace, records:
     used = {
         "llm": method.llm and task.settings["llm"],
         "examples": method.examples and task.settings["examples"],
-        "model": method.model and method.model.weights,  # and not where it lies
+        "model": _weights(method),
     }
     begun = records and Path(records).is_file()
     try:
@@ -200,6 +218,12 @@ def run_method(method: Method, task: Task, options: argparse.Namespace, records:
     if begun:
         remark(f"what was measured before was taken from {records}")
     return report
+
+
+def _weights(method: Method) -> str | dict[str, str] | None:
+    """Return what tells the trained models apart, wherever they lie: of a union, by the names of their methods."""
+    weights = {name: model.weights for name, model in method.models.items()}
+    return (weights if AND in method.name else weights[method.name.partition(":")[0]]) if weights else None
 
 
 def check_output(path: str | None) -> None:

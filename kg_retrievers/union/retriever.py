@@ -1,0 +1,355 @@
+"""UnionRetriever: asks its members, unites what they find.
+
+C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139,
+section 4.5: GNN-RAG+RA is the union of the paths of two retrievers, GNN-RAG+Ensemble that of two networks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from sys import float_info
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import RunnableLambda, RunnableParallel
+from langgraph.errors import GraphBubbleUp
+from pydantic import Field, ValidationInfo, field_validator
+
+from kg_retrievers.base import MAX_K, AnswerPrompt, BaseKGRetriever, QuestionShape, RetrievalState, Stage
+from kg_retrievers.errors import (
+    BudgetError,
+    EntityLinkingError,
+    InvalidArgumentError,
+    MissingExtraError,
+    ModelMismatchError,
+)
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.questions import Question
+from kg_retrievers.steps import Call, SteppedRunnable, Steps
+from kg_retrievers.union.fusion import finds_of, united
+
+#: As many Documents as retrievers usually find together: the paper takes the whole union.
+K = 1_000
+
+#: The highest weight of a retriever.
+MAX_WEIGHT = 1_000_000
+
+#: What a Document is once it is found: these keys of its metadata. The others follow.
+EVIDENCE_KEYS = ("triples", "score", "answers", "truncated", "details")
+
+# They say that something is wrong with the set-up, or that the run is over or interrupted; not that a retriever fails.
+_NEVER_SKIPPED = (InvalidArgumentError, MissingExtraError, ModelMismatchError, BudgetError, GraphBubbleUp)
+
+
+class UnionState(RetrievalState, total=False):
+    """The state of the stages."""
+
+    #: What each retriever found, by its name (`UnionRetriever.members`), best first: dictionaries of `EVIDENCE_KEYS`.
+    found: dict[str, list[dict[str, Any]]]
+    #: Why a retriever found nothing, by its name: only those that failed and were skipped.
+    failed: dict[str, str]
+
+
+class UnionRetriever(BaseKGRetriever):
+    """Asks several retrievers at the same time and unites what they find.
+
+    Documents of the same triples, in any order, become one. Its score, over the members that found it:
+
+    - `fusion="rank"`: the sum of weight / (60 + rank), in (0, sum of weights / 61]: reciprocal rank fusion. Equal
+      scores of a member are equal ranks, the best of theirs, so that its top group stays one.
+    - "score": the sum of weight * (score - lowest) / (highest - lowest), in [0, sum of weights], with the lowest and
+      highest score of the member's Documents for this question; 1 where all are equal. So scores may be of any range,
+      also negative as those of cosines; the last Document of a member then counts nothing (CombSUM with the
+      normalisation of J. Lee, Analyses of multiple evidence combination, SIGIR 1997).
+
+    A member counts once, with its best such Document. Of equal scores, those that propose answers come first, then in
+    the order of the members. By rank and with equal weights, the best of each member are on a par, so that their
+    answers are the top group together. A Document that adds neither a triple nor an answer to the better ones is left
+    out. In `details`:
+
+    - what the member that counts most says of the Document, as it is,
+    - "found_by": `{member: {"rank", "score", "details"}}`, all that found these triples,
+    - "parts_found_by": `[member, ...]`, those that found a part of them in a Document that was left out, if any,
+    - "failed": `{member: message}`, if any failed.
+
+    `granularity="triple"` gives single triples, each scored by the best Document that holds it in each member.
+
+    Differs from the paper: evidence of any kind is united, and it is ranked; the paper shows a model all of it.
+
+    Cost: that of its members, which run side by side: in threads, or in async together.
+
+    Raises:
+        InvalidArgumentError: If a member is on another graph, or there are not as many weights as members.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> from kg_retrievers import PCSTRetriever, SimGRAGRetriever
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> union = UnionRetriever.of(SimGRAGRetriever.from_index(index), PCSTRetriever.from_index(index))
+        >>> for document in union.invoke("Who directed Her?"):
+        ...     print([*document.metadata["details"]["found_by"]], document.metadata["answers"])
+        ['SimGRAGRetriever'] ['Spike Jonze']
+        ['PCSTRetriever'] []
+    """
+
+    state_class: ClassVar[type] = UnionState
+
+    #: The members, on one graph; each with its own fields, and perhaps itself a union.
+    retrievers: tuple[BaseKGRetriever, ...] = Field(min_length=1)
+    #: The number of Documents to return; fewer where the members find no more: `member_k` has them find more.
+    k: int = Field(default=K, ge=1, le=MAX_K)
+    #: How many Documents each member is asked for; None for its own `k`.
+    member_k: int | None = Field(default=None, ge=1, le=MAX_K)
+    #: What one Document holds: "subgraph" for what those of the members do, paths and single triples among them.
+    granularity: Literal["subgraph", "triple"] = "subgraph"
+    #: What a score is made of.
+    fusion: Literal["rank", "score"] = "rank"
+    #: What each member counts, in their order; None for 1 each.
+    weights: tuple[Annotated[float, Field(gt=0, le=MAX_WEIGHT, allow_inf_nan=False)], ...] | None = None
+    #: What to do where a member fails: "skip" goes on without it, unless all fail or the error is one of the set-up or
+    #: of a used-up budget, or LangGraph interrupts it. A member that finds no entity is skipped where `no_entity` is
+    #: "empty", too.
+    on_error: Literal["raise", "skip"] = "raise"
+    #: The prompt for answering, with the placeholders `question` and `evidence`; None for that of the first member.
+    answering: AnswerPrompt | None = None
+
+    @field_validator("index", "retrievers", "weights")
+    @classmethod
+    def _fits(cls, value: Any, info: ValidationInfo) -> Any:
+        """Check that what depends on each other fits, whichever is changed."""
+        fields: dict[str, Any] = {**info.data, str(info.field_name): value}  # without those that are no good
+        index, retrievers, weights = fields.get("index"), fields.get("retrievers", ()), fields.get("weights")
+        for retriever in retrievers:
+            if index is not None and retriever.graph.fingerprint != index.graph.fingerprint:
+                raise InvalidArgumentError(
+                    f"the {type(retriever).__name__} is on another graph than the index of the union. Build all on one"
+                )
+        if retrievers and weights is not None and len(weights) != len(retrievers):
+            raise InvalidArgumentError(
+                f"there are {len(weights)} weights for {len(retrievers)} retrievers. Give each its own"
+            )
+        return value
+
+    def model_post_init(self, context: Any) -> None:
+        """Take the first member's prompt for answering, and its way to write facts, where none is given."""
+        super().model_post_init(context)
+        if "style" not in self.model_fields_set:
+            self.style = self.retrievers[0].style
+        if self.answering is None:
+            self.answering = self.retrievers[0].answer_prompt
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """Build the retriever of others that are built already.
+
+        Args:
+            index: The indexed graph.
+            llm: None; the members have theirs.
+            examples: None, likewise.
+            model: None, likewise.
+            **fields: Fields of the retriever, `retrievers` among them.
+
+        Raises:
+            InvalidArgumentError: If there are no `retrievers`, something is given that is theirs, or a field is wrong.
+        """
+        if not fields.get("retrievers"):
+            raise InvalidArgumentError(
+                f"{cls.__name__}: got no retrievers to unite. Build them first: {cls.__name__}(index=index, "
+                "retrievers=[...]); on the shell, join their names, as in --method simgrag+pcst."
+            )
+        given = {"llm": llm, "examples": examples, "model": model}
+        if names := [name for name, value in given.items() if value is not None]:
+            raise InvalidArgumentError(f"{cls.__name__}: got {names}, but its retrievers are built. Give it to them.")
+        return cls(index=index, **fields)
+
+    @classmethod
+    def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever, **fields: Any) -> Self:
+        """Unite retrievers, with the index of the first."""
+        index: Any = getattr(first, "index", None)  # what is no retriever is refused with the fields
+        return cls(index=index, retrievers=(first, *others), **fields)
+
+    @property
+    def members(self) -> dict[str, BaseKGRetriever]:
+        """The retrievers by name: that of the class, with -2, -3, ... behind it from its second one on."""
+        named: dict[str, BaseKGRetriever] = {}
+        names = [type(retriever).__name__ for retriever in self.retrievers]
+        for place, (name, retriever) in enumerate(zip(names, self.retrievers, strict=True)):
+            count = names[: place + 1].count(name)
+            named[name if count == 1 else f"{name}-{count}"] = retriever
+        return named
+
+    @property
+    def proposes_answers(self) -> bool:  # type: ignore[override]
+        """Whether any of the members does."""
+        return any(retriever.proposes_answers for retriever in self.retrievers)
+
+    @property
+    def suits(self) -> frozenset[QuestionShape]:  # type: ignore[override]
+        """All that any of the members suits."""
+        return frozenset[QuestionShape]().union(*(retriever.suits for retriever in self.retrievers))
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Ask all members, then unite what they found."""
+        asked = RunnableParallel({name: _Asked(member, self.member_k) for name, member in self.members.items()})
+        calls_model = any(stage.calls_model for retriever in self.retrievers for stage in retriever.stages)
+        return (
+            Stage("retrieve", asked | RunnableLambda(self._collect), ("found", "failed"), calls_model),
+            Stage("unite", RunnableLambda(self._unite), ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompts of the members as "member.prompt", but for those for answering, and the one for answering."""
+        theirs = {
+            f"{name}.{key}": prompt
+            for name, member in self.members.items()
+            for key, prompt in member.prompts.items()
+            if prompt is not member.answer_prompt
+        }
+        return {**theirs, "answer": self.answer_prompt}
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        """The prompt for answering."""
+        return self.answering or self.retrievers[0].answer_prompt
+
+    def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
+        """As in the base; where `found` is given, no member is asked, and none failed unless that is given too."""
+        state = super().initial_state(question, **inputs)
+        return {"failed": {}, **state} if "found" in state else state
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; what was found must be of the members and of the graph, and so must what failed."""
+        checked = super().check_inputs(inputs)
+        wanted = {
+            "found": "{member: [{'triples': [[head, relation, tail], ...], 'score': number}, ...]}",
+            "failed": "{member: message}",
+        }
+        members = [*self.members]
+        for name, form in wanted.items():
+            if (given := checked.get(name)) is None:
+                checked.pop(name, None)
+                continue
+            if not isinstance(given, Mapping) or not set(given) <= set(members):
+                raise InvalidArgumentError(
+                    f"UnionRetriever: {name} must be {form}, with members of {members}, but got {given!r:.200}."
+                )
+            for member, value in given.items():
+                if not isinstance(value, str if name == "failed" else list | tuple):
+                    raise InvalidArgumentError(
+                        f"UnionRetriever: {name} must be {form}, but got {value!r:.200} for {member}."
+                    )
+        if "failed" in checked:
+            checked["failed"] = dict(checked["failed"])
+        if "found" in checked:
+            checked["found"] = {
+                member: [self._checked_row(row) for row in checked["found"].get(member, ())] for member in members
+            }
+        return checked
+
+    def _checked_row(self, row: object) -> dict[str, Any]:
+        """Return a piece of evidence as `_collect` writes it."""
+
+        def wrong(what: str) -> InvalidArgumentError:
+            return InvalidArgumentError(f"UnionRetriever: each row of found must hold {what}, but got {row!r:.200}.")
+
+        if not isinstance(row, Mapping) or not {"triples", "score"} <= set(row) <= set(EVIDENCE_KEYS):
+            raise wrong(f"triples and score, and may hold the others of {list(EVIDENCE_KEYS)}")
+        full = {"answers": [], "truncated": False, "details": {}, **row}
+        triples, score, answers = full["triples"], full["score"], full["answers"]
+        if not isinstance(triples, list | tuple) or not triples or not all(map(self._is_triple, triples)):
+            raise wrong("triples of the graph as [head, relation, tail], one or more")
+        if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) <= float_info.max:
+            raise wrong("a finite number as score")
+        if not isinstance(answers, list | tuple) or not all(self._is_entity(answer) for answer in answers):
+            raise wrong("keys of entities as answers")
+        if not isinstance(full["truncated"], bool):
+            raise wrong("true or false as truncated")
+        try:
+            details = json.loads(json.dumps(full["details"], allow_nan=False))
+        except (TypeError, ValueError, RecursionError):
+            details = None
+        if not isinstance(details, dict):
+            raise wrong("an object of JSON as details")
+        return {
+            "triples": [list(triple) for triple in triples],
+            "score": float(score),
+            "answers": list(answers),
+            "truncated": full["truncated"],
+            "details": details,
+        }
+
+    def _is_triple(self, value: object) -> bool:
+        if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
+            return False
+        return len(value) == 3 and tuple(value) in self.graph
+
+    def _is_entity(self, value: object) -> bool:
+        return isinstance(value, str) and self.graph.entities.find(value) >= 0
+
+    def _collect(self, outcomes: dict[str, list[Document] | Exception]) -> dict[str, Any]:
+        """Take what the members found, and survive those that failed, or raise the first error in their order."""
+        errors = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)}
+        for error in errors.values():
+            if not self._is_survived(error):
+                raise error
+        if len(errors) == len(outcomes):  # that no entity was found says less than another error
+            raise min(errors.values(), key=lambda error: isinstance(error, EntityLinkingError))
+        found = {
+            name: [{key: document.metadata[key] for key in EVIDENCE_KEYS} for document in outcome]
+            for name, outcome in outcomes.items()
+            if not isinstance(outcome, Exception)
+        }
+        failed = {name: f"{type(error).__name__}: {error}" for name, error in errors.items()}
+        return {"found": {name: found.get(name, []) for name in outcomes}, "failed": failed}
+
+    def _is_survived(self, error: Exception) -> bool:
+        if isinstance(error, EntityLinkingError) and self.no_entity == "empty":
+            return True
+        return self.on_error == "skip" and not isinstance(error, _NEVER_SKIPPED)
+
+    def _unite(self, state: UnionState) -> dict[str, Any]:
+        members = self.members
+        weights = self.weights or [1.0] * len(members)
+        finds = [
+            find
+            for member, weight in zip(members, weights, strict=True)
+            for find in finds_of(member, state["found"].get(member, ()), weight, self.fusion)
+        ]
+        evidence = united(finds, single_triples=self.granularity == "triple")
+        failed = {"failed": state["failed"]} if state.get("failed") else {}
+        evidence = [replace(item, details={**item.details, **failed}) for item in evidence]
+        documents = self.documents_from(evidence, state["k"])
+        return {"answers": documents[0].metadata["answers"] if documents else [], "documents": documents}
+
+
+class _Asked(SteppedRunnable[UnionState, list[Document] | Exception]):
+    """Asks a member; an error is an outcome too, so that which one is raised does not hang on who was first."""
+
+    def __init__(self, member: BaseKGRetriever, k: int | None) -> None:
+        self.member, self.k = member, k
+
+    def steps(self, input: UnionState) -> Steps[list[Document] | Exception]:
+        """Ask with the seed entities that were given."""
+        inputs: dict[str, Any] = {} if self.k is None else {"k": self.k}
+        if seeds := input.get("seed_entities"):
+            inputs["seed_entities"] = seeds
+        try:
+            documents: list[Document] = yield Call(self.member.bind(**inputs), input["question"])
+        except Exception as error:
+            return error
+        return documents
