@@ -1,6 +1,6 @@
 """The part of a graph around the seeds, cut by personalised PageRank where it is too large.
 
-Source: L. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
+Source: C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
 arXiv:2405.20139, appendix D: the 2,000 entities first by PageRank from the question's entities, after G. He
 et al.: Improving Multi-hop Knowledge Base Question Answering by Learning Intermediate Supervision Signals. WSDM 2021.
 """

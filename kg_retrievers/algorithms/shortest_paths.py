@@ -1,6 +1,6 @@
 """All shortest paths from an entity to others, a bounded number of them each.
 
-Source: L. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
+Source: C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
 arXiv:2405.20139, section 4.3: the shortest paths from a question's entities to the candidates for an answer.
 """
 
