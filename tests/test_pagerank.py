@@ -177,6 +177,7 @@ def test_equal_results_however_it_is_asked(method: Literal["power", "push"], tmp
         (["0"], {}, "numbers"),
         ([0], {"restart": 0.0}, "restart"),
         ([0], {"restart": 1.0}, "restart"),
+        ([0], {"restart": 1e-17}, "restart"),
         ([0], {"restart": float("nan")}, "restart"),
         ([0], {"tolerance": 0.0}, "tolerance"),
         ([0], {"tolerance": float("inf")}, "tolerance"),
@@ -209,3 +210,9 @@ def test_machine_code_is_told_apart_by_the_file_it_was_made_from(tmp_path: Path)
     assert source_number(tmp_path / "walk.py") in numbers
     assert len(numbers) == 3
     assert min(numbers) > 0
+
+
+def test_a_loose_tolerance_gives_a_distribution() -> None:
+    graph = KnowledgeGraph.from_triples([("a", "r", "b"), ("a", "r", "c")])
+    found = personalized_pagerank(graph.adjacency, [0], tolerance=5.0, method="power")
+    assert found.sum() == pytest.approx(1)

@@ -86,7 +86,7 @@ def personalized_pagerank(
         >>> personalized_pagerank(graph.adjacency, [graph.entities.find("Her")]).round(3).tolist()
         [0.556, 0.222, 0.222]
     """
-    if not 0 < restart < 1:
+    if not 0 < restart < 1 or 1 - restart == 1:  # of less than a float can tell
         raise InvalidArgumentError(f"personalized_pagerank: restart must be above 0 and below 1, but got {restart}.")
     if not 0 < tolerance < math.inf:
         raise InvalidArgumentError(f"personalized_pagerank: tolerance must be above 0 and finite, but got {tolerance}.")
@@ -141,7 +141,7 @@ def _relax(adjacency: Adjacency, seeds: Numbers, restart: float, tolerance: floa
     for seed in seeds:
         restarts[seed] = restart / len(seeds)
     omega = 2 / (1 + math.sqrt(1 - rho * rho))
-    bound, sweeps = 2.0, 10 + 2 * math.log(min(tolerance, 1) / 2) / math.log(rho)
+    bound, sweeps = math.inf, 10 + 2 * math.log(min(tolerance, 1) / 2) / math.log(rho)
     while bound > tolerance and sweeps > 0:
         sweeps -= 1
         change = 0.0
