@@ -182,3 +182,10 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
 def test_what_is_asked_for_is_read_exactly(path: list[tuple[str, str]]) -> None:
     steps = [name if direction == "either" else f"{name} ({direction})" for name, direction in path]
     assert parse_relation_paths(" -> ".join(steps), RELATIONS, len(path)) == [path]
+
+
+@pytest.mark.parametrize("filling", [" ", "-", "> ", "\t"])
+def test_long_runs_are_read_in_no_time(filling: str) -> None:
+    """Where each blank or dash is a new beginning, this takes minutes."""
+    reply = f"r1 -> r2\na{filling * 100_000}b"
+    assert parse_relation_paths(reply, ["r1", "r2"], 3) == [[("r1", "either"), ("r2", "either")]]

@@ -89,8 +89,11 @@ REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
     ]
 )
 
-_ARROW = re.compile(r"\s*(?:[-=\u2013\u2014]+>|<SEP>|[\u2190-\u21ff\u2794-\u27be\u27f0-\u27ff])\s*", re.IGNORECASE)
-_SEPARATOR = re.compile(r"\s*[,;|]\s*|\s+>\s+")
+# Lines come with single blanks, and a run of dashes is tried at its beginning only, so that time stays linear.
+_ARROW = re.compile(
+    r"(?<![-=\u2013\u2014])[-=\u2013\u2014]+>|<SEP>|[\u2190-\u21ff\u2794-\u27be\u27f0-\u27ff]", re.IGNORECASE
+)
+_SEPARATOR = re.compile(r"[,;|]| > ")
 _BULLET = re.compile(r"(?:(?:[-*+\u2022]|(?:path|relation path)?\s*#?\d+\s*[.:)])\s+)*", re.IGNORECASE)
 _DIRECTION = re.compile(r"[(\[]?\b(forwards?|backwards?|inversed?|reversed?)\b[)\]]?\s*\Z", re.IGNORECASE)
 _MARKUP = re.compile(r"</?PATH>|[`\"'*\u201c\u201d\u201e<>]", re.IGNORECASE)
@@ -124,10 +127,11 @@ def parse_relation_paths(reply: str, relations: Collection[str], max_hops: int) 
     known = {_plain(relation): relation for relation in reversed(list(relations))} | {name: name for name in relations}
     paths: dict[tuple[tuple[str, str], ...], None] = {}
     nested = arrows = too_long = False
-    for line in filter(str.strip, without_reasoning(reply)[:MAX_REPLY].splitlines()):
+    lines = (" ".join(line.split()) for line in without_reasoning(reply)[:MAX_REPLY].splitlines())
+    for line in filter(None, lines):
         nested |= _NESTED.match(line) is not None
         arrows |= _ARROW.search(line) is not None
-        path = _path(line.strip(), known)
+        path = _path(line, known)
         too_long |= len(path) > max_hops
         if 1 <= len(path) <= max_hops:
             paths[path] = None
