@@ -83,6 +83,7 @@ class PerFactReasoner(torch.nn.Module):
                         received.append(torch.zeros_like(states).index_add(0, receivers, messages))
                 mix = torch.cat([self.keep[layer], self.receive[layer, 0], self.receive[layer, 1]])
                 states = torch.relu(torch.cat(received, 1) @ mix + self.bias[layer])
+                states = states / torch.sqrt((states**2).mean(1, keepdim=True) + 0.01)
                 scores = states @ self.score
                 if config.mask_seeds:
                     scores = scores.index_fill(0, seeds, -1e9)
@@ -99,16 +100,17 @@ class PerFactReasoner(torch.nn.Module):
         return torch.relu(states)
 
     def _instructions(self, question: torch.Tensor) -> list[torch.Tensor]:
+        config = self.config
         tokens = question @ self.token + self.token_bias
         summary = tokens.mean(0)
-        if self.config.tokens == "words":
+        if config.tokens == "words":
             read, last = self.gru(tokens[None])
             tokens, summary = tokens + read[0].view(len(tokens), 2, -1).sum(1), last[:, 0].sum(0)
         instructions = [torch.zeros_like(summary)]
-        for part in range(self.config.instructions):
+        for part in range(config.instructions):
             before, asked = instructions[-1], summary @ self.ask[part] + self.ask_bias[part]
             joined = torch.cat([before, asked, before * asked, asked - before]) @ self.join + self.join_bias
-            attention = torch.softmax((tokens * joined) @ self.attend, 0)
+            attention = torch.softmax((tokens * joined) @ self.attend / config.width**0.5, 0)
             instructions.append((attention[:, None] * tokens).sum(0))
         return instructions[1:]
 

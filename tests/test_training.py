@@ -859,12 +859,9 @@ def test_a_reasoner_learns(seed: int) -> None:
     index = GraphIndex.build(KnowledgeGraph.from_triples(facts), INDEX.embeddings)
     questions = training_questions(index, asked(index.graph, ["Dune"]), 3).usable
     on_graph, names = done.model.on(index), np.arange(len(index.graph.entities))
-    right = [
-        set(np.argsort(-on_graph.score(question.text, names, question.seeds))[: len(question.answers)].tolist())
-        == set(question.answers)
-        for question in questions
-    ]
-    assert np.mean(right) > 0.5  # not all with every seed
+    for question in questions:
+        scores = on_graph.score(question.text, names, question.seeds)
+        assert set(np.argsort(-scores)[: len(question.answers)].tolist()) == set(question.answers)
 
 
 def test_what_a_reasoner_says_of_its_training(reasoner: ModelTraining[GraphReasoner]) -> None:

@@ -111,12 +111,12 @@ def _forward(indptr: Array, neighbors: Array, labels: Array, weights: Array, mes
         i, end = indptr[v], indptr[v + 1]
         while i < end:
             label = labels[i]
-            exact = np.float64(weights[neighbors[i]])  # so that the order of triples makes no difference
+            total = np.float64(weights[neighbors[i]])  # twice as precise, so that the order of triples hardly matters
             i += 1
             while i < end and labels[i] == label:
-                exact += weights[neighbors[i]]
+                total += weights[neighbors[i]]
                 i += 1
-            weight = np.float32(exact)
+            weight = np.float32(total)
             if weight != 0:
                 for j in range(width):
                     received[v, j] += weight * messages[label, j]

@@ -22,6 +22,9 @@ from kg_retrievers.index import GraphIndex
 from kg_retrievers.models.tokens import Tokens, check_tokens, embed_tokens
 from kg_retrievers.models.trained_model import TrainedModel
 
+#: What is added to the mean square of an entity's vector before its root divides the vector.
+SMALL = np.float32(0.01)
+
 #: What stands behind the names of the weights that read a question forwards, and backwards.
 WAYS = ("", "_reverse")
 
@@ -32,8 +35,7 @@ class GraphReasonerConfig:
 
     Attributes:
         dimension: The length of the embeddings.
-        width: That of all vectors inside; in the published code 50, with which several trainings on PathQuestion
-            stayed far behind others.
+        width: That of all vectors inside.
         instructions: How many parts of a question are told apart (K); in the published code 3 for MetaQA.
         layers: How many hops are reasoned over (L); in the published code 3 for MetaQA.
         stages: How often, with instructions that the last time has changed (T); in the published code 2 for MetaQA. A
@@ -48,7 +50,7 @@ class GraphReasonerConfig:
     """
 
     dimension: int
-    width: int = 96
+    width: int = 50
     instructions: int = 3
     layers: int = 3
     stages: int = 1
@@ -96,7 +98,7 @@ class Surroundings(NamedTuple):
     """The entities around the seeds of a question, numbered anew from 0, and what joins them.
 
     Attributes:
-        adjacency: The entries between them; `labels` are places in `labels`.
+        adjacency: The entries between them; `labels` are places in `labels` below, not ascending at an entity.
         labels: int64, shape (l): the labels of the graph's adjacency that occur, those of tails first.
         distinct: The same with one entry for each label at an entity.
         seeds: int64, shape (s): places of the seeds.
@@ -150,11 +152,13 @@ class GraphReasoner(TrainedModel[GraphReasonerConfig]):
     same words. Each entity also sends to itself.
 
     *Differs from the published code*: the messages are computed once for each relation in the neighbourhood, not for
-    each triple, which is the same, as their products with the weights that mix them are; `relative`; the first vectors
-    count a relation at an entity once; without a language model, the tokens are words, read by recurrent networks of
-    torch's kind (GRU), one from each end, whose states are added to the words; a relation is the mean of its words;
-    inverse relations have weights of their own, rather than their words in reverse. For its arguments see
-    `TrainedModel`.
+    each triple, which is the same, as their products with the weights that mix them are; `relative`; in each layer the
+    vector of an entity is divided by the root of its mean square, and attention by the root of `width`, without which
+    most trainings on questions of three hops end far from the best; the first vectors count a relation at an entity
+    once; without a language model, the tokens are words, read by recurrent networks of torch's kind (GRU), one from
+    each end, whose states are added to the words; with one, a question is the mean of its tokens rather than its first
+    one; a relation is the mean of its words; inverse relations have weights of their own, rather than their words in
+    reverse; one stage by default. For its arguments see `TrainedModel`.
     """
 
     method = "gnn-rag"
@@ -221,10 +225,15 @@ class ReasonerOnGraph:
 
         Raises:
             StaleIndexError: If the embeddings do not fit the index.
-            InvalidArgumentError: If scores are not finite.
+            InvalidArgumentError: If a seed is not among the nodes, or scores are not finite.
         """
         if not len(seeds):
             return np.zeros(len(nodes))
+        if not np.isin(seeds, nodes).all():
+            raise InvalidArgumentError(
+                f"ReasonerOnGraph: the seeds must be among the nodes, but got seeds {list(seeds)!r:.100} and "
+                f"{len(nodes)} nodes without one of these. Take the neighbourhood of the seeds."
+            )
         of, config = self.reasoner.weights, self.reasoner.config
         around = Surroundings.of(self.index.graph.adjacency, nodes, seeds)
         begin, matched = self._relations
@@ -251,6 +260,7 @@ class ReasonerOnGraph:
                 add_products(states, of["keep"][layer], new)
                 pass_messages(around.adjacency, likely, messages, new)
                 states = np.maximum(new, 0, out=new)
+                states /= np.sqrt(np.einsum("ij,ij->i", states, states) / config.width + SMALL)[:, None]
                 likely = self._softmax(np.einsum("ij,j->i", states, of["score"]), around.seeds)
         if not np.isfinite(likely).all():
             raise InvalidArgumentError("GraphReasoner: its weights are so large that scores are not finite.")
@@ -268,7 +278,7 @@ class ReasonerOnGraph:
         for part in range(config.instructions):
             asked = summary @ of["ask"][part] + of["ask_bias"][part]
             joined = np.concatenate([last, asked, last * asked, asked - last]) @ of["join"] + of["join_bias"]
-            attention = states @ (joined * of["attend"])
+            attention = states @ (joined * of["attend"] * np.float32(config.width**-0.5))
             attention = np.exp(attention - attention.max())
             last = (attention / attention.sum()) @ states
             instructions.append(last)

@@ -19,6 +19,7 @@ from kg_retrievers.graph import readable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.models.graph_reasoner import (
+    SMALL,
     GraphReasoner,
     GraphReasonerConfig,
     ReasonerOnGraph,
@@ -105,7 +106,7 @@ def train_graph_reasoner(
         max_nodes: The most candidates.
         visits: How many questions are looked at in all, the same one in each epoch.
         batch_size: How many questions make one step.
-        learning_rate: That of Adam, at the first step.
+        learning_rate: That of Adam, at its highest, after a twentieth of the steps (`WARM_UP`).
         validations: How often it is validated.
         patience: After how many validations without a better one it ends.
         seed: Of all that is drawn.
@@ -325,6 +326,7 @@ class _Network(Learner[GraphReasoner, Example]):
                 own = states @ of["keep"][layer] + of["bias"][layer]
                 own = own + likely[:, None] * (of_itself @ (receive[0] + receive[1]))[batch.nodes_of]
                 states = (own + _passed(likely, messages, batch.adjacency)).relu()
+                states = states / (states.square().mean(1, keepdim=True) + float(SMALL)).sqrt()
                 logarithms = self._log_softmax(states @ of["score"], batch, len(texts))
                 likely = logarithms.exp()
         return logarithms
@@ -347,7 +349,9 @@ class _Network(Learner[GraphReasoner, Example]):
         for part in range(config.instructions):
             asked = summary @ of["ask"][part] + of["ask_bias"][part]
             joined = torch.cat([last, asked, last * asked, asked - last], 1) @ of["join"] + of["join_bias"]
-            attention = (states @ (joined * of["attend"])[..., None])[..., 0].masked_fill(~there, -torch.inf)
+            attention = (states @ (joined * of["attend"] * config.width**-0.5)[..., None])[..., 0].masked_fill(
+                ~there, -torch.inf
+            )
             last = (attention.softmax(1)[:, None] @ states)[:, 0]
             instructions.append(last)
         return torch.stack(instructions, 1)
@@ -372,4 +376,4 @@ def _drawn(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> torch
     """Draw a weight; biases are 0. Tokens come as unit vectors, and are brought to numbers of about one half."""
     if "bias" in name:
         return torch.zeros(shape)
-    return drawn(shape, rng) * (shape[0] ** 0.5 if name in ("token", "attend") else 1.0)
+    return drawn(shape, rng) * (shape[0] ** 0.5 if name == "token" else 1.0)

@@ -48,7 +48,7 @@ class Schedule:
         validations: Into how many rounds the visits are split; after each the model is validated.
         patience: After how many rounds without a better validation it ends.
         batch_size: How many examples make one step.
-        learning_rate: That of Adam, at the first step.
+        learning_rate: That of Adam at its highest: at the first step, or after those of `warm_up`.
         seed: Of all that is drawn.
         warm_up: In which share of the steps, the first ones, the learning rate rises to what it is.
 
