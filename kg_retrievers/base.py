@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
@@ -22,7 +22,6 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
-from kg_retrievers.graph.verbalize import path_lines
 from kg_retrievers.index import EntityLinker, GraphIndex
 from kg_retrievers.prompts import check_placeholders
 from kg_retrievers.questions import Question
@@ -61,8 +60,24 @@ class RetrievalState(TypedDict, total=False):
     question: str
     k: int
     seed_entities: list[str]
+    #: Those of all evidence with the top score: see `top_answers`.
     answers: list[str]
     documents: list[Document]
+
+
+def top_answers(evidence: Sequence[Evidence]) -> list[str]:
+    """Return the answers that all evidence with the top score proposes, best first, each once.
+
+    Args:
+        evidence: By falling score.
+    """
+    return list(dict.fromkeys(key for item in evidence if item.score == evidence[0].score for key in item.answers))
+
+
+def documents_answers(documents: Sequence[Document]) -> list[str]:
+    """Return what `top_answers` does, of Documents of a retriever."""
+    top = [found.metadata for found in documents if found.metadata["score"] == documents[0].metadata["score"]]
+    return list(dict.fromkeys(key for metadata in top for key in metadata["answers"]))
 
 
 @dataclass(frozen=True)
@@ -152,7 +167,8 @@ class BaseKGRetriever(BaseRetriever):
                 hint = f"did you mean {close[0]!r}?" if close else f"the fields are {sorted(cls.model_fields)}."
                 reasons.append(f"there is no field {name!r}; {hint}")
             else:
-                reasons.append(f"{name}: {problem['msg']}, but got {problem['input']!r:.200}.")
+                wanted = problem["msg"].removeprefix("Value error, ")
+                reasons.append(f"{name}: {wanted}, but got {problem['input']!r:.200}.")
         return InvalidArgumentError(f"{cls.__name__}: " + " ".join(reasons))
 
     @classmethod
@@ -280,12 +296,10 @@ class BaseKGRetriever(BaseRetriever):
         if self.granularity == "triple":
             seen: dict[Triple, Evidence] = {}
             for item in evidence:
+                details = {name: value for name, value in item.details.items() if name != "paths"}
                 for triple in item.triples:
-                    seen.setdefault(triple, item)
-            evidence = [
-                Evidence((triple,), item.score, item.answers, item.truncated, item.details)
-                for triple, item in seen.items()
-            ]
+                    seen.setdefault(triple, replace(item, triples=(triple,), details=details))
+            evidence = list(seen.values())
         return [self._document(item, rank) for rank, item in enumerate(evidence[:k], 1)]
 
     def _document(self, evidence: Evidence, rank: int) -> Document:
@@ -301,10 +315,8 @@ class BaseKGRetriever(BaseRetriever):
             "style": self.style,
             "details": dict(evidence.details),
         }
-        if self.style == "paths" and evidence.paths:  # triples alone do not tell where one ends
-            content = "\n".join(path_lines(evidence.paths, self.graph.label))
-        else:
-            content = verbalize(evidence.triples, style=self.style, label=self.graph.label).text
+        paths = evidence.details.get("paths")
+        content = verbalize(evidence.triples, style=self.style, label=self.graph.label, paths=paths).text
         identity = json.dumps([metadata[name] for name in ("retriever", "triples", "answers", "details")])
         return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
 

@@ -13,8 +13,8 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kg_retrievers.algorithms.shortest_paths import NumberedPath, shortest_paths
-from kg_retrievers.base import MAX_K, AnswerPrompt, QuestionShape, RetrievalState, Stage
+from kg_retrievers.algorithms.shortest_paths import shortest_paths
+from kg_retrievers.base import MAX_K, AnswerPrompt, QuestionShape, RetrievalState, Stage, top_answers
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Path
 from kg_retrievers.graph.columns import Array
@@ -50,19 +50,30 @@ class GNNRAGRetriever(TrainedRetriever):
     The network gives each entity around those of the question a probability (section 4.1): see `GraphReasoner`, and
     `train_graph_reasoner` for how it is trained. Candidates are the likeliest until their probabilities sum to
     `threshold`, and all that are as likely as the last of these. Evidence is all shortest paths from each entity of the
-    question to each candidate, whichever way their triples point, in the whole graph. Its score is the probability of
-    its likeliest candidate, in (0, 1], and its answers are its candidates.
+    question to each candidate that are no longer than `max_hops`, whichever way their triples point, also by way of
+    entities that `max_nodes` left out. Its score is the probability of its likeliest candidate, in (0, 1], and its
+    answers are its candidates.
+
+    With `mask_seeds=False`, a network may propose an entity of the question, as where the child of a parent of somebody
+    is asked for. The paths from that entity then lead back to it: by a triple that joins it to itself; else to a
+    neighbour and back by another triple; else to a neighbour and back by the same one.
 
     `granularity="subgraph"` makes one Document of all paths with the same relations in the same directions, so that
     "the actors of the films of this director" is complete; "path" gives each path its own, as the paper's prompt does.
     Two such Documents have the same score where one candidate is the best of both.
 
     In the details of each Document: "entities", the question's; "candidates", how many there are; "unreachable", those
-    without a path; "more_paths", those with more shortest paths than are shown.
+    without a path; "unreachable_from", `{entity of the question: [candidate, ...]}`, those that only another entity of
+    the question has a path to; "more_paths", those with more shortest paths than are shown; "relation_path" and
+    "paths", see `path_evidence`.
 
-    Differs from the paper: paths keep direction and parallel triples; they are bounded by `max_paths`, and merged.
-    Differs from the published code: paths are found in the same graph as candidates, and nothing is left out silently
-    or shuffled.
+    Differs from the paper: candidates are at most `max_candidates`, and equally likely ones are in or out together; the
+    one that crosses the threshold is in (`include_crossing`); paths keep direction and parallel triples; they are
+    bounded by `max_paths`, and merged.
+    Differs from the published code, which has the crossing candidate too: a sum of just `threshold` is enough, where
+    the code wants more; any probability above 0 will do, where it drops those below (1 - `threshold`) / `max_nodes`
+    beforehand; an entity of the question may be an answer, where its evaluation drops them; paths are found in the same
+    graph as candidates, and nothing is left out silently or shuffled.
 
     Cost: no call of a language model. The neighbourhood is searched (`neighborhood`), the network is run over it
     (`ReasonerOnGraph`), and each entity of the question is searched from once (`shortest_paths`).
@@ -170,17 +181,21 @@ class GNNRAGRetriever(TrainedRetriever):
         targets, most = self._numbers(list(scores)), max(1, self.max_paths // max(1, len(scores) * len(seeds)))
         hops = len(self.graph.entities) if self.max_hops is None else self.max_hops
         paths: list[ScoredPath] = []
-        reached, more = set[str](), dict[str, None]()
-        for seed in seeds:
+        reached, more = dict[str, set[str]](), dict[str, None]()
+        for entity, seed in zip(state["seed_entities"], seeds, strict=True):
             found = shortest_paths(self.graph.adjacency, seed, targets, max_hops=hops, max_paths=most)
             for key, to in zip(scores, found, strict=True):
-                paths += [ScoredPath(self._path(path), scores[key]) for path in to.paths]
-                reached.update([key] if to.paths else [])
+                triples = ([self.graph.triple(number) for number in path.triples] for path in to.paths)
+                paths += [ScoredPath(Path.along(entity, path), scores[key]) for path in triples]
                 more.update({key: None} if to.truncated else {})
+            reached[entity] = {key for key, to in zip(scores, found, strict=True) if to.paths}
+        by_some = set[str]().union(*reached.values())
+        others = {entity: by_some - keys for entity, keys in reached.items()}
         details = {
             "entities": [[self.graph.label(key), key] for key in state["seed_entities"]],
             "candidates": len(scores),
-            "unreachable": [key for key in scores if key not in reached],
+            "unreachable": [key for key in scores if key not in by_some],
+            "unreachable_from": {one: [key for key in scores if key in keys] for one, keys in others.items() if keys},
             "more_paths": list(more),
         }
         evidence = path_evidence(
@@ -189,12 +204,7 @@ class GNNRAGRetriever(TrainedRetriever):
             truncated=candidates["truncated"] or bool(more),
             details=details,
         )
-        top = [key for item in evidence if item.score == evidence[0].score for key in item.answers]
-        return {"answers": list(dict.fromkeys(top)), "documents": self.documents_from(evidence, state["k"])}
+        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
     def _numbers(self, keys: Sequence[str]) -> Array:
         return np.array([self.graph.entities.find(key) for key in keys], np.int64)
-
-    def _path(self, path: NumberedPath) -> Path:
-        entities = tuple(self.graph.entities[number] for number in path.entities)
-        return Path(entities, tuple(self.graph.triple(number) for number in path.triples))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_retrievers.graph import Evidence, Path
+from kg_retrievers.graph.types import path_rows
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def path_evidence(
             scores, then the one whose path came first. If not, each path is a piece of evidence, in stable order.
         truncated: Whether a limit cut the search for paths.
         details: What is to stand in the details of each; `path_evidence` adds "relation_path", which is `[[relation,
-            "forward" or "backward"], ...]`, and "paths", their number.
+            "forward" or "backward"], ...]`, and "paths", as `path_rows` writes them.
     """
     best: dict[Path, ScoredPath] = {}
     for scored in sorted(paths, key=lambda scored: -scored.score):
@@ -73,17 +74,17 @@ def path_evidence(
         ends: dict[str, float] = {}
         for scored in group:
             ends.setdefault(scored.answer, scored.score)
+        triples = tuple(dict.fromkeys(triple for scored in group for triple in scored.path.triples))
         item = Evidence(
-            triples=tuple(dict.fromkeys(triple for scored in group for triple in scored.path.triples)),
+            triples=triples,
             score=group[0].score,
             answers=tuple(ends),
             truncated=truncated,
             details={
                 **details,
                 "relation_path": [list(step) for step in relation_path(group[0].path)],
-                "paths": len(group),
+                "paths": path_rows((scored.path for scored in group), triples),
             },
-            paths=tuple(scored.path for scored in group),
         )
         ranked.append((item.score, sum(ends.values()) if merge else 0.0, item))
     ranked.sort(key=lambda row: (-row[0], -row[1]))

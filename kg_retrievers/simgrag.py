@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.algorithms.pattern_match import MAX, Candidates, Match, MatchNode, MatchQuery, match_pattern
-from kg_retrievers.base import AnswerPrompt, BaseKGRetriever, QuestionShape, RetrievalState, Stage
+from kg_retrievers.base import AnswerPrompt, BaseKGRetriever, QuestionShape, RetrievalState, Stage, top_answers
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
 from kg_retrievers.index import GraphIndex
@@ -169,8 +169,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
         pattern = self._pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [])
         evidence = self.match(pattern, state["k"])
-        answers = list(evidence[0].answers) if evidence else []
-        return {"answers": answers, "documents": self.documents_from(evidence, state["k"])}
+        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
     def _pin_seeds(self, pattern: Pattern, seeds: Sequence[str]) -> Pattern:
         """Let the nodes that a seed entity is named by stand for it alone, whoever wrote the pattern."""

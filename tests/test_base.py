@@ -14,7 +14,15 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import ConfigDict
 
-from kg_retrievers.base import STAGE_EVENT, AnswerPrompt, BaseKGRetriever, RetrievalState, Stage, flat_metadata
+from kg_retrievers.base import (
+    STAGE_EVENT,
+    AnswerPrompt,
+    BaseKGRetriever,
+    RetrievalState,
+    Stage,
+    flat_metadata,
+    top_answers,
+)
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
@@ -365,6 +373,33 @@ def test_triples_one_by_one(k: int) -> None:
     assert [document.metadata["truncated"] for document in documents] == [False, False, True][:k]
     assert [document.metadata["rank"] for document in documents] == [1, 2, 3][:k]
     assert len(retriever.documents_from([], k)) == 0
+
+
+def test_documents_show_the_paths_of_the_evidence() -> None:
+    """Where they are some among its triples, and it is not cut to single ones."""
+    directed, starring = Triple("Her", "directed_by", "Jonze"), Triple("Her", "starring", "Adams")
+    joined = "Jonze <- directed by <- Her -> starring -> Adams"
+    for paths, text in (
+        ([["Her", [0]], ["Adams", [1]]], "Her -> directed by -> Jonze\nAdams <- starring <- Her"),
+        ([["Jonze", [0, 1]]], joined),
+        ([["Her", [2]], "?", [[], []]], joined),
+        (2, joined),
+    ):
+        evidence = Evidence((directed, starring), 1.0, details={"paths": paths, "by": "hand"})
+        (document,) = toy(style="paths").documents_from([evidence], 1)
+        assert (document.page_content, document.metadata["details"]) == (text, {"paths": paths, "by": "hand"})
+        single = toy(style="paths", granularity="triple").documents_from([evidence], 2)
+        assert [one.page_content for one in single] == ["Her -> directed by -> Jonze", "Her -> starring -> Adams"]
+        assert [one.metadata["details"] for one in single] == [{"by": "hand"}] * 2
+
+
+def test_top_answers() -> None:
+    """Of equal scores together, best first, each once."""
+    triple = AMELIE[0]
+    best, same, worse = (Evidence((triple,), score, keys) for score, keys in ((1, "ab"), (1, "cb"), (0.5, "d")))
+    assert top_answers([best, same, worse]) == ["a", "b", "c"]
+    assert top_answers([worse]) == ["d"]
+    assert top_answers([Evidence((triple,), 1.0), worse]) == top_answers([]) == []
 
 
 def test_labels_of_answers_outside_of_the_facts() -> None:

@@ -75,6 +75,40 @@ def test_documents_are_written_and_cut_in_the_style_of_their_retriever(
     assert show_evidence([found], "numbered") == show_evidence([grouped], "numbered")
 
 
+PATHS = [
+    Triple("Her", "directed_by", "Jonze"),
+    Triple("Adaptation", "directed_by", "Jonze"),
+    Triple("Her", "in", "the year two thousand and thirteen"),
+]
+ROWS = [["Her", [0, 1]], ["Her", [2]]]
+
+
+def test_a_budget_cuts_between_paths(retriever: SimGRAGRetriever) -> None:
+    evidence = Evidence(tuple(PATHS), 1.0, details={"paths": ROWS})
+    (found,) = retriever.model_copy(update={"style": "paths"}).documents_from([evidence], 1)
+    lines = [
+        "Her -> directed by -> Jonze <- directed by <- Adaptation",
+        "Her -> in -> the year two thousand and thirteen",
+    ]
+    assert found.page_content == "\n".join(lines)
+    for cut in (
+        f"[1]\n{lines[0]}\n\n(1 more fact left out)",
+        "[1]\nHer -> directed by -> Jonze\n\n(2 more facts left out)",
+    ):
+        assert show_evidence([found], max_tokens=len(cut), count_tokens=len).text == cut
+
+
+@pytest.mark.parametrize(
+    "details", [None, {}, {"paths": None}, {"paths": 3}, {"paths": [["Her", [9, "x"]], 7]}], ids=str
+)
+def test_paths_that_are_none_are_not_shown(details: Any) -> None:
+    """A person may have edited them."""
+    labels = {key: key for triple in PATHS for key in triple}
+    metadata = {"triples": [list(triple) for triple in PATHS], "labels": labels, "style": "paths", "details": details}
+    text = "[1]\nHer -> directed by -> Jonze <- directed by <- Adaptation\n\n(1 more fact left out)"
+    assert show_evidence([Document("?" * 999, metadata=metadata)], max_tokens=len(text), count_tokens=len).text == text
+
+
 def test_documents_without_a_style_are_cut_to_groups(retriever: SimGRAGRetriever) -> None:
     found = everything(retriever)
     cut = show_evidence([found], max_tokens=50)

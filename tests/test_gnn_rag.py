@@ -145,6 +145,11 @@ def details(documents: list[Document], name: str) -> list[Any]:
     return [document.metadata["details"][name] for document in documents]
 
 
+def counts(documents: list[Document]) -> list[int]:
+    """Return how many paths each Document shows."""
+    return [len(rows) for rows in details(documents, "paths")]
+
+
 def given_candidates(*rows: Any, truncated: Any = False) -> dict[str, Any]:
     return {"candidates": {"entities": [list(row) for row in rows], "truncated": truncated}}
 
@@ -190,9 +195,10 @@ def test_relation_paths_are_merged_by_hand() -> None:
         "entities": [["Her", "Her"]],
         "candidates": 4,
         "unreachable": [],
+        "unreachable_from": {},
         "more_paths": [],
         "relation_path": [[STAR, "forward"]],
-        "paths": 2,
+        "paths": [["Her", [0]], ["Her", [1]]],
     }
     assert details(documents, "relation_path")[1] == [[BY, "forward"], [BY, "backward"], [STAR, "forward"]]
     assert not any(document.metadata["truncated"] for document in documents)
@@ -203,11 +209,12 @@ def test_single_paths_and_triples_by_hand() -> None:
     paths = told(FILMS, CAST, granularity="path").invoke(WHO)
     assert answers(paths) == [["Amy Adams"], ["Rooney Mara"], ["Nicolas Cage"], ["Spike Jonze"]]
     assert scores(paths) == [0.5, 0.25, 0.125, 0.0625]
-    assert details(paths, "paths") == [1] * 4
+    assert details(paths, "paths") == [[["Her", [0]]], [["Her", [0]]], [["Her", [0, 1, 2]]], [["Her", [0]]]]
     single = told(FILMS, CAST, granularity="triple").invoke(WHO)
     assert triples(single) == [[FILMS[place]] for place in (1, 2, 0, 3, 4)]
     assert scores(single) == [0.5, 0.5, 0.125, 0.125, 0.125]
     assert answers(single)[:3] == [["Amy Adams", "Rooney Mara"], ["Amy Adams", "Rooney Mara"], ["Nicolas Cage"]]
+    assert not any("paths" in document.metadata["details"] for document in single)
 
 
 @pytest.mark.parametrize(
@@ -318,11 +325,17 @@ def graph_of(facts: Facts) -> KnowledgeGraph:
 
 
 def walks(facts: Facts, seed: str, target: str, max_hops: int) -> list[list[tuple[str, str, str]]]:
-    """Return all shortest paths from one entity to another, as their triples."""
+    """Return all shortest paths from one entity to another, or back to itself, as their triples."""
+    if seed == target:
+        loops = [[fact] for fact in facts if fact[0] == seed == fact[2]]
+        near = [fact for fact in facts if seed in (fact[0], fact[2])]
+        back = [[one, other] for one in near for other in near if {one[0], one[2]} == {other[0], other[2]}]
+        found = loops or [path for path in back if path[0] != path[1]] or back
+        return [path for path in found if len(path) <= max_hops]
     network: nx.Graph[str] = nx.Graph((head, tail) for head, _, tail in facts)
-    if seed == target or seed not in network or target not in network or not nx.has_path(network, seed, target):
+    if seed not in network or target not in network or not nx.has_path(network, seed, target):
         return []
-    found: list[list[tuple[str, str, str]]] = []
+    found = []
     for nodes in nx.all_shortest_paths(network, seed, target):
         if len(nodes) - 1 <= max_hops:
             paths: list[list[tuple[str, str, str]]] = [[]]
@@ -347,17 +360,23 @@ def test_all_shortest_paths_are_found(case: tuple[Facts, dict[str, float], list[
         for seed in seeds
         for path in walks(facts, seed, key, max_hops or 99)
     }
-    found = [
-        (json.dumps(one.metadata["triples"]), *one.metadata["answers"], one.metadata["score"]) for one in documents
-    ]
-    assert len(found) == len(expected)
+    found = []
+    for one in documents:
+        ((start, places),) = one.metadata["details"]["paths"]
+        assert start in seeds
+        path = [one.metadata["triples"][place] for place in places]
+        found.append((json.dumps(path), *one.metadata["answers"], one.metadata["score"]))
     assert set(found) == expected
+    assert len(found) == sum(len(walks(facts, seed, key, max_hops or 99)) for key, _ in rows for seed in seeds)
     reached = {key for _, key, _ in expected}
+    far = {seed: [key for key, _ in rows if not walks(facts, seed, key, max_hops or 99)] for seed in seeds}
+    partly = {seed: [key for key in keys if key in reached] for seed, keys in far.items()}
     for one in documents:
         assert one.metadata["details"]["unreachable"] == [key for key, _ in rows if key not in reached]
+        assert one.metadata["details"]["unreachable_from"] == {seed: keys for seed, keys in partly.items() if keys}
     merged = told(graph_of(facts), values, max_hops=max_hops, threshold=1, k=10_000).invoke("?", seed_entities=seeds)
     assert {key for keys in answers(merged) for key in keys} == reached
-    assert sum(details(merged, "paths")) == len(expected)
+    assert sum(counts(merged)) == len(found)
 
 
 @given(cases(), st.randoms(use_true_random=False))
@@ -396,23 +415,50 @@ def test_paths_from_each_entity_of_the_question() -> None:
     question = "Who directed Her and Adaptation?"
     (document,) = told(FILMS, {"Spike Jonze": 1.0}).invoke(question)
     assert sorted(triples([document])[0]) == [FILMS[3], FILMS[0]]
-    assert document.metadata["details"]["paths"] == 2
+    assert counts([document]) == [2]
     assert sorted(document.metadata["details"]["entities"]) == [["Adaptation", "Adaptation"], ["Her", "Her"]]
     documents = told(FILMS, CAST, granularity="path").invoke(question)
     assert answers(documents)[:2] == [["Amy Adams"]] * 2  # from both films
 
 
 def test_an_entity_of_the_question_as_candidate() -> None:
-    """It has no path from itself, but may have one from another entity of the question."""
-    retriever = told(FILMS, {"Her": 0.6, "Spike Jonze": 0.4})
-    documents = retriever.invoke("Who directed Her?")
-    assert answers(documents) == [["Spike Jonze"]]
-    assert details(documents, "unreachable") == [["Her"]]
+    """Paths lead back to it by another triple, where one leads there; together with those of other candidates."""
+    facts = [("Ann", "child", "Bob"), ("Bob", "parent", "Ann"), ("Ann", "spouse", "Cat"), ("Ann", "likes", "Ann")]
+    documents = told(facts[:3], {"Ann": 0.6, "Bob": 0.4}).invoke("Whose parent is the child of Ann?")
+    assert sorted(texts(documents[:2])) == [
+        "Ann -> child -> Bob -> parent -> Ann",
+        "Ann <- parent <- Bob <- child <- Ann",
+    ]
+    assert answers(documents) == [["Ann"], ["Ann"], ["Bob"], ["Bob"]]
+    assert details(documents, "unreachable") == [[]] * 4
+    state = done(told(facts[:3], {"Ann": 0.6, "Bob": 0.4}), "Whose parent is the child of Ann?")
+    assert state["answers"] == ["Ann"]
+    (loop,) = told(facts, {"Ann": 1.0}).invoke("Whom does Ann like?")
+    assert loop.page_content == "Ann -> likes -> Ann"
+    others = told(FILMS, {"Adaptation": 0.5, "Her": 0.25}).invoke("What else did the director of Her direct?")
+    assert texts(others)[0].splitlines() == [
+        "Her -> directed by -> Spike Jonze <- directed by <- Adaptation",
+        "Her -> directed by -> Spike Jonze <- directed by <- Her",
+    ]
+    assert answers(others) == [["Adaptation", "Her"], ["Her"]]
+    assert texts(others)[1].splitlines() == [
+        "Her -> starring -> Amy Adams <- starring <- Her",
+        "Her -> starring -> Rooney Mara <- starring <- Her",
+    ]
+
+
+def test_an_entity_of_the_question_that_two_lead_to() -> None:
+    """One of them is itself; its paths back are bounded, and may be too long."""
+    retriever = told(FILMS, {"Her": 0.6, "Spike Jonze": 0.4}, granularity="path")
     documents = retriever.invoke("Did Spike Jonze direct Her?")
-    assert answers(documents) == [["Her"], ["Spike Jonze"]]
-    assert details(documents, "relation_path") == [[[BY, "backward"]], [[BY, "forward"]]]
-    assert details(documents, "unreachable") == [[], []]
-    assert told(FILMS, {"Her": 1.0}).invoke("What is Her?") == []
+    assert answers(documents) == [["Her"]] * 4 + [["Spike Jonze"]] * 3
+    assert [len(rows) for rows in details(documents, "relation_path")] == [1, 2, 2, 2, 2, 2, 1]
+    assert "Spike Jonze <- directed by <- Her" in texts(documents)
+    few = told(FILMS, {"Her": 1.0}, max_paths=2).invoke("What is Her?")
+    assert [answers(few), counts(few), details(few, "more_paths")] == [[["Her"]] * 2, [1, 1], [["Her"]] * 2]
+    assert all(document.metadata["truncated"] for document in few)
+    near = told(FILMS, {"Her": 0.6, "Spike Jonze": 0.4}, max_hops=1).invoke("Who directed Her?")
+    assert (answers(near), details(near, "unreachable")) == ([["Spike Jonze"]], [["Her"]])
 
 
 def test_no_entity() -> None:
@@ -447,7 +493,8 @@ def test_an_entity_without_facts(granularity: str, mask_seeds: bool) -> None:
     alone = KnowledgeGraph.from_triples([], labels={"Western": "Western"})
     assert gnn_rag(alone, **fields).invoke("What is a Western?") == []
     loop = [("Ouroboros", "eats", "Ouroboros")]
-    assert gnn_rag(loop, **fields).invoke("What eats Ouroboros?") == []
+    expected = [] if mask_seeds else ["Ouroboros -> eats -> Ouroboros"]
+    assert texts(gnn_rag(loop, **fields).invoke("What eats Ouroboros?")) == expected
 
 
 def test_the_masked_question_is_what_the_model_reads() -> None:
@@ -478,7 +525,7 @@ LAYERED = indexed(layered(100))
 def test_ten_thousand_shortest_paths(max_paths: int, shown: int) -> None:
     retriever = told(LAYERED, {"end": 1.0}, max_paths=max_paths)
     (document,) = retriever.invoke("?", seed_entities=["start"])
-    assert document.metadata["details"]["paths"] == shown
+    assert counts([document]) == [shown]
     assert document.metadata["answers"] == ["end"]
     cut = shown < 10_000
     assert document.metadata["truncated"] is cut
@@ -491,7 +538,7 @@ def test_max_paths_are_shared_alike() -> None:
     for most, end, more in ((1, 1, ["end", "b2"]), (12, 4, ["end"]), (48, 16, [])):
         documents = told(facts, values, max_paths=most).invoke("?", seed_entities=["start"])
         assert answers(documents) == [["end"], ["b2"], ["a1"]]
-        assert details(documents, "paths") == [end, min(end, 4), 1]
+        assert counts(documents) == [end, min(end, 4), 1]
         assert details(documents, "more_paths") == [more] * 3
         assert [document.metadata["truncated"] for document in documents] == [bool(more)] * 3
     documents = told(facts, values, max_paths=48, granularity="path", k=99).invoke("?", seed_entities=["start", "a0"])
@@ -500,7 +547,7 @@ def test_max_paths_are_shared_alike() -> None:
 
 def test_max_hops() -> None:
     line = [(f"e{number}", "r", f"e{number + 1}") for number in range(6)]
-    values = {f"e{number}": 1 / 8 for number in range(7)}
+    values = {f"e{number}": 1 / 8 for number in range(1, 7)}
     for hops, reached in ((1, 1), (2, 2), (5, 5), (None, 6)):
         documents = told(line, values, max_hops=hops, threshold=1).invoke("?", seed_entities=["e0"])
         assert answers(documents) == [[f"e{number}"] for number in range(1, reached + 1)]
@@ -511,7 +558,7 @@ def test_max_nodes() -> None:
     star = [("hub", "r", f"leaf {leaf}") for leaf in range(9)]
     for most, cut in ((2, True), (4, True), (10, False), (None, False)):
         documents = gnn_rag(star, max_nodes=most, threshold=1).invoke("?", seed_entities=["hub"])
-        assert sum(details(documents, "paths")) == (9 if most is None else most - 1)
+        assert sum(counts(documents)) == (9 if most is None else most - 1)
         assert all(document.metadata["truncated"] is cut for document in documents)
 
 
@@ -707,6 +754,15 @@ def test_candidates_that_cannot_be_reached() -> None:
     assert details(documents, "candidates") == [3, 3]
     documents = told(facts, CAST, max_hops=2).invoke(WHO, **edited)
     assert details(documents, "unreachable") == [["David Lynch", "Nicolas Cage"]]
+    seeds = {"seed_entities": ["Her", "Adaptation", "Dune"]}
+    documents = told(facts, CAST, max_hops=1).invoke(WHO, **edited, **seeds)
+    assert answers(documents) == [["David Lynch"], ["Amy Adams", "Nicolas Cage"]]
+    assert details(documents, "unreachable") == [[]] * 2
+    assert details(documents, "unreachable_from")[0] == {
+        "Her": ["David Lynch", "Nicolas Cage"],
+        "Adaptation": ["David Lynch", "Amy Adams"],
+        "Dune": ["Amy Adams", "Nicolas Cage"],
+    }
     retriever = told(facts, CAST)
     assert retriever.invoke(WHO, **given_candidates(("Dune", 1.0))) == []
     output = build_workflow(retriever).invoke({"question": WHO, **given_candidates(("Dune", 1.0))})

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.graph import Path, Triple
+from kg_retrievers.graph.types import read_paths
 from kg_retrievers.reasoning_paths import ScoredPath, path_evidence, relation_path
 
 KNOWS = Triple("ann", "knows", "bob")
@@ -35,16 +36,16 @@ def test_each_path_is_evidence() -> None:
         (0.5, ("cat",)),
     ]
     assert evidence[0].triples == (KNOWS, BOSS)
-    assert evidence[3].details == {"said": 1, "relation_path": [["likes", "backward"]], "paths": 1}
+    assert evidence[3].details == {"said": 1, "relation_path": [["likes", "backward"]], "paths": [["ann", [0]]]}
     assert all(item.truncated for item in evidence)
 
 
 def test_paths_of_one_relation_path_are_one_evidence() -> None:
     evidence = path_evidence(PATHS, merge=True, truncated=False, details={})
     assert [(item.score, item.answers, item.details["paths"]) for item in evidence] == [
-        (0.9, ("dan", "eve"), 2),
-        (0.5, ("bob",), 1),
-        (0.5, ("cat",), 1),
+        (0.9, ("dan", "eve"), [["ann", [0, 1]], ["ann", [0, 2]]]),
+        (0.5, ("bob",), [["ann", [0]]]),
+        (0.5, ("cat",), [["ann", [0]]]),
     ]
     assert evidence[0].triples == (KNOWS, BOSS, BOSS_TOO)
     assert evidence[0].details["relation_path"] == [["knows", "forward"], ["boss_of", "forward"]]
@@ -59,7 +60,7 @@ def test_of_equal_scores_the_one_with_more_answers_is_first() -> None:
     ]
     evidence = path_evidence(paths, merge=True, truncated=False, details={})
     assert [item.answers for item in evidence] == [("dan", "eve"), ("bob",)]
-    assert evidence[0].details["paths"] == 3  # two lead to eve, from different entities
+    assert len(evidence[0].details["paths"]) == 3  # two lead to eve, from different entities
 
 
 def test_one_triple_crossed_in_both_directions_is_two_pieces() -> None:
@@ -68,13 +69,21 @@ def test_one_triple_crossed_in_both_directions_is_two_pieces() -> None:
         evidence = path_evidence(paths, merge=merge, truncated=False, details={})
         assert [item.triples for item in evidence] == [(KNOWS,), (KNOWS,)]
         assert [item.answers for item in evidence] == [("bob",), ("ann",)]
+        assert [item.details["paths"] for item in evidence] == [[["ann", [0]]], [["bob", [0]]]]
+
+
+def test_a_way_there_and_back_shows_its_triple_once() -> None:
+    there_and_back = scored(1, "ann", "bob", "ann", by=(KNOWS, KNOWS))
+    (item,) = path_evidence([there_and_back], merge=True, truncated=False, details={})
+    assert (item.triples, item.answers, item.details["paths"]) == ((KNOWS,), ("ann",), [["ann", [0, 0]]])
+    assert item.details["relation_path"] == [["knows", "forward"], ["knows", "backward"]]
 
 
 def test_a_path_without_triples_and_a_path_said_twice() -> None:
     paths = [scored(0.5, "ann", by=()), scored(0.1, "ann", "bob", by=(KNOWS,)), scored(0.4, "ann", "bob", by=(KNOWS,))]
     for merge in (False, True):
         (item,) = path_evidence(paths, merge=merge, truncated=False, details={})
-        assert (item.score, item.details["paths"]) == (0.4, 1)
+        assert (item.score, item.details["paths"]) == (0.4, [["ann", [0]]])
 
 
 def test_a_loop_is_crossed_forward() -> None:
@@ -100,7 +109,8 @@ def test_nothing_is_lost_and_no_two_pieces_are_the_same(paths: list[ScoredPath],
     assert [item.score for item in evidence] == sorted((item.score for item in evidence), reverse=True)
     kept = {scored.path for scored in paths if scored.path.triples}
     assert len({(item.triples, item.answers, str(item.details)) for item in evidence}) == len(evidence)
-    assert sum(item.details["paths"] for item in evidence) == len(kept)
+    shown = [path for item in evidence for path in read_paths(item.details["paths"], item.triples)]
+    assert (len(shown), set(shown)) == (len(kept), kept)
     for item in evidence:
         group = [
             scored

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.relation_paths import ExampleRelationPaths, LLMRelationPaths, RelationPathRetriever
+from kg_retrievers.relation_paths import retriever as retriever_module
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 
 Facts = list[tuple[str, str, str]]
@@ -116,7 +118,7 @@ def test_given_paths_by_hand() -> None:
         ],
         "empty": [],
         "relation_path": [[STAR, "forward"], [STAR, "backward"]],
-        "paths": 1,
+        "paths": [["Her", [0, 1]]],
     }
 
 
@@ -142,7 +144,7 @@ def test_a_film_that_is_called_like_its_writer() -> None:
     for last in ("forward", "either"):
         documents = retriever(index).invoke("What of Him?", **given_paths([STAR, STAR, [BY, last]]))
         assert answers(documents) == [["Malcolm X"]]
-        assert documents[0].metadata["details"]["paths"] == 1
+        assert documents[0].metadata["details"]["paths"] == [["Him", [0, 1, 2]]]
     assert retriever(index).invoke("What of Him?", **given_paths([STAR, STAR, [BY, "backward"]])) == []
 
 
@@ -151,7 +153,7 @@ def test_two_seeds() -> None:
     seeds = ["Her", "Arrival"]
     (document,) = retriever().invoke("?", seed_entities=seeds, **given_paths([[YEAR, "forward"]]))
     assert document.metadata["answers"] == ["2013", "2016"]
-    assert document.metadata["details"]["paths"] == 2
+    assert document.metadata["details"]["paths"] == [["Her", [0]], ["Arrival", [1]]]
     (document,) = retriever().invoke("?", seed_entities=seeds, **given_paths([STAR, STAR]))
     assert document.metadata["answers"] == ["Arrival", "Her"]
 
@@ -175,13 +177,44 @@ def test_ten_thousand_walks_are_bounded_and_said() -> None:
     first = retriever(index).invoke("What of Jonze?", **asked)
     assert len(first) == 1
     assert first[0].metadata["truncated"]
-    assert first[0].metadata["details"]["paths"] == 1_000
+    assert len(first[0].metadata["details"]["paths"]) == 1_000
     assert len(first[0].metadata["answers"]) == 100  # each end before any end twice
     assert first[0].metadata["details"]["empty"] == []
     assert first == retriever(index).invoke("What of Jonze?", **asked)
     both = retriever(index, max_paths=10_100).invoke("What of Jonze?", **asked)
-    assert [document.metadata["details"]["paths"] for document in both] == [10_000, 100]
+    assert [len(document.metadata["details"]["paths"]) for document in both] == [10_000, 100]
     assert not both[0].metadata["truncated"]
+
+
+def test_no_relation_path_is_followed_once_there_are_enough_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows whether it can be; that is said."""
+    followed: list[Any] = []
+
+    def follow(*arguments: Any, **fields: Any) -> Any:
+        followed.append(arguments)
+        return follow_relation_path(*arguments, **fields)
+
+    monkeypatch.setattr(retriever_module, "follow_relation_path", follow)
+    asked = given_paths([[BY, "forward"]], [[BY, "backward"]], [STAR])
+    for most, truncated, empty in ((1, True, []), (2, False, [[[BY, "backward"]]])):
+        followed.clear()
+        documents = retriever(max_paths=most).invoke("What of Her?", **asked)
+        assert len(followed) == (1 if truncated else 3)
+        assert answers(documents) == [["Jonze"], ["Adams"]][:most]
+        assert {document.metadata["truncated"] for document in documents} == {truncated}
+        assert documents[0].metadata["details"]["empty"] == empty
+
+
+def test_the_answers_are_those_of_the_best_relation_path() -> None:
+    """Whichever way its relations are crossed, and also where each path is a Document."""
+    index = indexed([*FILMS, ("Jonze", BY, "his teacher")])
+    for granularity in ("subgraph", "path", "triple"):
+        found = retriever(index, granularity=granularity, k=1)
+        state = found.initial_state("What of Jonze?", **given_paths([BY], [YEAR]))
+        for stage in found.stages:
+            state |= {} if "relation_paths" in stage.writes else stage.run.invoke(state)
+        assert sorted(state["answers"]) == ["Adaptation", "Her", "his teacher"]
+        assert len(state["documents"]) == 1
 
 
 # --- examples ---------------------------------------------------------------------------------------------------------
@@ -260,6 +293,8 @@ def test_beam_width_and_neighbors() -> None:
         (LABELLED[3:], "got 2 examples, but none"),
         ("Who directed Her?", "wanted a list of Question, but got 'Who"),
         (["Who directed Her?"], "wanted a list of Question"),
+        (5, "wanted a list of Question, but got 5"),
+        (iter(LABELLED), "wanted a list of Question, but got <list_iterator"),
     ],
 )
 def test_examples_of_no_use_are_refused(examples: Any, wanted: str) -> None:
@@ -269,9 +304,12 @@ def test_examples_of_no_use_are_refused(examples: Any, wanted: str) -> None:
         retriever(examples=examples)
 
 
-def test_neighbors_out_of_range() -> None:
-    with pytest.raises(InvalidArgumentError, match="neighbors must be 1 or more, but got 0"):
-        retriever(examples=LABELLED, neighbors=0)
+@pytest.mark.parametrize("neighbors", [0, "2", True, 1.5])
+def test_neighbors_out_of_range(neighbors: Any) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=f"neighbors must be a whole number, 1 or more, but got {neighbors!r}"
+    ):
+        retriever(examples=LABELLED, neighbors=neighbors)
 
 
 # --- a language model -------------------------------------------------------------------------------------------------
@@ -288,7 +326,7 @@ def test_llm_by_hand() -> None:
     text = llm.prompts[0][0].text
     assert text.endswith(
         "Question: What has a star in common with Her?\nIt names: Her\nRelations, each with a fact:\n"
-        "starring: Her -> starring -> Adams\nrelease_year: Adaptation -> release_year -> 2002\n"
+        "starring: Her -> starring -> Adams\nrelease_year: Her -> release_year -> 2013\n"
         "directed_by: Her -> directed_by -> Jonze\nRelation paths:"
     )
 
@@ -325,12 +363,50 @@ def test_of_many_relations_the_nearest_are_shown() -> None:
     assert lines[0] == "relation 07: Her -> relation 07 -> x7"
 
 
+def test_no_relation_of_an_entity_is_beyond_the_neighborhood() -> None:
+    """`max_nodes` leaves out its last facts, and so most of its relations."""
+    index = indexed([("Her", f"relation {number // 50:02}", f"x{number}") for number in range(3000)])
+    llm = ScriptedChatModel(replies=["relation 59"])
+    (document,) = retriever(index, llm=llm, max_nodes=10).invoke("What is the relation 59 of Her?")
+    assert len(document.metadata["answers"]) == 50
+    lines = llm.prompts[0][0].text.split("each with a fact:\n")[-1].splitlines()[:-1]
+    assert len(lines) == 40
+    assert lines[0] == "relation 59: Her -> relation 59 -> x2950"
+
+
+def test_equally_near_relations_are_shown_in_the_order_of_the_graph() -> None:
+    relations = ["".join(letters) for letters in product(*((letter, letter.upper()) for letter in "ab cdef"))]
+    index = indexed([("Her", relation, f"x{number}") for number, relation in enumerate(dict.fromkeys(relations))])
+    llm = ScriptedChatModel(replies=["ab cdef"])
+    assert answers(retriever(index, llm=llm).invoke("What is the AB CDEF of Her?")) == [["x0"]]
+    lines = llm.prompts[0][0].text.split("each with a fact:\n")[-1].splitlines()[:-1]
+    assert [line.split(":")[0] for line in lines] == list(index.graph.relations)[:40]
+
+
 def test_an_unreadable_reply_is_repaired_once() -> None:
     llm = ScriptedChatModel(replies=["Spike Jonze!", "directed_by"])
     assert answers(retriever(llm=llm).invoke("Who directed Her?")) == [["Jonze"]]
     again = llm.prompts[1][0].text
     assert "The reply:\nSpike Jonze!\n" in again
     assert "What is wrong with it: parse_relation_paths: no line of the reply is a path" in again
+
+
+def test_a_reply_in_prose_is_repaired() -> None:
+    """It names entities and no relation; the repaired one begins at an entity of the question."""
+    llm = ScriptedChatModel(replies=["Her -> its maker -> Jonze", "Her -> directed_by"])
+    (document,) = retriever(llm=llm).invoke("Who directed Her?")
+    assert document.metadata["answers"] == ["Jonze"]
+    assert document.metadata["details"]["relation_paths"] == [
+        {"relations": [[BY, "either"]], "score": 1.0, "from": "llm"}
+    ]
+    assert len(llm.prompts) == 2
+
+
+def test_arrows_back_are_followed_backward() -> None:
+    llm = ScriptedChatModel(replies=["Jonze <- directed_by -> release_year"])
+    (document,) = retriever(llm=llm).invoke("When were the films of Jonze released?")
+    assert document.metadata["answers"] == ["2013", "2002"]
+    assert document.metadata["details"]["relation_path"] == [[BY, "backward"], [YEAR, "forward"]]
 
 
 async def test_a_second_unreadable_reply_is_an_error_that_carries_it() -> None:
@@ -345,12 +421,13 @@ async def test_a_second_unreadable_reply_is_an_error_that_carries_it() -> None:
 
 
 def test_a_hostile_reply_that_is_read_names_relations_of_the_graph() -> None:
-    llm = ScriptedChatModel(replies=["{question} -> \x00%s\n(forward) -> Amy Adams -> [[]]"])
+    llm = ScriptedChatModel(replies=["starring\n{question} -> \x00%s -> starring\n(forward) -> starring"])
     documents = retriever(llm=llm, granularity="path").invoke("Who directed Her?")
+    assert documents
     for document in documents:
         for row in document.metadata["details"]["relation_paths"]:
             assert all(name in INDEX.graph.relations for name, _ in row["relations"])
-            assert set(row["matched"].values()) <= set(INDEX.graph.relations)
+            assert set(row.get("matched", {}).values()) <= set(INDEX.graph.relations)
 
 
 def test_prompts_can_be_replaced() -> None:
@@ -369,9 +446,9 @@ def test_prompts_can_be_replaced() -> None:
         retriever(llm="gpt")
 
 
-def test_a_model_comes_before_examples() -> None:
-    llm = ScriptedChatModel(replies=["starring"])
-    assert answers(retriever(llm=llm, examples=LABELLED).invoke("Who directed Her?")) == [["Adams"]]
+def test_a_model_beside_examples_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"got \['llm', 'examples'\]; relation paths come from one of them"):
+        retriever(llm=ScriptedChatModel(replies=["starring"]), examples=LABELLED)
 
 
 # --- what is given, and what is refused -------------------------------------------------------------------------------
@@ -380,7 +457,7 @@ def test_a_model_comes_before_examples() -> None:
 def test_what_proposes_paths_is_needed_once() -> None:
     with pytest.raises(InvalidArgumentError, match=r"wanted llm=.* or examples=.*but got neither"):
         RelationPathRetriever.from_index(INDEX)
-    with pytest.raises(InvalidArgumentError, match="got proposer= beside"):
+    with pytest.raises(InvalidArgumentError, match=r"got \['examples', 'proposer'\]; relation paths come from one"):
         retriever(proposer=RunnableLambda(nothing), examples=LABELLED)
     with pytest.raises(InvalidArgumentError, match="it is not trained"):
         retriever(model="folder")

@@ -1,4 +1,4 @@
-"""Shortest paths against networkx on the multigraph of the triples."""
+"""Shortest paths against networkx on the multigraph of the triples; those back to the seed one by one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def brute_force(graph: KnowledgeGraph, seed: int, target: int, max_hops: int, ma
     undirected.add_nodes_from(range(len(graph.entities)))
     for number, triple in enumerate(graph.triples()):
         undirected.add_edge(graph.entities.find(triple.head), graph.entities.find(triple.tail), key=number)
-    everything = []
+    everything = closed_paths(graph, seed) if seed == target else []
+    everything = [path for path in everything if len(path.triples) <= max_hops]
     if seed != target and max_hops > 0:
         for steps in nx.all_simple_edge_paths(undirected, seed, target, cutoff=max_hops):
             everything.append(NumberedPath((seed, *(v for _, v, _ in steps)), tuple(number for _, _, number in steps)))
@@ -41,6 +42,17 @@ def brute_force(graph: KnowledgeGraph, seed: int, target: int, max_hops: int, ma
     shortest = [path for path in everything if len(path.triples) == least]
     shortest.sort(key=lambda path: path.triples[::-1])
     return PathsTo(target, shortest[:max_paths], len(shortest) > max_paths)
+
+
+def closed_paths(graph: KnowledgeGraph, seed: int) -> list[NumberedPath]:
+    """The self-loops of an entity, or else the ways there and back by two triples, or else by one."""
+    ends = [[graph.entities.find(key) for key in (triple.head, triple.tail)] for triple in graph.triples()]
+    loops = [NumberedPath((seed, seed), (one,)) for one, pair in enumerate(ends) if pair == [seed, seed]]
+    there = [(one, sum(pair) - seed) for one, pair in enumerate(ends) if seed in pair]
+    back = [
+        NumberedPath((seed, here, seed), (one, other)) for one, here in there for other, same in there if here == same
+    ]
+    return loops or [path for path in back if len(set(path.triples)) == 2] or back
 
 
 @st.composite
@@ -77,8 +89,13 @@ DIAMOND: Facts = [(0, 0, 1), (2, 0, 0), (3, 0, 1), (2, 1, 3), (1, 1, 0), (3, 0, 
         (0, 3, 1, []),
         (0, 4, 2, []),
         (2, 4, 2, [((2, 3, 4), (3, 6))]),
-        (0, 0, 3, []),
-        (3, 3, 3, []),
+        (0, 0, 3, [((0, 1, 0), (4, 0)), ((0, 1, 0), (0, 4))]),
+        (0, 0, 1, []),
+        (3, 3, 3, [((3, 3), (5,))]),
+        (3, 3, 1, [((3, 3), (5,))]),
+        (3, 3, 0, []),
+        (2, 2, 2, [((2, 0, 2), (1, 1)), ((2, 3, 2), (3, 3))]),
+        (7, 7, 9, []),
         (0, 5, 9, []),
         (7, 0, 9, []),
         (0, 1, 0, []),
@@ -97,12 +114,25 @@ def test_targets_are_answered_in_their_order_and_as_often_as_they_are_named() ->
     found = shortest_paths(adjacency, 0, [4, 0, 1, 4], max_hops=3, max_paths=1)
     assert [(one.target, len(one.paths), one.truncated) for one in found] == [
         (4, 1, True),
-        (0, 0, False),
+        (0, 1, True),
         (1, 1, True),
         (4, 1, True),
     ]
     assert found[0] == found[3]
     assert shortest_paths(adjacency, 0, [], max_hops=3, max_paths=1) == []
+
+
+@pytest.mark.parametrize("most", [1, 3, 9, 10, 99])
+def test_paths_back_are_bounded_as_others_are(most: int) -> None:
+    """By ten triples of a star; of five parallel ones, by another; of loops, by each."""
+    for facts, ways in (
+        ([(0, 0, leaf) for leaf in range(1, 11)], [(one, one) for one in range(10)]),
+        ([(0, 0, 1)] + [(2, one, 0) for one in range(4)], [(a, b) for b in range(1, 5) for a in range(1, 5) if a != b]),
+        ([(0, one, 0) for one in range(10)], [(one,) for one in range(10)]),
+    ):
+        [found] = shortest_paths(graph_of(facts, 11).adjacency, 0, [0], max_hops=2, max_paths=most)
+        assert [path.triples for path in found.paths] == ways[:most]
+        assert found.truncated is (len(ways) > most)
 
 
 def layered(width: int, layers: int) -> tuple[KnowledgeGraph, int]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Evidence, Known, Path, Pattern, Term, Triple, Unknown
+from kg_retrievers.graph.types import path_rows, read_paths
 
 X, Y = Unknown("x"), Unknown("y")
 HER = Triple("Her", "directed_by", "Spike Jonze")
@@ -48,6 +49,46 @@ def test_path_crosses_triples_either_way() -> None:
 def test_path_that_does_not_hold_together(entities: tuple[str, ...], triples: tuple[Triple, ...], words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=words):
         Path(entities, triples)
+
+
+def test_a_path_along_triples() -> None:
+    assert Path.along("Her", (HER, ADAPTATION)) == Path(("Her", "Spike Jonze", "Adaptation"), (HER, ADAPTATION))
+    assert Path.along("Her", [HER, HER]).entities == ("Her", "Spike Jonze", "Her")
+    assert Path.along("a", [Triple("a", "r", "a"), Triple("b", "r", "a")]).entities == ("a", "a", "b")
+    with pytest.raises(InvalidArgumentError, match="does not join 'Adaptation' and"):
+        Path.along("Her", [HER, ADAPTATION, HER])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *(None, 2, "Her", {"Her": [0]}, [[]], [None], ["Her"], [["Her"]], [["Her", 0]], [["Her", []]], [["Her", "0"]]),
+        *([["Her", [0], 1]], [[7, [0]]], [[None, [0]]], [["Her", ["0"]]], [["Her", [True]]], [["Her", [0.0]]]),
+        *([["Her", [-1]]], [["Her", [2]]], [["Her", [10**30]]], [["Her", [[0]]]], [["Her", [1]]], [["Nobody", [0]]]),
+        *([["Her", [0, None]]], [["Her", [0, 1, 0]]]),
+    ],
+    ids=repr,
+)
+def test_rows_that_are_no_paths_among_the_triples_are_left_out(rows: object) -> None:
+    assert read_paths(rows, [HER, ADAPTATION]) == []
+    if isinstance(rows, list):
+        assert read_paths([*rows, ["Her", (0, 1)]], [HER, ADAPTATION]) == [Path.along("Her", [HER, ADAPTATION])]
+
+
+@given(st.lists(st.builds(Triple, *map(st.sampled_from, ["abc", "rs", "abc"])), min_size=1, unique=True), st.data())
+def test_paths_are_read_back_from_their_rows(triples: list[Triple], data: st.DataObject) -> None:
+    paths = []
+    for _ in range(data.draw(st.integers(0, 4))):
+        start = here = data.draw(st.sampled_from("abc"))
+        crossed: list[Triple] = []
+        for triple in data.draw(st.lists(st.sampled_from(triples), max_size=6)):
+            if here in (triple.head, triple.tail):
+                crossed.append(triple)
+                here = triple.tail if here == triple.head else triple.head
+        paths += [Path.along(start, crossed)] if crossed else []
+        assert not crossed or paths[-1].entities[-1] == here
+    rows = path_rows(paths, triples)
+    assert read_paths(json.loads(json.dumps(rows)), triples) == paths
 
 
 def test_evidence_is_frozen_and_has_defaults() -> None:

@@ -34,6 +34,7 @@ from kg_retrievers import (
     evaluate,
 )
 from kg_retrievers.base import STAGE_EVENT, BaseKGRetriever, RetrievalState, Stage
+from kg_retrievers.chains import show_evidence
 from kg_retrievers.errors import BudgetError, EntityLinkingError, InvalidArgumentError, ModelMismatchError, ReplyError
 from kg_retrievers.evaluation.asking import Asker
 from kg_retrievers.graph import Evidence, Triple
@@ -281,6 +282,58 @@ def test_unions_of_unions() -> None:
         "Scripted.look",
         "answer",
     ]
+
+
+def walked(*found: tuple[Sequence[Triple], float, list[Any]], **fields: Any) -> Scripted:
+    """Return a member whose evidence has paths: (triples, score, rows)."""
+    evidence = [Evidence(tuple(triples), score, details={"paths": paths}) for triples, score, paths in found]
+    return Scripted(index=INDEX, evidence=evidence, style="paths", **fields)
+
+
+def test_paths_of_the_members_are_kept() -> None:
+    """Those of all that found the same triples, each once, by the places of these triples in the Document."""
+    one = walked(([AB, BC], 2, [["a", [0]], ["b", [1]]]), ([DE], 1, [["e", [0]]]))
+    other = walked(([BC, AB], 2, [["a", [1]], ["c", [0, 1]]]), ([DE, CD], 1, [["c", [1, 0]]]))
+    documents = UnionRetriever.of(one, other).invoke("?")
+    assert [document.page_content for document in documents] == [
+        "a -> r -> b\nb -> r -> c\nc <- r <- b <- r <- a",
+        "e <- r <- d",
+        "c -> r -> d -> r -> e",
+    ]
+    details = [document.metadata["details"] for document in documents]
+    assert [one["paths"] for one in details] == [[["a", [0]], ["b", [1]], ["c", [1, 0]]], [["e", [0]]], [["c", [1, 0]]]]
+    assert details[0]["found_by"] == {
+        name: {"rank": 1, "score": 2.0, "details": {}} for name in ("Scripted", "Scripted-2")
+    }
+    cut = "[1]\na -> r -> b\n\n(4 more facts left out)"
+    assert show_evidence(documents, max_tokens=len(cut), count_tokens=len).text == cut
+    again = UnionRetriever.of(UnionRetriever.of(one, other), told(([AB, BC], 1))).invoke("?")
+    assert [document.page_content for document in again] == [document.page_content for document in documents]
+    single = UnionRetriever.of(one, other, granularity="triple").invoke("?")
+    assert [document.page_content for document in single] == [
+        f"{head} -> r -> {tail}" for head, tail in ("ab", "bc", "de", "cd")
+    ]
+    assert not any("paths" in document.metadata["details"] for document in single)
+
+
+def test_members_without_paths_leave_those_of_others() -> None:
+    """What is none among the triples is left out."""
+    best = Evidence((AB, BC), 1.0, ("c",), details={"paths": 2, "by": "hand"})
+    first = Scripted(index=INDEX, evidence=[best], style="paths")
+    (document,) = UnionRetriever.of(first, walked(([BC, AB], 1, [["c", [0, 1]], ["c", [5]]]))).invoke("?")
+    assert document.page_content == "c <- r <- b <- r <- a"
+    assert (document.metadata["details"]["paths"], document.metadata["details"]["by"]) == ([["c", [1, 0]]], "hand")
+    (document,) = UnionRetriever.of(first).invoke("?")
+    assert document.page_content == "a -> r -> b -> r -> c"
+    assert "paths" not in document.metadata["details"]
+
+
+def test_answers_of_all_with_the_best_score() -> None:
+    union = UnionRetriever.of(told(([AB], 1, "b"), ([CD], 0, "d")), told(([BC], 7, "c")), k=1)
+    state = union.initial_state("?")
+    for stage in union.stages:
+        state |= stage.run.invoke(state)
+    assert (state["answers"], len(state["documents"])) == (["b", "c"], 1)
 
 
 FACTS = st.sampled_from([AB, BC, CD, DE, EA])
@@ -595,6 +648,10 @@ def test_what_is_given_must_be_of_the_members(given: dict[str, Any], told_so: st
         ({"triples": [AB], "score": 1, "details": []}, "object of JSON"),
         ({"triples": [AB], "score": 1, "details": {"x": {1}}}, "object of JSON"),
         ({"triples": [AB], "score": 1, "details": {"x": float("nan")}}, "object of JSON"),
+        ({"triples": [AB], "score": 1, "details": {"paths": 1}}, "as paths in its details"),
+        ({"triples": [AB], "score": 1, "details": {"paths": "a"}}, "as paths in its details"),
+        ({"triples": [AB], "score": 1, "details": {"paths": [["a", [0]], ["a", [1]]]}}, "as paths in its details"),
+        ({"triples": [AB], "score": 1, "details": {"paths": [["c", [0]]]}}, "as paths in its details"),
     ],
 )
 def test_each_row_is_checked(row: Any, wanted: str) -> None:

@@ -205,6 +205,67 @@ def test_walk_lines_show_each_triple_once_and_in_order(triples: list[Triple]) ->
     assert shown == triples
 
 
+AB, BC, BD = Triple("a", "r", "b"), Triple("b", "s", "c"), Triple("b", "s", "d")
+
+
+@pytest.mark.parametrize(
+    ("triples", "paths", "lines"),
+    [
+        ([AB, BC], [], ["a -> r -> b -> s -> c"]),
+        ([AB, BC], [["a", [0]], ["b", [1]]], ["a -> r -> b", "b -> s -> c"]),
+        ([AB, BC], [["c", [1, 0]]], ["c <- s <- b <- r <- a"]),
+        ([AB, BC, BD], [["a", [0, 1]], ["a", [0, 2]]], ["a -> r -> b -> s -> c", "a -> r -> b -> s -> d"]),
+        ([AB, BC, BD], [["b", [0, 0]]], ["b <- r <- a -> r -> b", "c <- s <- b -> s -> d"]),
+        ([AB, BC], [["a", [0, 1]], ["a", [0, 2]], ["c", [0]], "x"], ["a -> r -> b -> s -> c"]),
+        ([AB, BC], 2, ["a -> r -> b -> s -> c"]),
+    ],
+)
+def test_walks_that_are_known(triples: list[Triple], paths: object, lines: list[str]) -> None:
+    """Others are guessed, of triples that are on none."""
+    assert walk_lines(triples, paths=paths) == lines
+    assert verbalize(triples, style="paths", paths=paths).text == "\n".join(lines)
+    assert verbalize(triples, style="triples", paths=paths).text == "\n".join(triple_lines(triples))
+
+
+def test_walks_within_a_budget() -> None:
+    """Whole ones; what is left of others is written as triples are."""
+    rows = [["a", [0, 1]], ["a", [0, 2]]]
+    cut = "a -> r -> b\n(2 more facts left out)", "a -> r -> b -> s -> c\n(1 more fact left out)"
+    for shown, text in enumerate(cut, 1):
+        got = verbalize(
+            [AB, BC, Triple("b", "s", "d" * 40)], style="paths", paths=rows, max_tokens=len(text), count_tokens=len
+        )
+        assert got == Verbalization(text, shown, 3 - shown)
+
+
+@given(
+    st.lists(st.builds(Triple, *map(st.sampled_from, ["abc", "rs", "abc"])), max_size=8, unique=True),
+    st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.integers(0, 8), max_size=3)), max_size=6),
+    st.integers(1, 200),
+)
+def test_walks_are_whole_and_no_triple_is_lost(triples: list[Triple], rows: list[Any], budget: int) -> None:
+    got = verbalize(triples, style="paths", paths=rows, max_tokens=budget, count_tokens=len)
+    first = triples[: got.shown]
+    whole = [
+        Path.along(start, [triples[place] for place in places])
+        for start, places in rows
+        if places and all(place < got.shown for place in places) and _is_walk(start, [triples[p] for p in places])
+    ]
+    rest = [triple for triple in first if not any(triple in path.triples for path in whole)]
+    lines = path_lines(whole) + walk_lines(rest)
+    notice = f"({got.left_out} more {'fact' if got.left_out == 1 else 'facts'} left out)"
+    assert got.text in ("\n".join(lines + ([notice] if got.left_out else [])), "")
+    assert len(got.text) <= budget
+
+
+def _is_walk(here: str, triples: list[Triple]) -> bool:
+    for head, _, tail in triples:
+        if here not in (head, tail):
+            return False
+        here = tail if here == head else head
+    return True
+
+
 @given(st.lists(st.booleans(), min_size=1, max_size=8))
 def test_a_path_is_one_line(forward: list[bool]) -> None:
     entities = [f"e{number}" for number in range(len(forward) + 1)]

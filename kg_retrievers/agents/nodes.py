@@ -14,7 +14,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
-from kg_retrievers.base import BaseKGRetriever, Stage
+from kg_retrievers.base import BaseKGRetriever, Stage, documents_answers
 from kg_retrievers.chains.answer import NO_ANSWER
 from kg_retrievers.chains.cited_answer import ExtractiveCitedAnswerer, check_answer, check_draft
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
@@ -121,8 +121,8 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
             documents = yield Call(bound, state["question"])
         except NOTHING_FOUND as error:
             return nothing_found(state, name, error)
-        answers = documents[0].metadata["answers"] if documents else []
         reason = None if documents else state.get("reason")
+        answers = documents_answers(documents)
         return {"documents": documents, "answers": answers, "retriever": name, "reason": reason}
 
     return work

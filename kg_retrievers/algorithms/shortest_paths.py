@@ -1,4 +1,4 @@
-"""All shortest paths from an entity to others, a bounded number of them each.
+"""All shortest paths from an entity to others, and back to itself, a bounded number of them each.
 
 Source: C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
 arXiv:2405.20139, section 4.3: the shortest paths from a question's entities to the candidates for an answer.
@@ -22,7 +22,8 @@ class NumberedPath(NamedTuple):
     """A path of n triples, each followed from its head or from its tail.
 
     Attributes:
-        entities: The n + 1 numbers of the entities on it, from the seed to the target, all different.
+        entities: The n + 1 numbers of the entities on it, from the seed to the target; all different, but for these two
+            where they are one.
         triples: The n numbers of the triples between them.
     """
 
@@ -36,7 +37,7 @@ class PathsTo(NamedTuple):
     Attributes:
         target: The number of the entity they lead to.
         paths: Ascending by the numbers of their triples, compared from the target back to the seed. None where the
-            target is the seed itself, further away than `max_hops`, or out of reach.
+            target is further away than `max_hops`, or out of reach.
         truncated: Whether there are more than `max_paths`.
     """
 
@@ -48,10 +49,14 @@ class PathsTo(NamedTuple):
 def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops: int, max_paths: int) -> list[PathsTo]:
     """Return the shortest paths from the seed to each target, the first `max_paths` of each.
 
-    Triples are followed either way. Parallel triples make different paths; a self-loop is on none.
+    Triples are followed either way. Parallel triples make different paths. A self-loop is on none to another entity.
+
+    Paths from the seed to itself, of which the paper has none, are its self-loops; else those to a neighbour and back
+    by another triple; else those to a neighbour and back by the same triple.
 
     Cost: linear in the adjacency entries of the entities within `max_hops` and, a target, at most `max_paths` + 1
-    paths with the adjacency entries of what lies on them, each row read once a call.
+    paths with the adjacency entries of what lies on them, each row read once a call; of the seed's row once a path to
+    itself.
 
     Args:
         adjacency: The graph, both directions.
@@ -89,7 +94,11 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
     rows: dict[int, list[tuple[int, int]]] = {}
     found = []
     for target in numbers[1:].tolist():
-        paths = list(islice(_paths_to(target, adjacency, hops, max_paths + 1, rows), max_paths + 1))
+        if target == seed:
+            every = _closed_paths(seed, adjacency, max_hops)
+        else:
+            every = _paths_to(target, adjacency, hops, max_paths + 1, rows)
+        paths = list(islice(every, max_paths + 1))
         found.append(PathsTo(target, paths[:max_paths], len(paths) > max_paths))
     return found
 
@@ -108,6 +117,25 @@ def _paths_to(
         if first not in rows:
             rows[first] = _nearer(first, adjacency, hops, most)
         unfinished += [NumberedPath((entity, *entities), (triple, *triples)) for entity, triple in rows[first]]
+
+
+def _closed_paths(seed: int, adjacency: Adjacency, max_hops: int) -> Iterator[NumberedPath]:
+    """Yield the paths from the seed to itself."""
+    row = slice(adjacency.indptr[seed], adjacency.indptr[seed + 1])
+    order = adjacency.triples[row].argsort()
+    neighbors, triples = adjacency.neighbors[row][order], adjacency.triples[row][order]
+    loops = np.unique(triples[neighbors == seed]).tolist()  # each is in the row twice
+    if loops and max_hops > 0:
+        yield from (NumberedPath((seed, seed), (loop,)) for loop in loops)
+    elif max_hops > 1:
+        _, group, sizes = np.unique(neighbors, return_inverse=True, return_counts=True)
+        parallel = sizes[group] > 1
+        by_another = bool(parallel.any())
+        ways = parallel if by_another else ~parallel
+        for there, back in zip(neighbors[ways].tolist(), triples[ways].tolist(), strict=True):
+            for out in triples[neighbors == there].tolist():
+                if (out != back) is by_another:
+                    yield NumberedPath((seed, there, seed), (out, back))
 
 
 def _nearer(entity: int, adjacency: Adjacency, hops: Int32s, most: int) -> list[tuple[int, int]]:

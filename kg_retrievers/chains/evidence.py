@@ -148,8 +148,8 @@ def show_evidence(
     Args:
         documents: The evidence, best first.
         style: "documents" numbers the Documents and shows them in the words of their retriever; one that does not fit
-            as a whole is cut to its first triples, in the same style. "numbered" shows each triple once, numbered from
-            1.
+            as a whole is cut to its first triples, in the same style, with the paths that are whole among these.
+            "numbered" shows each triple once, numbered from 1.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does.
 
@@ -199,7 +199,8 @@ def _documents_text(
                 parts.append(f"[{number}]\n{document.page_content}")
             elif shown > 0:
                 style, label = document.metadata.get("style", "grouped"), document.metadata["labels"].__getitem__
-                cut = verbalize(triples[:shown], style=style, label=label).text
+                paths = (document.metadata.get("details") or {}).get("paths")
+                cut = verbalize(triples[:shown], style=style, label=label, paths=paths).text
                 parts.append(f"[{number}]\n{cut}")
             shown -= len(triples)
         if shown < 0:

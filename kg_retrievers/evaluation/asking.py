@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from itertools import takewhile
 from time import perf_counter
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.base import BaseKGRetriever, documents_answers
 from kg_retrievers.cost import CostCounter
 from kg_retrievers.errors import (
     BudgetError,
@@ -83,7 +82,7 @@ class Asker:
         documents, reason, error = self._retrieve(question, config)
         latency = 1000 * (perf_counter() - began)
         prediction, error = self._answer(question, documents, config, error)
-        answers = _answers(documents)
+        answers = documents_answers(documents)
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
         metrics = question_metrics(question, answers, triples, failed=error is not None)
         label = self.retriever.graph.label
@@ -157,12 +156,6 @@ def _is_part(field: object) -> bool:
     if isinstance(field, list | tuple):
         return any(map(_is_part, field))
     return isinstance(field, Runnable | TrainedModel) and not isinstance(field, BasePromptTemplate)
-
-
-def _answers(documents: Sequence[Document]) -> list[str]:
-    """Return the keys of the answers that the top group proposes: all Documents whose score is that of the first."""
-    top = takewhile(lambda document: document.metadata["score"] == documents[0].metadata["score"], documents)
-    return list(dict.fromkeys(key for document in top for key in document.metadata["answers"]))
 
 
 def _answered(prediction: str | list[str]) -> bool:

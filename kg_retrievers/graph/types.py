@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -43,10 +44,51 @@ class Path:
             if (here, there) not in ((triple.head, triple.tail), (triple.tail, triple.head)):
                 raise InvalidArgumentError(f"Path: {triple} does not join {here!r} and {there!r}.")
 
+    @classmethod
+    def along(cls, start: str, triples: Sequence[Triple]) -> Path:
+        """Return the walk from an entity over these triples, one after the other.
+
+        Raises:
+            InvalidArgumentError: If a triple does not begin or end where the walk has come to.
+        """
+        entities = [start]
+        for triple in triples:
+            entities.append(triple.tail if triple.head == entities[-1] else triple.head)
+        return cls(tuple(entities), tuple(triples))
+
     @property
     def relations(self) -> tuple[str, ...]:
         """The relation path: the relations in the order of the walk."""
         return tuple(triple.relation for triple in self.triples)
+
+
+def path_rows(paths: Iterable[Path], triples: Sequence[Triple]) -> list[list[Any]]:
+    """Return walks as JSON holds them beside their triples: `[[first entity, [place of a triple, ...]], ...]`.
+
+    Args:
+        paths: The walks.
+        triples: All triples of the walks, each once; places count from 0.
+
+    Example:
+        >>> triples = [Triple("Her", "directed_by", "Jonze"), Triple("Jackass", "directed_by", "Jonze")]
+        >>> path_rows([Path.along("Her", triples), Path.along("Jackass", triples[1:])], triples)
+        [['Her', [0, 1]], ['Jackass', [1]]]
+    """
+    places = {triple: place for place, triple in enumerate(triples)}
+    return [[path.entities[0], [places[triple] for triple in path.triples]] for path in paths]
+
+
+def read_paths(rows: object, triples: Sequence[Triple]) -> list[Path]:
+    """Return the walks that `path_rows` wrote, without those that are none of one triple or more among these."""
+    read = []
+    for row in rows if isinstance(rows, list | tuple) else ():
+        match row:
+            case [str(start), [_, *_] as places]:
+                crossed = [triples[place] for place in places if type(place) is int and 0 <= place < len(triples)]
+                if len(crossed) == len(places):
+                    with suppress(InvalidArgumentError):
+                        read.append(Path.along(start, crossed))
+    return read
 
 
 @dataclass(frozen=True)
@@ -254,8 +296,8 @@ class Evidence:
         score: How well they fit; higher is better, always.
         answers: The entity keys proposed as answers, best first; empty if the method proposes none.
         truncated: True if a limit cut the search, so that there may be more or better evidence.
-        details: What the method adds, as JSON-safe values.
-        paths: The walks that these facts make up, if they are some; the facts are those of the walks, each once.
+        details: What the method adds, as JSON-safe values. "paths" are the walks that the facts make up, if they are
+            some, as `path_rows` writes them.
     """
 
     triples: tuple[Triple, ...]
@@ -263,4 +305,3 @@ class Evidence:
     answers: tuple[str, ...] = ()
     truncated: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
-    paths: tuple[Path, ...] = ()

@@ -11,11 +11,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.types import Path, Triple
+from kg_retrievers.graph.types import Path, Triple, read_paths
 
 Style = Literal["triples", "grouped", "numbered", "tables", "paths"]
 
@@ -180,26 +180,30 @@ def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list
     return lines
 
 
-def walk_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
-    """Return a line for each walk among triples, that is, for those that follow one another end to end.
+def walk_lines(triples: Iterable[Triple], label: Callable[[str], str] = str, paths: object = ()) -> list[str]:
+    """Return a line for each walk that is known among triples, then for those that the other triples seem to make up.
 
     A line is as in `path_lines`, and for reading: names may hold "->" or "<-".
 
-    A line ends where the next triple does not touch the end of the walk. The first triple of a walk is turned so that
-    it leads to the next one; a triple alone is written from head to tail. Three or more in a row with the same relation
-    and the same head, or the same tail, are a fan and no walk: of these each begins a line, but for the first where a
-    walk leads to it.
+    Triples that follow one another end to end seem to be a walk. It ends where the next triple does not touch its end.
+    The first triple of a walk is turned so that it leads to the next one; a triple alone is written from head to tail.
+    Three or more in a row with the same relation and the same head, or the same tail, are a fan and no walk: of these
+    each begins a line, but for the first where a walk leads to it.
 
     Args:
         triples: The facts; a path is one after the other, from either end.
         label: Maps an entity key to what it is called; the key itself by default.
+        paths: The walks that are known, as `path_rows` writes them; what is none among these triples is left out.
 
     Example:
         >>> walk = [Triple("Her", "written_by", "Jonze"), Triple("Adaptation", "directed_by", "Jonze")]
         >>> walk_lines([*walk, Triple("Arrival", "starring", "Amy Adams")])
         ['Her -> written by -> Jonze <- directed by <- Adaptation', 'Arrival -> starring -> Amy Adams']
     """
-    return path_lines(_walks(tuple(triples)), label)
+    triples = tuple(triples)
+    known = read_paths(paths, triples)
+    on_known = {triple for path in known for triple in path.triples}
+    return path_lines([*known, *_walks([triple for triple in triples if triple not in on_known])], label)
 
 
 def _walks(triples: Sequence[Triple]) -> list[Path]:
@@ -282,6 +286,7 @@ def verbalize(
     label: Callable[[str], str] = str,
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
+    paths: object = (),
 ) -> Verbalization:
     """Turn triples into text that keeps to a budget.
 
@@ -295,6 +300,8 @@ def verbalize(
         label: Maps an entity key to what it is called; the key itself by default.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
+        paths: For the style "paths", the walks that are known: see `walk_lines`. One of them is shown as such where
+            all of its triples are.
 
     Raises:
         InvalidArgumentError: If `max_tokens` is below 1 or `style` is unknown.
@@ -309,7 +316,8 @@ def verbalize(
         raise InvalidArgumentError(f"verbalize: style is one of {list(get_args(Style))}, but got {style!r}.")
     if max_tokens is not None and max_tokens < 1:
         raise InvalidArgumentError(f"verbalize: max_tokens is 1 or more, or None for no limit, but got {max_tokens}.")
-    lines, label, total = _LINES[style], cache(label), len(triples)
+    lines = partial(walk_lines, paths=paths) if style == "paths" else _LINES[style]
+    label, total = cache(label), len(triples)
 
     def text(shown: int) -> str:
         left_out = total - shown

@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
 
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, spread
-from kg_retrievers.base import MAX_K, AnswerPrompt, QuestionShape, RetrievalState, Stage
+from kg_retrievers.base import MAX_K, AnswerPrompt, QuestionShape, RetrievalState, Stage, top_answers
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Path
 from kg_retrievers.index import GraphIndex
@@ -94,7 +94,7 @@ class RelationPathRetriever(SeededRetriever):
     #: The most relations of a relation path.
     max_hops: int = Field(default=MAX_HOPS, ge=1)
     #: The most paths in all, those of the best relation path first; further ones are left out, of those to one entity
-    #: the last.
+    #: the last, and relation paths for which no more are left are not followed.
     max_paths: int = Field(default=1_000, ge=1, le=MAX_WALKS)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answering: AnswerPrompt = ANSWER_PROMPT
@@ -110,29 +110,30 @@ class RelationPathRetriever(SeededRetriever):
         neighbors: int = NEIGHBORS,
         **fields: Any,
     ) -> Self:
-        """Build the retriever with what proposes relation paths: the language model, else the examples.
+        """Build the retriever with what proposes relation paths: the language model, or the examples.
 
         Args:
             index: The indexed graph.
-            llm: Proposes relation paths, if given; the examples are not used then.
-            examples: Questions with answers.
+            llm: Proposes relation paths, if given.
+            examples: Questions with answers, from which relation paths are learned, if given.
             model: None; there is nothing to train.
             neighbors: How many templates of the examples propose relation paths.
             **fields: Fields of the retriever.
 
         Raises:
-            InvalidArgumentError: If there is none of `llm`, `examples` and `proposer`, or the last beside another; if
-                a model is given, or a field is wrong.
+            InvalidArgumentError: If there is none of `llm`, `examples` and `proposer`, or more than one; if a model is
+                given, or a field is wrong.
         """
         if model is not None:
             raise InvalidArgumentError(f"{cls.__name__}: got a trained model, but it is not trained. Leave it out.")
-        if "proposer" in fields and (llm is not None or examples is not None):
-            raise InvalidArgumentError(f"{cls.__name__}: got proposer= beside llm= or examples=. Leave one out.")
+        given = {"llm": llm, "examples": examples, "proposer": fields.get("proposer")}
+        if len(sources := [name for name, value in given.items() if value is not None]) > 1:
+            raise InvalidArgumentError(f"{cls.__name__}: got {sources}; relation paths come from one of them.")
         if llm is not None:
             fields["proposer"] = LLMRelationPaths(index, llm)
         elif examples is not None:
             fields["proposer"] = ExampleRelationPaths(index, examples, neighbors=neighbors)
-        elif "proposer" not in fields:
+        elif not sources:
             raise InvalidArgumentError(
                 f"{cls.__name__}: wanted llm=, a language model that proposes relation paths, or examples=, questions "
                 "with answers that they are learned from, but got neither."
@@ -231,6 +232,9 @@ class RelationPathRetriever(SeededRetriever):
         paths: list[ScoredPath] = []
         empty, truncated = [], False
         for row in state["relation_paths"]:
+            if len(paths) == self.max_paths:
+                truncated = True
+                break
             found, cut = self._paths(row["relations"], state["seed_entities"], self.max_paths - len(paths))
             paths += [ScoredPath(path, row["score"]) for path in found]
             truncated |= cut
@@ -242,8 +246,7 @@ class RelationPathRetriever(SeededRetriever):
             "empty": empty,
         }
         evidence = path_evidence(paths, merge=self.granularity != "path", truncated=truncated, details=details)
-        answers = list(evidence[0].answers) if evidence else []
-        return {"answers": answers, "documents": self.documents_from(evidence, state["k"])}
+        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
     def _paths(self, steps: Sequence[Sequence[str]], seeds: Sequence[str], most: int) -> tuple[list[Path], bool]:
         """Return at most so many paths from the seeds that follow a relation path, and whether some are left out."""
@@ -254,12 +257,8 @@ class RelationPathRetriever(SeededRetriever):
         seed_of = np.repeat(starts, [len(found.ends) for found in walks])
         kept = spread(np.concatenate([found.ends for found in walks]), most)
         crossed = np.concatenate([found.triples for found in walks])[kept]
-        paths = [self._path(start, row) for start, row in zip(seed_of[kept].tolist(), crossed.tolist(), strict=True)]
+        paths = [
+            Path.along(graph.entities[start], [graph.triple(number) for number in row])
+            for start, row in zip(seed_of[kept].tolist(), crossed.tolist(), strict=True)
+        ]
         return paths, len(kept) < len(seed_of) or any(found.truncated for found in walks)
-
-    def _path(self, start: int, numbers: Sequence[int]) -> Path:
-        triples = tuple(self.graph.triple(number) for number in numbers)
-        entities = [self.graph.entities[start]]
-        for triple in triples:
-            entities.append(triple.tail if triple.head == entities[-1] else triple.head)
-        return Path(tuple(entities), triples)

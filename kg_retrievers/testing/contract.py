@@ -26,7 +26,8 @@ from kg_retrievers.base import STAGE_EVENT, BaseKGRetriever, flat_metadata
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError, MissingExtraError
 from kg_retrievers.evaluation import evaluate
-from kg_retrievers.graph import KnowledgeGraph, draw
+from kg_retrievers.graph import KnowledgeGraph, Triple, draw
+from kg_retrievers.graph.types import read_paths
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.questions import Question
 from kg_retrievers.testing.chat_model import ScriptedChatModel
@@ -140,6 +141,8 @@ class RetrieverContract(RetrieversIntegrationTests):
             for triple in metadata["triples"]:
                 assert tuple(triple) in graph
             assert set(metadata["answers"]) <= entities
+            paths = metadata["details"].get("paths", [])
+            assert len(read_paths(paths, [Triple(*triple) for triple in metadata["triples"]])) == len(paths)
             keys = {key for head, _, tail in metadata["triples"] for key in (head, tail)} | {*metadata["answers"]}
             assert metadata["labels"] == {key: graph.label(key) for key in keys}
 
@@ -432,7 +435,19 @@ class RetrieverContract(RetrieversIntegrationTests):
             state |= json.loads(json.dumps(values, allow_nan=False))
             state |= {key: value for key, value in update.items() if key == "documents"}
         assert _written(state["documents"]) == _written(retriever.invoke(self.question))
-        assert state["answers"] == state["documents"][0].metadata["answers"]
+
+    def test_answers_are_those_of_all_evidence_with_the_top_score(self) -> None:
+        """Best first, each once; also of what `k` leaves out, where the retriever has looked for it."""
+        for k in (1, 3, 100):
+            retriever = self.build(k=k)
+            state = retriever.initial_state(self.question)
+            for stage in retriever.stages:
+                state |= stage.run.invoke(state)
+            found = [document.metadata for document in state["documents"]]
+            top = [metadata["answers"] for metadata in found if metadata["score"] == found[0]["score"]]
+            answers = list(dict.fromkeys(key for keys in top for key in keys))
+            assert state["answers"][: len(answers)] == answers
+        assert state["answers"] == answers
 
     def test_what_is_supplied_is_not_computed(self) -> None:
         """A stage is skipped where the caller hands in all that it writes."""

@@ -7,24 +7,26 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any, Literal
 
-from kg_retrievers.graph import Evidence, Triple
+from kg_retrievers.graph import Evidence, Path, Triple
+from kg_retrievers.graph.types import path_rows, read_paths
 
 #: What is added to a rank. G. Cormack, C. Clarke, S. Buettcher: Reciprocal rank fusion outperforms Condorcet and
 #: individual rank learning methods (SIGIR 2009): 60, fixed in a pilot study.
 RANK_OFFSET = 60
 
 #: The keys of `details` that a union writes itself.
-OWN_DETAILS = ("found_by", "parts_found_by", "failed")
+OWN_DETAILS = ("paths", "found_by", "parts_found_by", "failed")
 
 
 @dataclass(frozen=True)
 class Find:
-    """What one member found, and what that adds to a score."""
+    """What one member found, the paths in it apart, and what that adds to a score."""
 
     member: str
     rank: int
     value: float
     evidence: Evidence
+    paths: Sequence[Path]
 
 
 def finds_of(
@@ -47,8 +49,10 @@ def finds_of(
     finds = []
     for row, score, value in zip(rows, scores, values, strict=True):
         triples = tuple(Triple(*triple) for triple in row["triples"])
-        evidence = Evidence(triples, score, tuple(row["answers"]), row["truncated"], row["details"])
-        finds.append(Find(member, ranks[score], weight * value, evidence))
+        details = {**row["details"]}
+        paths = read_paths(details.pop("paths", None), triples)
+        evidence = Evidence(triples, score, tuple(row["answers"]), row["truncated"], details)
+        finds.append(Find(member, ranks[score], weight * value, evidence, paths))
     return finds
 
 
@@ -75,13 +79,13 @@ def united(finds: Sequence[Find], *, single_triples: bool) -> list[Evidence]:
         for part in dict.fromkeys(parts):
             groups.setdefault(part, []).append(find)
     members = list(dict.fromkeys(find.member for find in finds))
-    evidence = [_fused(triples, of_triples, members) for triples, of_triples in groups.items()]
+    evidence = [_fused(triples, of_triples, members, single_triples) for triples, of_triples in groups.items()]
     evidence.sort(key=lambda item: (-item.score, not item.answers))
     return _without_parts(evidence)
 
 
-def _fused(triples: frozenset[Triple], finds: Sequence[Find], members: Sequence[str]) -> Evidence:
-    """Make one of all evidence that holds these triples."""
+def _fused(triples: frozenset[Triple], finds: Sequence[Find], members: Sequence[str], is_part: bool) -> Evidence:
+    """Make one of all evidence that holds these triples; a part of it has no paths."""
     finds = sorted(finds, key=lambda find: -find.value)  # of equal ones, the first member's stays first
     best = {find.member: find for find in reversed(finds)}
     first = finds[0].evidence
@@ -92,8 +96,11 @@ def _fused(triples: frozenset[Triple], finds: Sequence[Find], members: Sequence[
         if member in best
     }
     told = {name: value for name, value in first.details.items() if name not in OWN_DETAILS}
+    ordered = tuple(dict.fromkeys(triple for triple in first.triples if triple in triples))
+    if paths := [] if is_part else dict.fromkeys(path for find in finds for path in find.paths):
+        told["paths"] = path_rows(paths, ordered)
     return Evidence(
-        triples=tuple(dict.fromkeys(triple for triple in first.triples if triple in triples)),
+        triples=ordered,
         score=fsum(find.value for find in best.values()),
         answers=tuple(dict.fromkeys(key for find in finds for key in find.evidence.answers)),
         truncated=any(find.evidence.truncated for find in finds),

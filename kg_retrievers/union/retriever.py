@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langgraph.errors import GraphBubbleUp
 from pydantic import Field, ValidationInfo, field_validator
 
-from kg_retrievers.base import MAX_K, AnswerPrompt, BaseKGRetriever, QuestionShape, RetrievalState, Stage
+from kg_retrievers.base import MAX_K, AnswerPrompt, BaseKGRetriever, QuestionShape, RetrievalState, Stage, top_answers
 from kg_retrievers.errors import (
     BudgetError,
     EntityLinkingError,
@@ -27,6 +27,7 @@ from kg_retrievers.errors import (
     MissingExtraError,
     ModelMismatchError,
 )
+from kg_retrievers.graph.types import Triple, read_paths
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.questions import Question
 from kg_retrievers.steps import Call, SteppedRunnable, Steps
@@ -72,6 +73,7 @@ class UnionRetriever(BaseKGRetriever):
     out. In `details`:
 
     - what the member that counts most says of the Document, as it is,
+    - "paths": the paths of all of them (see `Evidence`), each once, if there are any,
     - "found_by": `{member: {"rank", "score", "details"}}`, all that found these triples,
     - "parts_found_by": `[member, ...]`, those that found a part of them in a Document that was left out, if any,
     - "failed": `{member: message}`, if any failed.
@@ -285,8 +287,11 @@ class UnionRetriever(BaseKGRetriever):
             details = None
         if not isinstance(details, dict):
             raise wrong("an object of JSON as details")
+        rows, facts = details.get("paths", []), [Triple(*triple) for triple in triples]
+        if not isinstance(rows, list) or len(read_paths(rows, facts)) < len(rows):
+            raise wrong("[[first entity, [place of a triple, ...]], ...] as paths in its details, if any")
         return {
-            "triples": [list(triple) for triple in triples],
+            "triples": [list(triple) for triple in facts],
             "score": float(score),
             "answers": list(answers),
             "truncated": full["truncated"],
@@ -333,8 +338,7 @@ class UnionRetriever(BaseKGRetriever):
         evidence = united(finds, single_triples=self.granularity == "triple")
         failed = {"failed": state["failed"]} if state.get("failed") else {}
         evidence = [replace(item, details={**item.details, **failed}) for item in evidence]
-        documents = self.documents_from(evidence, state["k"])
-        return {"answers": documents[0].metadata["answers"] if documents else [], "documents": documents}
+        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
 
 class _Asked(SteppedRunnable[UnionState, list[Document] | Exception]):
