@@ -103,7 +103,12 @@ STEPS = {
     "inverse": ("directed_by [inverse]", [("directed_by", "backward")]),
     "no brackets": ("directed_by backwards -> starred_actors", [("directed_by", "backward"), STARRED]),
     "made up": ("is directed by -> starred_actors", [("is directed by", "either"), STARRED]),
-    "made up, with a direction": ("sibling (forward)", [("sibling", "forward")]),
+    "made up, with a direction": ("sibling (forward) -> directed_by", [("sibling", "forward"), DIRECTED]),
+    "an arrow back": ("directed_by <- directed_by", [DIRECTED, ("directed_by", "backward")]),
+    "arrows back": ("<-- directed_by ⟵ starred_actors", [("directed_by", "backward"), ("starred_actors", "backward")]),
+    "arrows both ways": ("directed_by <-> starred_actors ↔ directed_by", [DIRECTED, STARRED, DIRECTED]),
+    "an arrow and a word": ("directed_by <- starred_actors (forward)", [DIRECTED, ("starred_actors", "forward")]),
+    "quoted, with a direction": ("`directed_by (forward)`", [("directed_by", "forward")]),
     "a path of Freebase": ("people person parents", [("/people/person/parents", "either")]),
     "a comma in its name": ("married, once", [("married, once", "either")]),
     "a comma in its name, and an arrow": ("married, once -> directed_by", [("married, once", "either"), DIRECTED]),
@@ -113,7 +118,23 @@ STEPS = {
 
 @pytest.mark.parametrize(("reply", "path"), STEPS.values(), ids=list(STEPS))
 def test_steps(reply: str, path: list[tuple[str, str]]) -> None:
-    assert parse_relation_paths(reply, RELATIONS, 2) == [path]
+    assert parse_relation_paths(reply, RELATIONS, len(path)) == [path]
+
+
+@pytest.mark.parametrize(
+    ("reply", "path"),
+    [
+        ("Her -> directed_by", [DIRECTED]),
+        ("1. `her` -> directed_by -> starred_actors", [DIRECTED, STARRED]),
+        ("Spike_Jonze <- directed_by <- Her -> starred_actors", [("directed_by", "backward"), STARRED]),
+        ("Spike Jonze, directed_by", [DIRECTED]),
+        ("Unrelated To -> directed_by", [("Unrelated To", "either"), DIRECTED]),  # a relation letter by letter
+        ("unrelated to -> directed_by", [DIRECTED]),
+        ("Arrival -> directed_by", [("Arrival", "either"), DIRECTED]),
+    ],
+)
+def test_entities_of_the_question_are_no_steps(reply: str, path: list[tuple[str, str]]) -> None:
+    assert parse_relation_paths(reply, RELATIONS, len(path), ["Her", "Spike Jonze", "unrelated to"]) == [path]
 
 
 def test_several_paths_keep_their_order() -> None:
@@ -139,6 +160,10 @@ UNREADABLE = {
     "reasoning only": ("<think>directed_by", "no line of the reply is a path"),
     "a refusal": ("I'm sorry, I can't do that.", "no line of the reply is a path"),
     "the answer": ("Spike Jonze", "no line of the reply is a path"),
+    "prose with an arrow": ("I would go from the film -> to its maker.", "no line of the reply is a path"),
+    "prose with a direction": ("The film is found by going backward", "no line of the reply is a path"),
+    "made up": ("is directed by -> sibling (forward)", "no line of the reply is a path"),
+    "entities": ("Her -> Spike Jonze", "no line of the reply is a path"),
     "too long": ("directed_by -> directed_by -> directed_by", "more than 2 relations"),
     "arrows only": ("-> -> ->", "no line of the reply is a path"),
     "a step without a name": ('directed_by -> ""', "no line of the reply is a path"),
@@ -151,13 +176,13 @@ UNREADABLE = {
 @pytest.mark.parametrize(("reply", "reason"), UNREADABLE.values(), ids=list(UNREADABLE))
 def test_unreadable_reply(reply: str, reason: str) -> None:
     with pytest.raises(RelationPathParseError, match=reason) as caught:
-        parse_relation_paths(reply, RELATIONS, 2)
+        parse_relation_paths(reply, RELATIONS, 2, ["Her"])
     assert caught.value.reply == reply
     assert "Wanted lines as 'relation -> relation'" in str(caught.value)
 
 
 def test_of_a_huge_reply_the_beginning_is_read() -> None:
-    for huge in ("->" * 10**6, "[" * 10**6, "1. " * 10**6, "(forward" * 10**5, "\n" * 10**6, "a" * 10**6):
+    for huge in ("->" * 10**6, "<-" * 10**6, "[" * 10**6, "1. " * 10**6, "(forward" * 10**5, "\n" * 10**6, "a" * 10**6):
         with pytest.raises(RelationPathParseError):
             parse_relation_paths(huge, RELATIONS, 2)
         assert parse_relation_paths(f"directed_by -> starred_actors\n{huge}", RELATIONS, 2)[0] == [DIRECTED, STARRED]
@@ -165,10 +190,13 @@ def test_of_a_huge_reply_the_beginning_is_read() -> None:
         parse_relation_paths(" " * MAX_REPLY + "directed_by", RELATIONS, 2)
 
 
-@given(st.text() | st.lists(st.sampled_from([*RELATIONS, "->", "(forward)", "\n", "- ", ",", "x", "["])).map("".join))
+PIECES = [*RELATIONS, "->", "<-", "(forward)", "\n", "- ", ",", "x", "["]
+
+
+@given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_any_reply_is_read_or_refused(reply: str) -> None:
     try:
-        paths = parse_relation_paths(reply, RELATIONS, 3)
+        paths = parse_relation_paths(reply, RELATIONS, 3, ["x"])
     except RelationPathParseError as error:
         assert error.reply == reply  # noqa: PT017
         return
@@ -176,6 +204,7 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
     for path in paths:
         assert 1 <= len(path) <= 3
         assert all(name.strip() and direction in ("forward", "backward", "either") for name, direction in path)
+        assert any(name in RELATIONS for name, _ in path)
 
 
 @given(st.lists(st.tuples(st.sampled_from(RELATIONS), st.sampled_from(["forward", "backward", "either"])), min_size=1))
@@ -184,7 +213,7 @@ def test_what_is_asked_for_is_read_exactly(path: list[tuple[str, str]]) -> None:
     assert parse_relation_paths(" -> ".join(steps), RELATIONS, len(path)) == [path]
 
 
-@pytest.mark.parametrize("filling", [" ", "-", "> ", "\t"])
+@pytest.mark.parametrize("filling", [" ", "-", "> ", "<-", "<", "\t"])
 def test_long_runs_are_read_in_no_time(filling: str) -> None:
     """Where each blank or dash is a new beginning, this takes minutes."""
     reply = f"r1 -> r2\na{filling * 100_000}b"

@@ -90,9 +90,11 @@ REPAIR_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
 )
 
 # Lines come with single blanks, and a run of dashes is tried at its beginning only, so that time stays linear.
+_DASHES = r"[-=\u2013\u2014]"
 _ARROW = re.compile(
-    r"(?<![-=\u2013\u2014])[-=\u2013\u2014]+>|<SEP>|[\u2190-\u21ff\u2794-\u27be\u27f0-\u27ff]", re.IGNORECASE
+    rf"(<{_DASHES}+>?|(?<!{_DASHES}){_DASHES}+>|<SEP>|[\u2190-\u21ff\u2794-\u27be\u27f0-\u27ff])", re.IGNORECASE
 )
+_BACK = ("<", "\u2190", "\u21d0", "\u21e0", "\u27f5", "\u27f8")
 _SEPARATOR = re.compile(r"[,;|]| > ")
 _BULLET = re.compile(r"(?:(?:[-*+\u2022]|(?:path|relation path)?\s*#?\d+\s*[.:)])\s+)*", re.IGNORECASE)
 _DIRECTION = re.compile(r"[(\[]?\b(forwards?|backwards?|inversed?|reversed?)\b[)\]]?\s*\Z", re.IGNORECASE)
@@ -100,22 +102,26 @@ _MARKUP = re.compile(r"</?PATH>|[`\"'*\u201c\u201d\u201e<>]", re.IGNORECASE)
 _NESTED = re.compile(r"[\[\]{},\s]*\Z|.*\]\s*,\s*\[")
 
 
-def parse_relation_paths(reply: str, relations: Collection[str], max_hops: int) -> list[list[tuple[str, str]]]:
+def parse_relation_paths(
+    reply: str, relations: Collection[str], max_hops: int, seeds: Collection[str] = ()
+) -> list[list[tuple[str, str]]]:
     """Read relation paths from a model's reply to `PATHS_PROMPT` or `REPAIR_PROMPT`.
 
     The reply is read as text, nothing in it is evaluated. Reasoning in `<think>` tags, code fences, numbers and bullets
-    before a path, quotes and other arrows are put up with. A line is a path if it has an arrow, a direction, or a
-    relation that is known, whatever its capitals and underscores; other lines are passed over, as are paths that are
-    too long, and those that came before. Time is linear in the length of the reply, of which the first `MAX_REPLY`
-    characters after the reasoning are read.
+    before a path, quotes and other arrows are put up with, and so are names of the question's entities, which are
+    dropped. A line is a path if one of its relations is known, whatever its capitals and underscores; other lines are
+    passed over, as are paths that are too long, and those that came before. Time is linear in the length of the reply,
+    of which the first `MAX_REPLY` characters after the reasoning are read.
 
     Args:
         reply: The text of the reply.
-        relations: The relations of the graph. A path may hold others, as the model wrote them.
+        relations: The relations of the graph. A path may hold others beside them, as the model wrote them.
         max_hops: The most relations of a path.
+        seeds: What the entities of the question are called. The exact name of a relation is a relation nevertheless.
 
     Returns:
-        For each path its relations, each with "forward", "backward" or, where the reply does not say, "either".
+        For each path its relations, each with "forward", "backward", also where "<-" leads to it, or, where the reply
+        does not say, "either".
 
     Raises:
         RelationPathParseError: If no line is a path; the message says why, so that a model can repair it.
@@ -123,8 +129,11 @@ def parse_relation_paths(reply: str, relations: Collection[str], max_hops: int) 
     Example:
         >>> parse_relation_paths("1. directed by -> `directed_by` (backward)", ["directed_by"], 3)
         [[('directed_by', 'either'), ('directed_by', 'backward')]]
+        >>> parse_relation_paths("Her -> directed_by <- directed_by", ["directed_by"], 3, ["Her"])
+        [[('directed_by', 'either'), ('directed_by', 'backward')]]
     """
-    known = {_plain(relation): relation for relation in reversed(list(relations))} | {name: name for name in relations}
+    known: dict[str, str | None] = {_plain(relation): relation for relation in reversed(list(relations))}
+    known |= dict.fromkeys(map(_plain, seeds)) | {name: name for name in relations}
     paths: dict[tuple[tuple[str, str], ...], None] = {}
     nested = arrows = too_long = False
     lines = (" ".join(line.split()) for line in without_reasoning(reply)[:MAX_REPLY].splitlines())
@@ -154,28 +163,27 @@ def _plain(name: str) -> str:
     return " ".join(readable(name).replace("_", " ").split()).casefold()
 
 
-def _find(text: str, known: Mapping[str, str]) -> str | None:
-    return known.get(text) or known.get(_plain(text))
-
-
-def _path(line: str, known: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _path(line: str, known: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
     """Return the steps of a line; none where it is no path."""
     if name := known.get(line):
         return ((name, "either"),)
     line = _BULLET.sub("", line, count=1).rstrip(",;").removeprefix("[").removesuffix("]")
-    whole = _step(line, known)  # the name of a relation may hold what separates others
-    arrows = _ARROW.search(line) is not None
-    parts = [part.strip() for part in (_ARROW if arrows else _SEPARATOR).split(line) if part.strip()]
-    steps = [whole] if whole[2] else [_step(part, known) for part in parts]
-    is_path = arrows or any(direction != "either" or is_known for _, direction, is_known in steps)
-    are_names = all(is_known or 1 <= len(name) <= MAX_NAME for name, _, is_known in steps)
-    return tuple((name, direction) for name, direction, _ in steps) if is_path and are_names else ()
+    parts = ["", line]  # each behind the arrow that leads to it
+    if _step("", line, known)[0] not in known:  # the name of a relation may hold what separates others
+        parts = ["", *_ARROW.split(line if _ARROW.search(line) else _SEPARATOR.sub("->", line))]
+    said = [_step(arrow, part, known) for arrow, part in zip(parts[::2], parts[1::2], strict=True) if part.strip()]
+    steps = tuple((name, direction) for name, direction in said if name is not None)
+    is_path = any(name in known for name, _ in steps)
+    return steps if is_path and all(1 <= len(name) <= MAX_NAME for name, _ in steps if name not in known) else ()
 
 
-def _step(part: str, known: Mapping[str, str]) -> tuple[str, str, bool]:
-    """Return what a step calls its relation, the direction, and whether the relation is known."""
-    text, direction = _MARKUP.sub("", part).strip(), "either"
-    if not _find(part, known) and (said := _DIRECTION.search(text)) and text[: said.start()].strip():
-        text, direction = text[: said.start()].strip(), "forward" if said[1][0] in "fF" else "backward"
-    name = _find(part, known) or _find(text, known)
-    return name or text, direction, name is not None
+def _step(arrow: str, part: str, known: Mapping[str, str | None]) -> tuple[str | None, str]:
+    """Return a relation, what else the step says, or None for an entity of the question; and the direction."""
+    part, text = part.strip(), _MARKUP.sub("", part).strip()
+    direction = "backward" if arrow.startswith(_BACK) and not arrow.endswith(">") else "either"
+    for name in (part, _plain(part), text, _plain(text)):
+        if name in known:
+            return known[name], direction
+    if (said := _DIRECTION.search(text)) and (bare := text[: said.start()].strip()):
+        text, direction = bare, "forward" if said[1][0] in "fF" else "backward"
+    return known.get(text, known.get(_plain(text), text)), direction

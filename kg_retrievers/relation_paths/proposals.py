@@ -15,6 +15,7 @@ from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.algorithms.relation_paths import LabelledQuestion, mine_relation_paths
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
 from kg_retrievers.index import EntityLinker, GraphIndex, embed, link_question
+from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
 from kg_retrievers.prompts import check_model, check_placeholders
 from kg_retrievers.prompts.relation_paths import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
 from kg_retrievers.questions import Question
@@ -33,9 +34,10 @@ RELATIONS_SHOWN = 40
 class LLMRelationPaths(SteppedRunnable[Mapping[str, Any], list[dict[str, Any]]]):
     """Asks a language model for relation paths, and once more where its reply is unreadable.
 
-    The first path scores 1, the second 1/2, the third 1/3, and so on. The model chooses from the relations around the
-    entities of the question, each shown with a fact; of more than `RELATIONS_SHOWN`, those nearest to the question.
-    For a name that is no relation of the graph, the nearest relation is taken.
+    The first path scores 1, the second 1/2, the third 1/3, and so on. The model chooses from all relations of the
+    entities of the question and those around them, each shown with a fact; of more than `RELATIONS_SHOWN`, those
+    nearest to the question, of equally near ones the first of the graph. For a name that is no relation of the graph,
+    beside one that is, the nearest relation is taken.
 
     Args:
         index: The indexed graph.
@@ -68,27 +70,30 @@ class LLMRelationPaths(SteppedRunnable[Mapping[str, Any], list[dict[str, Any]]])
         """Ask, read, and if need be ask again with the reason."""
         graph, max_hops = self.index.graph, input["max_hops"]
         values = {name: input[name] for name in ("question", "beam_width", "max_hops")}
-        values["entities"] = "; ".join(graph.label(seed) for seed in input["seed_entities"])
+        labels = [graph.label(seed) for seed in input["seed_entities"]]
+        values["entities"] = "; ".join(labels)
         values["relations"] = "\n".join(self._relations(input))
         reply = yield Call(self.prompts["relation_paths"] | self.llm | StrOutputParser(), values)
         try:
-            paths = parse_relation_paths(reply, graph.relations, max_hops)
+            paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
         except RelationPathParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
             reply = yield Call(self.prompts["repair"] | self.llm | StrOutputParser(), values)
-            paths = parse_relation_paths(reply, graph.relations, max_hops)
+            paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
         return self._rows(paths, input["beam_width"])
 
     def _relations(self, input: Mapping[str, Any]) -> list[str]:
         """Return a line for each relation around the entities, that nearest to the question first."""
-        graph = self.index.graph
+        graph, adjacency = self.index.graph, self.index.graph.adjacency
         seeds = [graph.entities.find(seed) for seed in input["seed_entities"]]
-        around = neighborhood(graph.adjacency, seeds, max_hops=input["max_hops"], max_nodes=input["max_nodes"])
-        relations, first = np.unique(graph.edges[around.triples, 1], return_index=True)
-        likeness = self.index.relation_vectors[relations] @ self.index.embed([input["masked_question"]])[0]
+        own = [adjacency.triples[adjacency.indptr[seed] : adjacency.indptr[seed + 1]] for seed in seeds]
+        around = neighborhood(adjacency, seeds, max_hops=input["max_hops"], max_nodes=input["max_nodes"])
+        triples = np.concatenate([*own, around.triples])  # of an entity with many facts, max_nodes may leave out some
+        relations, first = np.unique(graph.edges[triples, 1], return_index=True)
+        cosines = self.index.relation_vectors[relations] @ self.index.embed([input["masked_question"]])[0]
         lines = []
-        for place in np.argsort(-likeness, kind="stable")[:RELATIONS_SHOWN].tolist():
-            head, relation, tail = graph.triple(int(around.triples[first[place]]))
+        for place in np.argsort(-cosines.round(SIMILARITY_DECIMALS), kind="stable")[:RELATIONS_SHOWN].tolist():
+            head, relation, tail = graph.triple(int(triples[first[place]]))
             lines.append(f"{relation}: {graph.label(head)} -> {relation} -> {graph.label(tail)}")
         return lines
 
@@ -126,7 +131,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
 
     Raises:
         InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph;
-            if `neighbors` is below 1.
+            if `neighbors` is no whole number of 1 or more.
     """
 
     def __init__(
@@ -138,13 +143,16 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         linker: EntityLinker | None = None,
     ) -> None:
         """Mask the examples and embed them."""
-        if isinstance(examples, str) or not all(isinstance(example, Question) for example in examples):
+        is_list = isinstance(examples, Sequence) and not isinstance(examples, str)
+        if not is_list or not all(isinstance(example, Question) for example in examples):
             raise InvalidArgumentError(
                 f"ExampleRelationPaths: wanted a list of Question, but got {examples!r:.100}. "
                 "Read a file with read_questions(path)."
             )
-        if neighbors < 1:
-            raise InvalidArgumentError(f"ExampleRelationPaths: neighbors must be 1 or more, but got {neighbors}.")
+        if not isinstance(neighbors, int) or isinstance(neighbors, bool) or neighbors < 1:
+            raise InvalidArgumentError(
+                f"ExampleRelationPaths: neighbors must be a whole number, 1 or more, but got {neighbors!r:.100}."
+            )
         self.index = index
         self.neighbors = neighbors
         linker = linker or EntityLinker(index)
