@@ -786,6 +786,27 @@ def test_answers_that_max_nodes_leaves_out_teach_nothing(loss: Any, max_nodes: i
     assert all(np.isfinite(weight).all() for weight in found.model.weights.values())
 
 
+@pytest.mark.parametrize("visits", [8, 80])
+def test_that_nothing_is_taught_is_said_before_the_training(monkeypatch: pytest.MonkeyPatch, visits: int) -> None:
+    """After a look at no more questions than the training looks at, and before any is embedded."""
+    facts = [("hub", "to", f"leaf {n}") for n in range(9)] + [("leaf 8", "on", "end")]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(32))
+    asked = [Question(f"where to, hub, at {n}?", ("hub",), ("end",)) for n in range(22)]
+    looked_at = []
+    real = _Network.example
+
+    def example(self: _Network, question: TrainingQuestion) -> Example:
+        looked_at.append(question)
+        return real(self, question)
+
+    monkeypatch.setattr(_Network, "example", example)
+    monkeypatch.setattr(_Network, "embed", lambda *_: pytest.fail("the training began"))
+    count = min(visits - 1, 20)  # of 22, two validate
+    with pytest.raises(InvalidArgumentError, match=f"of {count} questions, none has what it should teach"):
+        train_triple_scorer(index, asked, max_nodes=1, visits=visits, validations=2, hidden=4)
+    assert len(looked_at) == len(set(looked_at)) == count
+
+
 def test_names_in_a_vector_store_are_refused() -> None:
     """They would be embedded in every step."""
     store = VectorStoreSearch(InMemoryVectorStore(INDEX.embeddings), "cosine_similarity")
@@ -951,6 +972,7 @@ def test_what_a_reasoner_cannot_be_trained_on() -> None:
     for index, questions, message in (
         (INDEX, [], "train_graph_reasoner: there is nothing to train on: 0 questions"),
         (INDEX, ["who?"], "train_graph_reasoner: wanted a GraphIndex and lists of Questions"),
+        (INDEX, 5, "train_graph_reasoner: wanted a GraphIndex and lists of Questions"),
         (INDEX.graph, LEARNED, "train_graph_reasoner: wanted a GraphIndex and lists of Questions"),
         (
             GraphIndex.build(KnowledgeGraph.from_triples([], labels={"A": "A", "B": "B"}), HashedEmbeddings(8)),

@@ -154,7 +154,7 @@ class SentenceTransformerEmbeddings(Embeddings):
         """Return the states of the tokens of each text after the last layer, float32, shape (tokens, d)."""
         with self._lock:
             states = self._encoder.encode(texts, output_value="token_embeddings", show_progress_bar=False)
-        return [np.array(of_text.tolist(), np.float32) for of_text in states]
+        return [of_text.float().cpu().numpy() for of_text in states]
 
 
 def local_embeddings(model: str | Path = "sentence-transformers/all-MiniLM-L6-v2") -> Embeddings:

@@ -124,7 +124,8 @@ def checked_arguments(
     train: Callable[..., Any],
     config_class: type[Any],
     index: object,
-    questions: Sequence[object],
+    questions: object,
+    validation: object,
     config: dict[str, Any],
     **limits: object,
 ) -> None:
@@ -134,7 +135,8 @@ def checked_arguments(
         train: The function that was called.
         config_class: The dataclass of the model's settings.
         index: The indexed graph.
-        questions: All questions.
+        questions: Those to train on.
+        validation: Those that say when to stop, or None.
         config: The settings that were given.
         **limits: Numbers from 1, by the name of their arguments.
 
@@ -146,10 +148,10 @@ def checked_arguments(
     if unknown := sorted(config.keys() - known):
         there = sorted(known.union(signature(train).parameters) - {"config"})
         raise InvalidArgumentError(f"{who}: there is no argument {unknown[0]!r}. There are: {there}.")
-    if not isinstance(index, GraphIndex) or not all(isinstance(one, Question) for one in questions):
+    if not isinstance(index, GraphIndex) or not all(map(_are_questions, (questions, validation or ()))):
         raise InvalidArgumentError(
             f"{who}: wanted a GraphIndex and lists of Questions, as `read_questions` gives them, but got "
-            f"{index!r:.100} and {questions!r:.100}."
+            f"{index!r:.100}, {questions!r:.100} and {validation!r:.100}."
         )
     for name, limit in limits.items():
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
@@ -159,6 +161,10 @@ def checked_arguments(
             f"{who}: the names of the index are in a vector store, and would be embedded again and again. "
             "Train on an index without one: GraphIndex.build(graph, embeddings)."
         )
+
+
+def _are_questions(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(one, Question) for one in value)
 
 
 def train_on_questions(
@@ -199,6 +205,12 @@ def train_on_questions(
     began, index = time.monotonic(), learner.index
     find = partial(training_questions, index, max_hops=max_hops, own_entities=learner.own_entities)
     learned, validating = _split(who, find, questions, validation, max_hops, schedule.seed)
+    some = learned.usable[:: -(-len(learned.usable) // schedule.visits)]  # no more than the training looks at
+    if not any(learner.size(learner.example(question)) for question in some):
+        raise InvalidArgumentError(
+            f"{who}: of {replace(learned, usable=some)}, none has what it should teach among its candidates. Raise "
+            f"max_nodes or max_hops, or {learner.advice}."
+        )
     examples = _Examples(learner)
     learner.embed([question.text for question in (*learned.usable, *validating.usable)])
     probe, name = index.embed([PROBE])[0], embedding_name(index.embeddings)
@@ -224,19 +236,12 @@ def train_on_questions(
         progress=progress,
     )
     history = trainer.run()
-    seen, taught = (questions.intersection(learned.usable) for questions in (examples.seen, examples.taught))
-    if seen and not taught:
-        if folder:
-            forget_unfinished(folder)
-        raise InvalidArgumentError(
-            f"{who}: of {learned}, none has what it should teach among its candidates. Raise max_nodes or max_hops, or "
-            f"{learner.advice}."
-        )
     trained = model({**facts, "schedule": asdict(schedule), "validation": history})
     if folder:
         trained.save_pretrained(folder)
         forget_unfinished(folder)
-    return ModelTraining(trained, learned, validating, len(seen - taught), history, time.monotonic() - began)
+    untaught = (examples.seen - examples.taught).intersection(learned.usable)
+    return ModelTraining(trained, learned, validating, len(untaught), history, time.monotonic() - began)
 
 
 def _split(

@@ -122,8 +122,7 @@ def train_triple_scorer(
         ModelLoadError: If the unfinished training in the output is damaged.
     """
     limits = {"max_hops": max_hops, **({} if max_nodes is None else {"max_nodes": max_nodes})}
-    everything = (*questions, *(validation or ()))
-    checked_arguments(train_triple_scorer, TripleScorerConfig, index, everything, config, **limits)
+    checked_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config, **limits)
     for name, value, allowed in (
         ("supervision", supervision, ("undirected", "directed")),
         ("loss", loss, ("softmax", "binary")),
