@@ -61,7 +61,7 @@ def main() -> None:
             trained += ["--model", model]
         for part in measured:
             data = ["--graph", graph, "--data", part, "--format", "jsonl", "--limit", arguments.limit, "--seed", 0]
-            examples = ["--examples-data", home / "training.jsonl"]
+            examples = ["--examples", home / "training.jsonl"]
             methods = [word for method in arguments.methods for word in ("--method", method)]
             _run(["compare", *data, *examples, *trained, *methods, "--failures", 0])
 

@@ -6,14 +6,16 @@ r"""How often GNN-RAG's graph network has the answer first, and what it costs; n
 "metaqa", "topics", "pathquestion", "transfer": see `question_splits.py`. One model for all hops, trained with the
 defaults of `train_graph_reasoner` but for `--visits` and `--field`. The tenth that is measured is the same for all
 seeds, which draw anew what is trained on, and the weights. The topic is given in training. It is not given
-where it is measured: it is linked, and a question in which no entity is found counts as 0. "first": the likeliest
-candidate is a gold answer. "list": one of the candidates is; and their F1. All in the mean over the questions of all
-seeds, the first with a bootstrap interval over these, and the mean of each seed. `n`: of each seed, at most `--limit`.
+where it is measured: it is linked, and a question in which no entity is found counts as 0. "first": the first answer
+that the retriever proposes, the likeliest candidate, is a gold answer. "list": one of the candidates is; and their F1.
+All in the mean over questions and seeds, the first with a bootstrap interval over the questions, each with all its
+seeds, and the mean of each seed. `n`: of each seed, at most `--limit`.
 Loss, rate and sizes were chosen on 450 of MetaQA's dev questions drawn otherwise, of which about a tenth is among
 those measured here, and the rule for `mask_seeds` on training questions of PathQuestion.
 
 "layer": CPU of the reasoning of a question, forward and with gradients, by this package and by a straightforward
-rendering of the published layer, which computes a message for each fact; equal weights, random graphs, one thread.
+rendering of the published layer, which computes a message for each fact, and goes question by question; equal weights,
+random graphs, one thread. Vectors are `--width` long, 50 as in the published code.
 
 "latency": CPU of one question of MetaQA through `GNNRAGRetriever`, end to end and by stages, with random weights of
 the default sizes, which give more candidates than trained ones, or with the model of a folder (`--model`).
@@ -61,6 +63,7 @@ def main() -> None:
     parser.add_argument("--visits", type=int, default=graph_reasoner_training.VISITS)
     parser.add_argument("--field", action="append", default=[], metavar="NAME=VALUE", help="of the training, in JSON")
     parser.add_argument("--save", type=Path, help="a folder that keeps the models, and goes on from there")
+    parser.add_argument("--width", type=int, default=50, help='of the vectors for "layer"')
     parser.add_argument("--model", type=Path, help='a trained model for "latency"')
     parser.add_argument("--cache", type=Path, help="a file that keeps embeddings over several runs")
     arguments = parser.parse_args()
@@ -106,7 +109,7 @@ def _show(folder: str, name: str, kind: str, task_of: Callable[[int], Task], arg
     for part, by_seed in found.items():
         means = [rows.mean(axis=0) for rows in by_seed]
         first, listed, f1 = np.mean(means, axis=0)
-        every = np.concatenate([rows[:, 0] for rows in by_seed])
+        every = np.mean([rows[:, 0] for rows in by_seed], axis=0)
         draws = np.random.default_rng(0).choice(every, (1000, len(every))).mean(axis=1)
         interval = "{:.4f} ... {:.4f}".format(*np.percentile(draws, [2.5, 97.5]))
         seeds = " ".join(f"{mean[0]:.4f}" for mean in means)
@@ -124,16 +127,16 @@ def _drawn(task: Task, seed: int) -> Task:
 
 
 def _measure(retriever: GNNRAGRetriever, question: Question) -> Row:
-    """Return whether the first candidate is right, whether one of all is, and the F1 of all."""
-    state: dict[str, Any] = {"question": question.text}
+    """Return whether the first answer is right, whether one of all candidates is, and the F1 of these."""
+    state = retriever.initial_state(question.text)
     try:
-        for stage in retriever.stages[:2]:
+        for stage in retriever.stages:
             state |= stage.run.invoke(state)
     except EntityLinkingError:
         return 0.0, 0.0, 0.0
     keys, gold = [key for key, _ in state["candidates"]["entities"]], set(question.answers)
     right = len(gold.intersection(keys))
-    return float(bool(keys) and keys[0] in gold), float(right > 0), 2 * right / (len(keys) + len(gold))
+    return float(bool(gold.intersection(state["answers"][:1]))), float(right > 0), 2 * right / (len(keys) + len(gold))
 
 
 # --- the layer ------------------------------------------------------------------------------------------------------
@@ -147,7 +150,7 @@ def layer(arguments: argparse.Namespace) -> None:
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for size in (500, 2_000):
         index = _random_index(size)
-        config = GraphReasonerConfig(index.dimension, instructions=2, layers=3, stages=3)
+        config = GraphReasonerConfig(index.dimension, arguments.width, instructions=2, layers=3, stages=3)
         model = random_reasoner(index, config)
         network = graph_reasoner_training._Network(index, config, np.random.default_rng(0), max_nodes=size)
         network.parameters = {name: torch.tensor(weight).requires_grad_() for name, weight in model.weights.items()}

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from langchain_core.documents import Document
 from numba.core import event
 from openai_server import OpenAIServer, Reply
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, cli
+from kg_retrievers import GraphIndex, HashedEmbeddings, Question, SimGRAGRetriever, cli
 from kg_retrievers.cli import info, load, show
 from kg_retrievers.sample import load_graph
 
@@ -178,6 +179,46 @@ def test_ask_several_methods(run: Run, json_of: Callable[..., Any]) -> None:
     assert err == "kg-retrievers: pcst+triple-similarity finds facts and proposes no answer; --llm answers from them\n"
 
 
+def test_ask_shows_paths_as_they_are_written(run: Run, folder: Path) -> None:
+    (folder / "answers.jsonl").write_text(
+        '{"question": "What else did the director of Her direct?", "answers": ["Adaptation"]}\n', "utf-8"
+    )
+    paths = ("--method", "relation-paths", "--examples", "answers.jsonl")
+    question = ("ask", "films.csv", "What else did the director of Adaptation direct?", *paths)
+    code, out, err = run(*question)
+    assert (code, err.replace(COMPILING, "")) == (0, "")
+    assert out.split("\n\n")[1].splitlines() == [
+        "Evidence 1: score 1.000, 2 triples",
+        " #  path",
+        " 1  Adaptation -> directed by -> Spike Jonze <- directed by <- Her",
+    ]
+    _, out, _ = run(*question, "--field", "style=triples")
+    assert " 1  Adaptation  directed_by  Spike Jonze\n" in out
+
+
+@pytest.mark.parametrize(
+    ("method", "examples", "told"),
+    [
+        ("simgrag+relation-paths", "both.jsonl", ""),
+        ("simgrag+relation-paths", "answers.jsonl", 'simgrag goes without the examples, none of which has "pattern"'),
+        ("pcst+relation-paths", "answers.jsonl", ""),
+        ("simgrag+pcst", "answers.jsonl", 'simgrag goes without the examples, none of which has "pattern"'),
+        ("pcst+simgrag", "labelled.jsonl", ""),
+    ],
+)
+def test_ask_gives_examples_to_those_who_can_use_them(
+    run: Run, folder: Path, method: str, examples: str, told: str
+) -> None:
+    answered = '{"question": "Who directed Adaptation?", "answers": ["Spike Jonze"]}\n'
+    (folder / "answers.jsonl").write_text(answered, "utf-8")
+    (folder / "both.jsonl").write_text(FILES["labelled.jsonl"] + answered, "utf-8")
+    code, out, err = run("ask", "films.csv", HER, "--method", method, "--examples", examples)
+    assert (code, err.replace(COMPILING, "")) == (0, f"kg-retrievers: {told}\n" if told else "")
+    assert "Answer    Spike Jonze\n" in out
+    if "simgrag" in method:
+        assert ("made by the nearest example" in out) == (not told)
+
+
 def test_ask_says_that_evidence_is_truncated(capsys: pytest.CaptureFixture[str]) -> None:
     metadata = {
         "triples": [["a", "r", "b"]],
@@ -185,6 +226,7 @@ def test_ask_says_that_evidence_is_truncated(capsys: pytest.CaptureFixture[str])
         "rank": 1,
         "score": 0.5,
         "truncated": True,
+        "style": "grouped",
     }
     show.show(show.evidence(Document("", metadata=metadata)))
     assert "Evidence 1: score 0.500, 1 triple, cut short by a limit: there may be more\n" in capsys.readouterr().out
@@ -237,6 +279,20 @@ def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServe
         code, out, _ = run("ask", "one.tsv", HER, "--llm", "openai:test-model")
     assert code == 1
     assert "No evidence found. Nothing in the graph fits.\n" in out
+
+
+def test_a_language_model_comes_before_examples_in_several_methods(
+    run: Run, server: Callable[..., OpenAIServer]
+) -> None:
+    with server(BY_DIRECTOR, "Spike Jonze."):
+        more = ("--method", "simgrag+pcst", "--llm", "openai:test-model", "--examples", "labelled.jsonl")
+        code, out, err = run("ask", "films.csv", HER, *more)
+    assert code == 0
+    assert "made by a language model" in out
+    assert err.replace(COMPILING, "") == (
+        "kg-retrievers: simgrag takes --llm or examples, not both; it gets the former. "
+        "For the latter, leave out --llm\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -434,6 +490,16 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str], argv: list[str], s
     with pytest.raises(SystemExit, match="0"):
         cli.main(argv)
     assert capsys.readouterr().out.startswith(start)
+
+
+@pytest.mark.parametrize("command", ["ask", "evaluate", "compare"])
+def test_help_says_who_uses_examples(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert load.TAUGHT.keys() <= load.RETRIEVERS.keys()
+    assert set(load.TAUGHT.values()) <= {field.name for field in fields(Question)}
+    with pytest.raises(SystemExit, match="0"):
+        cli.main([command, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert 'labelled questions, for simgrag (with "pattern") and relation-paths (with "answers")' in told
 
 
 def test_output_that_takes_ascii_only(monkeypatch: pytest.MonkeyPatch) -> None:

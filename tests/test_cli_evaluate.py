@@ -38,6 +38,11 @@ FILES = {
     "splits/test.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n',
 }
 
+#: What is said where a method can use one of two things alone.
+BOTH_GIVEN = (
+    "kg-retrievers: simgrag takes --llm or examples, not both; it gets the former. For the latter, leave out --llm\n"
+)
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -138,7 +143,7 @@ def test_evaluate_takes_a_part(run: Run, more: list[str], settings: dict[str, An
 
 
 def test_measured_questions_are_no_examples(run: Run) -> None:
-    code, _, err = run("evaluate", *FILMS, "--examples-data", "labelled.jsonl", "--json", "out.json")
+    code, _, err = run("evaluate", *FILMS, "--examples", "labelled.jsonl", "--json", "out.json")
     assert (code, err) == (0, "")
     written = figures("out.json")
     examples = written["settings"]["examples"]
@@ -200,7 +205,7 @@ def test_a_broken_run_is_kept_and_continued(run: Run, monkeypatch: pytest.Monkey
 
 
 def test_records_of_other_examples_are_left_alone(run: Run, folder: Path) -> None:
-    command = ("evaluate", *FILMS, "--examples-data", "labelled.jsonl", "--records", "r.jsonl")
+    command = ("evaluate", *FILMS, "--examples", "labelled.jsonl", "--records", "r.jsonl")
     assert run(*command)[0] == 0
     assert run(*command)[0] == 0
     text = (folder / "labelled.jsonl").read_text("utf-8")
@@ -253,7 +258,7 @@ def test_each_of_several_methods_gets_what_it_takes(run: Run, monkeypatch: pytes
     graph = kg_retrievers.KnowledgeGraph.from_file("films.csv")
     index = GraphIndex.build(graph, HashedEmbeddings())
     kg_retrievers.train_triple_scorer(index, taught, output="model", visits=8, rounds=1)
-    more = ("--model", "model", "--examples-data", "labelled.jsonl", "--json", "out.json")
+    more = ("--model", "model", "--examples", "labelled.jsonl", "--json", "out.json")
     code, _, err = run("evaluate", *FILMS, "--method", "simgrag+subgraph-rag", *more)
     assert (code, err) == (0, "")
     settings = figures("out.json")["settings"]
@@ -274,17 +279,14 @@ def test_each_of_several_methods_gets_what_it_takes(run: Run, monkeypatch: pytes
         llm = ("--llm", "openai:test-model")
         code, _, err = run("evaluate", *FILMS, "--method", "simgrag+subgraph-rag", *more, *llm)
     assert code == 0
-    assert err == (
-        "kg-retrievers: simgrag takes --llm or --examples-data, not both; it gets the first. "
-        "For the other: --method simgrag+subgraph-rag:examples\n"
-    )
+    assert err == BOTH_GIVEN
     assert figures("out.json")["settings"]["llm"] == "openai:test-model"
 
 
 def test_evaluate_with_a_language_model_and_examples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The method takes one of them, so it gets the language model."""
     only_simgrag(monkeypatch)
-    both = ("--llm", "openai:test-model", "--examples-data", "labelled.jsonl")
+    both = ("--llm", "openai:test-model", "--examples", "labelled.jsonl")
     pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     answer = '{"explanation": "", "answers": ["Spike Jonze"], "citations": [1]}'
     with OpenAIServer(*map(Reply, (pattern, answer) * 4)) as peer:
@@ -292,10 +294,7 @@ def test_evaluate_with_a_language_model_and_examples(run: Run, monkeypatch: pyte
         monkeypatch.setenv("OPENAI_API_KEY", "test")
         code, _, err = run("evaluate", *FILMS, *both, "--json", "out.json")
         assert code == 0
-        assert err == (
-            "kg-retrievers: simgrag takes --llm or --examples-data, not both; it gets the first. "
-            "For the other: --method simgrag:examples\n"
-        )
+        assert err == BOTH_GIVEN
         written = figures("out.json")
         assert written["method"] == "simgrag"
         assert (written["settings"]["llm"], written["settings"]["examples"]) == ("openai:test-model", None)
@@ -332,7 +331,7 @@ def test_ask_sets_fields_of_the_retriever(run: Run) -> None:
 
 
 def test_a_small_distance_raises_abstention(run: Run) -> None:
-    asked = (*ASKED, "--limit", "20", "--unanswerable", "30", "--examples-data", DATA)
+    asked = (*ASKED, "--limit", "20", "--unanswerable", "30", "--examples", DATA)
     shares = []
     for more in ([], ["--field", "max_distance=0.5"]):
         assert run("evaluate", *asked, *more, "--json", "out.json")[0] == 0
@@ -358,7 +357,7 @@ def test_a_terminal_is_shown_how_far_it_is(capsys: pytest.CaptureFixture[str], m
 
 
 def test_compare_methods_and_then_their_records(run: Run) -> None:
-    more = ("--examples-data", "labelled.jsonl", "--records", "kept", "--json", "out.json")
+    more = ("--examples", "labelled.jsonl", "--records", "kept", "--json", "out.json")
     code, out, err = run("compare", *FILMS, "--method", "simgrag:plain", "--method", "simgrag:examples", *more)
     assert (code, err) == (0, "")
     assert [line.split()[:2] for line in out.splitlines()[2:4]] == [
@@ -412,17 +411,39 @@ def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 0
     assert err == "kg-retrievers: trained is left out: Trained needs a model\n"
     assert [one["method"] for one in json.loads(out)["runs"]] == ["simgrag"]
-    for methods in (["trained"], ["trained", ALL], [ALL, "trained"]):
+    for methods in (["trained", ALL], ["trained", "simgrag"]):
         named = (part for method in methods for part in ("--method", method))
-        code, out, err = run("compare", *FILMS, *named)
-        assert (code, out, err) == (2, "", "kg-retrievers: error: Trained needs a model\n")
+        code, out, err = run("compare", *FILMS, *named, "--json", "-")
+        assert (code, err) == (0, "kg-retrievers: trained is left out: Trained needs a model\n")
+        assert [one["method"] for one in json.loads(out)["runs"]] == ["simgrag"]
+    code, out, err = run("compare", *FILMS, "--method", "trained")
+    assert (code, out, err) == (2, "", "kg-retrievers: error: Trained needs a model\n")
+
+
+ANSWERS = '{"question": "Who directed Adaptation?", "answers": ["Spike Jonze"]}\n'
+
+
+def test_compare_leaves_out_who_cannot_use_the_examples(run: Run, folder: Path) -> None:
+    (folder / "answers.jsonl").write_text(ANSWERS, "utf-8")
+    named = ("--method", "simgrag", "--method", "relation-paths", "--method", "simgrag+relation-paths")
+    code, out, err = run("compare", *FILMS, *named, "--examples", "answers.jsonl", "--json", "-")
+    assert code == 0
+    first, second = err.splitlines()
+    assert first == 'kg-retrievers: simgrag goes without the examples, none of which has "pattern"'
+    assert second.startswith("kg-retrievers: simgrag is left out: ExamplePatternGenerator: got 1 examples, but none")
+    found = {one["method"]: one for one in json.loads(out)["runs"]}
+    assert list(found) == ["relation-paths", "simgrag+relation-paths"]
+    assert [one["settings"]["examples"]["given"] for one in found.values()] == [1, 1]
+    code, _, err = run("evaluate", *FILMS, "--method", "simgrag", "--examples", "answers.jsonl")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "but none with a pattern" in err
 
 
 def test_what_makes_no_difference_is_run_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kg_retrievers, "Frugal", Frugal, raising=False)
     for module in (cli.compare, cli.load, cli.task):
         monkeypatch.setattr(module, "RETRIEVERS", {"frugal": "Frugal"})
-    code, out, err = run("compare", *FILMS, "--examples-data", "labelled.jsonl", "--method", ALL, "--json", "-")
+    code, out, err = run("compare", *FILMS, "--examples", "labelled.jsonl", "--method", ALL, "--json", "-")
     assert (code, err) == (0, "kg-retrievers: frugal:examples is left out: it is the same as frugal:plain\n")
     assert [one["method"] for one in json.loads(out)["runs"]] == ["frugal:plain"]
 
@@ -472,8 +493,8 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS, "--method", "simgrag:linked"], "but got 'simgrag:linked'"),
         (["evaluate", *FILMS, "--method", "all"], "but got 'all'"),
         (["compare", *FILMS, "--method", "all+pcst"], "but got 'all+pcst'"),
-        (["evaluate", *FILMS, "--method", "pcst+simgrag:examples"], "'pcst+simgrag:examples' needs --examples-data."),
-        (["evaluate", *FILMS, "--method", "simgrag:examples"], "'simgrag:examples' needs --examples-data."),
+        (["evaluate", *FILMS, "--method", "pcst+simgrag:examples"], "'pcst+simgrag:examples' needs --examples."),
+        (["evaluate", *FILMS, "--method", "simgrag:examples"], "'simgrag:examples' needs --examples."),
         (["evaluate", *FILMS, "--method", "simgrag:llm"], "'simgrag:llm' needs --llm."),
         (["evaluate", *FILMS, "--hops", "one"], "--hops: wanted whole numbers with commas between them, as 1,2,3, but"),
         (["evaluate", *FILMS, "--hops", "0"], "--hops: wanted whole numbers"),
@@ -486,9 +507,9 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS, "--topic", "Her"], "argument --topic: invalid choice: 'Her'"),
         (["evaluate", *FILMS, "--split", "dev"], "asked.jsonl is no folder, so it has no split 'dev'"),
         (["evaluate", *FILMS, "--unanswerable", "5"], "wanted 5, but only 0 can be made of 2 questions"),
-        (["evaluate", *FILMS, "--examples-split", "dev"], "--examples-split says which part of --examples-data"),
-        (["evaluate", *FILMS, "--examples-data", "asked.jsonl"], "all of the 2 examples are among the questions"),
-        (["evaluate", *FILMS, "--examples-data", "none.jsonl"], "none.jsonl: wanted a text file"),
+        (["evaluate", *FILMS, "--examples-split", "dev"], "--examples-split says which part of --examples"),
+        (["evaluate", *FILMS, "--examples", "asked.jsonl"], "all of the 2 examples are among the questions"),
+        (["evaluate", *FILMS, "--examples", "none.jsonl"], "none.jsonl: wanted a text file"),
         (["evaluate", *FILMS, "--json", "none/out.json"], "none/out.json cannot be written"),
         (["evaluate", *FILMS, "--json", "splits"], "splits cannot be written"),
         (["evaluate", *FILMS, "--records", "none/r.jsonl"], "none/r.jsonl cannot be written"),

@@ -51,7 +51,7 @@ def test_its_graphs_are_modules_that_give_a_workflow() -> None:
         ("KG_RETRIEVERS_METHOD", "simrag", "KG_RETRIEVERS_METHOD is one of .*'simgrag'.*but got 'simrag'"),
         ("KG_RETRIEVERS_METHOD", "pcst+simrag", "or several joined by [+], but got 'pcst.simrag'"),
         ("KG_RETRIEVERS_METHOD", "subgraph-rag", "To train one on questions with answers: kg-retrievers train"),
-        ("KG_RETRIEVERS_MODEL", "nowhere", "SimGRAG is not trained"),
+        ("KG_RETRIEVERS_MODEL", "nowhere", "nowhere: no trained model is here"),
     ],
 )
 def test_what_the_environment_lacks(monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str) -> None:
@@ -69,8 +69,10 @@ def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, tmp_pa
     made = workflow()
     assert "score_triples" in made.builder.nodes
     assert "Audrey Tautou" in str(made.invoke({"question": "Who starred in Amélie?"})["documents"])
+    monkeypatch.delenv("KG_RETRIEVERS_METHOD")
+    assert "score_triples" in workflow().builder.nodes
     monkeypatch.setenv("KG_RETRIEVERS_MODEL", "nowhere")
-    with pytest.raises(ModelLoadError, match="no model is saved there"):
+    with pytest.raises(ModelLoadError, match="no trained model is here"):
         workflow()
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.load import asked_method, build_retriever, make_llm, method_class, read_index, read_models
+from kg_retrievers.cli.load import (
+    AND,
+    asked_method,
+    build_retriever,
+    make_llm,
+    read_index,
+    read_models,
+    share_examples,
+)
 from kg_retrievers.cli.show import compilation_told, evidence, remark, show, single_triples, summary, working
 from kg_retrievers.errors import EntityLinkingError
 
@@ -30,12 +38,8 @@ def run(options: argparse.Namespace) -> int:
     llm = make_llm(options.llm)
     index = read_index(options)
     seeds = kg_retrievers.EntityLinker(index).resolve(options.seed)
-
-    def build(name: str, **fields: Any) -> BaseKGRetriever:
-        model = models[name].model if name in models else None
-        return method_class(name).from_index(index, llm=llm, examples=examples, model=model, **fields)
-
-    retriever = build_retriever(method, build, dict(options.field))
+    given = share_examples(method, examples, llm) if AND in method else {method: examples}
+    retriever = build_retriever(method, index, dict(options.field), llm=llm, examples=given, models=models)
     k = retriever.k if options.k is None else options.k
     one_more = int(retriever.proposes_answers)  # to see whether another reading is equally good
     found: list[Document] = []

@@ -61,33 +61,40 @@ def _measured(options: argparse.Namespace) -> Iterator[Report]:
         if name not in asked and ALL not in asked:
             remark(f"the model in {model.folder} is left out: {name} is not compared")
     task = make_task(options, models)
-    for method in list(_built(options, task)):
+    for method in _built(options, task):
         yield run_method(method, task, options, folder and folder / f"{method.name.replace(':', '-')}.jsonl")
 
 
-def _built(options: argparse.Namespace, task: Task) -> Iterator[Method]:
-    """Build the methods that are named, and for ALL each with nothing and with each of what is given."""
-    methods: dict[str, bool] = {}  # and whether it must be there
+def _built(options: argparse.Namespace, task: Task) -> list[Method]:
+    """Build the methods that are named, and for ALL each with nothing and with each of what is given.
+
+    Raises:
+        InvalidArgumentError: If none of them can be built.
+    """
+    methods: dict[str, bool] = {}  # and whether it is named
     every = [f"{name}:{source}" for name in sorted(RETRIEVERS) for source in task.sources]
     if len(task.sources) == 1:
         every = sorted(RETRIEVERS)
     for name in options.method:
         methods |= {name: True} if name != ALL else {one: methods.get(one, False) for one in every}
     built: list[Method] = []
+    refused: dict[str, InvalidArgumentError] = {}
     for name, named in methods.items():
         try:
             method = build_method(name, task, options)
         except InvalidArgumentError as error:
-            if named:
-                raise
-            remark(f"{name} is left out: {error}")
+            refused[name] = error
             continue
         alike = [one.name for one in built if _fields(one) == _fields(method)]
         if alike and not named:
             remark(f"{name} is left out: it is the same as {alike[0]}")
-            continue
-        built.append(method)
-        yield method
+        else:
+            built.append(method)
+    if not built:
+        raise next(iter(refused.values()))
+    for name, reason in refused.items():
+        remark(f"{name} is left out: {reason}")
+    return built
 
 
 def _fields(method: Method) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kg_retrievers.base import BaseKGRetriever
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
+    from kg_retrievers.questions import Question
 
 #: The methods by name, each with its class behind the front door.
 RETRIEVERS = {
@@ -39,6 +40,10 @@ DEFAULT = "simgrag"
 #: Those of the methods that are trained, each with the function that does it and the class of its model.
 TRAINERS = {"subgraph-rag": "train_triple_scorer", "gnn-rag": "train_graph_reasoner"}
 MODELS = {"subgraph-rag": "TripleScorer", "gnn-rag": "GraphReasoner"}
+
+#: Those of the methods that learn from labelled questions, each with what these must have. They take a language model
+#: instead.
+TAUGHT = {"simgrag": "pattern", "relation-paths": "answers"}
 
 #: What joins the names of methods whose evidence is united, and the class that unites it.
 AND = "+"
@@ -176,14 +181,54 @@ def method_class(method: str) -> type[BaseKGRetriever]:
     return kind
 
 
-def build_retriever(method: str, build: Callable[..., BaseKGRetriever], fields: Mapping[str, Any]) -> BaseKGRetriever:
+def share_examples(
+    method: str, examples: Sequence[Question] | None, llm: BaseChatModel | None
+) -> dict[str, Sequence[Question]]:
+    """Return the examples for each method that can use them, and tell why the others of `TAUGHT` go without.
+
+    Args:
+        method: The method, or several joined by `AND`. What one alone cannot use, it refuses itself.
+        examples: Labelled questions, if there are some.
+        llm: The language model, if there is one.
+    """
+    shared: dict[str, Sequence[Question]] = {}
+    if examples is None:
+        return shared
+    names = method_names(method)
+    for name in (name for name in TAUGHT if name in names):
+        if llm is not None:
+            remark(f"{name} takes --llm or examples, not both; it gets the former. For the latter, leave out --llm")
+        elif len(names) > 1 and not any(getattr(example, TAUGHT[name]) for example in examples):
+            remark(f'{name} goes without the examples, none of which has "{TAUGHT[name]}"')
+        else:
+            shared[name] = examples
+    return shared
+
+
+def build_retriever(
+    method: str,
+    index: GraphIndex,
+    fields: Mapping[str, Any],
+    *,
+    llm: BaseChatModel | None,
+    examples: Mapping[str, Sequence[Question] | None],
+    models: Mapping[str, TrainedModel],
+) -> BaseKGRetriever:
     """Build a method, or several and their union.
 
     Args:
         method: The method, or several joined by `AND`.
-        build: From the name of one method, and fields of its retriever by name, to the retriever.
+        index: The indexed graph.
         fields: Those of the retriever that is asked: of several methods, of their union.
+        llm: The language model of all, if there is one.
+        examples: Those that a method gets, by its name.
+        models: The trained models, by the names of their methods.
     """
+
+    def build(name: str, **fields: Any) -> BaseKGRetriever:
+        model = models[name].model if name in models else None
+        return method_class(name).from_index(index, llm=llm, examples=examples.get(name), model=model, **fields)
+
     names = method_names(method)
     if len(names) == 1:
         return build(names[0], **fields)

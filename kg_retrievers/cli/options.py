@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.load import AND, DEFAULT, RETRIEVERS, TRAINERS, UNION
+from kg_retrievers.cli.load import AND, DEFAULT, RETRIEVERS, TAUGHT, TRAINERS, UNION
 from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES
 from kg_retrievers.cli.train import NAMED_BY_OPTIONS as NAMED_IN_TRAINING
 from kg_retrievers.errors import InvalidArgumentError
@@ -36,6 +36,9 @@ BOTH = AND.join(("simgrag", "pcst"))
 #: What the help says of several methods, and of fields.
 UNITED = f"{BOTH} asks both and unites what they find"
 FIELD = f"a field of the retriever, with several methods of {UNION} alone"
+
+#: What the help says of examples: which methods use them, and what these must have.
+EXAMPLES = "labelled questions, for " + " and ".join(f'{name} (with "{what}")' for name, what in TAUGHT.items())
 
 
 class _Parser(argparse.ArgumentParser):
@@ -90,7 +93,7 @@ def _ask(ask: _Parser) -> None:
         help=f"one of {', '.join(sorted(RETRIEVERS))} (default: that of --model, else {DEFAULT}); {UNITED}",
     )
     _model(ask)
-    ask.add_argument("--examples", metavar="FILE", help='labelled questions, JSON lines {"question", "pattern"}')
+    ask.add_argument("--examples", metavar="FILE", help=f"{EXAMPLES}, as JSON lines; other methods use none")
     ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
     _field(ask, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
     ask.add_argument("--seed", action="append", default=[], metavar="KEY", help="an entity it is about; repeatable")
@@ -156,7 +159,8 @@ def _compare(compare: _Parser) -> None:
         action="append",
         default=[],
         metavar=f"NAME[{AND}NAME][:WITH]",
-        help=f"as with `evaluate`; repeatable; {ALL} for all that can be built with what is given, :WITH each of it",
+        help=f"as with `evaluate`; repeatable; {ALL} for every method, :WITH each of what is given; what cannot be "
+        "built is left out",
     )
     compare.add_argument(
         "--records", type=_file, metavar="FOLDER", help="keep what is measured, a file a method; if there, go on"
@@ -283,8 +287,10 @@ def _task(parser: _Parser, required: bool) -> None:
     method.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
     _model(method)
     _field(method, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
-    method.add_argument("--examples-data", metavar="FILE_OR_FOLDER", help="labelled questions, written as --data")
-    method.add_argument("--examples-split", metavar="NAME", help="a part of them; what is measured is left out")
+    method.add_argument(
+        "--examples", metavar="FILE_OR_FOLDER", help=f"{EXAMPLES}, written as --data; what is measured is left out"
+    )
+    method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
     _llm(method)
     _reading(parser, "--graph-format")
 

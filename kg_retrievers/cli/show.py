@@ -45,11 +45,13 @@ def summary(question: str, answer: str | None, documents: list[Document]) -> Ren
 
 
 def evidence(document: Document) -> RenderableType:
-    """Lay out the triples of a document."""
-    rows = [(number, *row) for number, row in enumerate(_named_triples(document), 1)]
-    count = "1 triple" if len(rows) == 1 else f"{len(rows):,} triples"
+    """Lay out the triples of a document, or its paths where that is its style."""
+    triples = _named_triples(document)
+    count = "1 triple" if len(triples) == 1 else f"{len(triples):,} triples"
     title = f"Evidence {document.metadata['rank']}: score {document.metadata['score']:.3f}, {count}{_limit(document)}"
-    return table(title, ("#", "head", "relation", "tail"), rows)
+    if document.metadata["style"] == "paths":
+        return table(title, ("#", "path"), list(enumerate(document.page_content.splitlines(), 1)))
+    return table(title, ("#", "head", "relation", "tail"), [(place, *row) for place, row in enumerate(triples, 1)])
 
 
 def single_triples(documents: list[Document]) -> RenderableType:

@@ -23,6 +23,7 @@ from kg_retrievers.cli.load import (
     method_class,
     method_names,
     read_index,
+    share_examples,
 )
 from kg_retrievers.cli.show import compilation_told, remark, working
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
@@ -110,7 +111,7 @@ def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel]) -
             "examples": None
             if examples is None
             else {
-                "data": options.examples_data,
+                "data": options.examples,
                 "split": options.examples_split or split,
                 "given": len(examples),
                 "dropped": dropped,
@@ -124,11 +125,11 @@ def _examples(
     options: argparse.Namespace, questions: Sequence[Question], split: str | None, data: dict[str, Any]
 ) -> tuple[list[Question] | None, int]:
     """Return the labelled questions but those that are measured, and how many of these there were."""
-    if options.examples_data is None:
+    if options.examples is None:
         if options.examples_split:
-            raise InvalidArgumentError("--examples-split says which part of --examples-data to take; give that, too.")
+            raise InvalidArgumentError("--examples-split says which part of --examples to take; give that, too.")
         return None, 0
-    labelled = kg_retrievers.read_question_set(options.examples_data, split=options.examples_split or split, **data)
+    labelled = kg_retrievers.read_question_set(options.examples, split=options.examples_split or split, **data)
     measured = {_folded(question.text) for question in questions}
     kept = [question for question in labelled if _folded(question.text) not in measured]
     if not kept:
@@ -150,13 +151,10 @@ def _folded(text: str) -> str:
 
 
 def build_method(method: str, task: Task, options: argparse.Namespace) -> Method:
-    """Build a method, or several and their union, each with what it may be given.
-
-    One gets the language model alone where it refuses the examples beside.
-    """
+    """Build a method, or several and their union, each with what it can use of what is given."""
     joined, _, source = method.partition(":")
     if source and source not in task.sources:
-        option = {"examples": "--examples-data", "llm": "--llm"}[source]
+        option = {"examples": "--examples", "llm": "--llm"}[source]
         raise InvalidArgumentError(f"the method {method!r} needs {option}.")
     llm = task.llm if source in ("", "llm") else None
     examples = task.examples if source in ("", "examples") else None
@@ -167,27 +165,10 @@ def build_method(method: str, task: Task, options: argparse.Namespace) -> Method
         if left := sorted(fields.keys() & others - set(method_class(method).model_fields)):
             remark(f"{joined} has no field {', '.join(left)}; it goes without")
             fields = {field: value for field, value in fields.items() if field not in left}
-    taught: list[str] = []  # those that the examples were given to
-
-    def build(name: str, **fields: Any) -> BaseKGRetriever:
-        model = task.models[name].model if name in task.models else None
-        given = {"llm": llm, "model": model, **fields}
-        kind = method_class(name)
-        try:
-            retriever = kind.from_index(task.index, examples=examples, **given)
-        except InvalidArgumentError:
-            if llm is None or examples is None:
-                raise
-            retriever = kind.from_index(task.index, **given)
-            other = f"For the other: --method {joined}:examples"
-            remark(f"{name} takes --llm or --examples-data, not both; it gets the first. {other}")
-        else:
-            taught.append(name)
-        return retriever
-
-    retriever = build_retriever(method, build, fields)
+    shared = share_examples(method, examples, llm)
     models = {name: task.models[name] for name in method_names(method) if name in task.models}
-    return Method(method, retriever, llm, examples if taught else None, models)
+    retriever = build_retriever(method, task.index, fields, llm=llm, examples=shared, models=models)
+    return Method(method, retriever, llm, examples if shared else None, models)
 
 
 def run_method(method: Method, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
