@@ -5,8 +5,8 @@ r"""How often GNN-RAG's graph network has the answer first, and what it costs; n
 
 "metaqa", "topics", "pathquestion", "transfer": see `question_splits.py`. One model for all hops, trained with the
 defaults of `train_graph_reasoner` but for `--visits` and `--field`. The tenth that is measured is the same for all
-seeds, which draw anew what is trained on, and the weights. The topic is given in training. It is not given
-where it is measured: it is linked, and a question in which no entity is found counts as 0. "first": the first answer
+seeds, which draw anew what is trained on, and the weights. The topic is given in training. Where it is measured, it is
+given with `--topic`; else it is linked, and a question in which no entity is found counts as 0. "first": the first answer
 that the retriever proposes, the likeliest candidate, is a gold answer. "list": one of the candidates is; and their F1.
 All in the mean over questions and seeds, the first with a bootstrap interval over the questions, each with all its
 seeds, and the mean of each seed. `n`: of each seed, at most `--limit`.
@@ -59,6 +59,7 @@ def main() -> None:
     parser.add_argument("--sections", nargs="+", choices=sections, default=["pathquestion", "layer", "latency"])
     parser.add_argument("--embeddings", nargs="+", choices=["hashed", "minilm"], default=["hashed"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--topic", action="store_true", help="give the topic where it is measured, too")
     parser.add_argument("--limit", type=int, default=None, help="measured questions of each kind (default: all)")
     parser.add_argument("--visits", type=int, default=graph_reasoner_training.VISITS)
     parser.add_argument("--field", action="append", default=[], metavar="NAME=VALUE", help="of the training, in JSON")
@@ -104,7 +105,7 @@ def _show(folder: str, name: str, kind: str, task_of: Callable[[int], Task], arg
             told.append(f"{done.seconds:.0f} s, {len(done.history) - 1} rounds")
         for part, (index, questions) in task.measured.items():
             retriever = GNNRAGRetriever.from_index(index, model=model)
-            rows = [_measure(retriever, question) for question in questions[: arguments.limit]]
+            rows = [_measure(retriever, question, arguments.topic) for question in questions[: arguments.limit]]
             found.setdefault(part, []).append(np.array(rows))
     for part, by_seed in found.items():
         means = [rows.mean(axis=0) for rows in by_seed]
@@ -126,9 +127,9 @@ def _drawn(task: Task, seed: int) -> Task:
     return task._replace(training=order[: len(task.training)], validation=order[len(task.training) :])
 
 
-def _measure(retriever: GNNRAGRetriever, question: Question) -> Row:
+def _measure(retriever: GNNRAGRetriever, question: Question, topic: bool = False) -> Row:
     """Return whether the first answer is right, whether one of all candidates is, and the F1 of these."""
-    state = retriever.initial_state(question.text)
+    state = retriever.initial_state(question.text, seed_entities=question.seed_entities if topic else None)
     try:
         for stage in retriever.stages:
             state |= stage.run.invoke(state)
