@@ -6,10 +6,10 @@ r"""How often GNN-RAG's graph network has the answer first, and what it costs; n
 "metaqa", "topics", "pathquestion", "transfer": see `question_splits.py`. One model for all hops, trained with the
 defaults of `train_graph_reasoner` but for `--visits` and `--field`. The tenth that is measured is the same for all
 seeds, which draw anew what is trained on, and the weights. The topic is given in training. Where it is measured, it is
-given with `--topic`; else it is linked, and a question in which no entity is found counts as 0. "first": the first answer
-that the retriever proposes, the likeliest candidate, is a gold answer. "list": one of the candidates is; and their F1.
-All in the mean over questions and seeds, the first with a bootstrap interval over the questions, each with all its
-seeds, and the mean of each seed. `n`: of each seed, at most `--limit`.
+given with `--topic`; else it is linked, and a question in which no entity is found counts as 0. "first": the first
+answer that the retriever proposes, the likeliest candidate, is a gold answer. "list": one of the candidates is; and
+their F1. All in the mean over questions and seeds, the first with a bootstrap interval over the questions, each with
+all its seeds, and the mean of each seed. `n`: of each seed, at most `--limit`.
 Loss, rate and sizes were chosen on 450 of MetaQA's dev questions drawn otherwise, of which about a tenth is among
 those measured here, and the rule for `mask_seeds` on training questions of PathQuestion.
 
