@@ -10,8 +10,9 @@ given with `--topic`; else it is linked, and a question in which no entity is fo
 answer that the retriever proposes, the likeliest candidate, is a gold answer. "list": one of the candidates is; and
 their F1. All in the mean over questions and seeds, the first with a bootstrap interval over the questions, each with
 all its seeds, and the mean of each seed. `n`: of each seed, at most `--limit`.
-Loss, rate and sizes were chosen on 450 of MetaQA's dev questions drawn otherwise, of which about a tenth is among
-those measured here, and the rule for `mask_seeds` on training questions of PathQuestion.
+The loss and the steps were chosen on 450 of MetaQA's dev questions drawn otherwise, of which about a tenth is among
+those measured here; the rule for `mask_seeds`, how vectors and attention are scaled, and the rate, on training
+questions of PathQuestion.
 
 "layer": CPU of the reasoning of a question, forward and with gradients, by this package and by a straightforward
 rendering of the published layer, which computes a message for each fact, and goes question by question; equal weights,
