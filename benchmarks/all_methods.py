@@ -1,8 +1,8 @@
 r"""One `kg-retrievers compare` of all methods for each question set; prints each command before it runs it.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/all_methods.py --work FOLDER [--limit 200] [--sets ...]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/all_methods.py [--work FOLDER] [--limit 200] [--sets ...]
 
-The questions of each set are split as in `question_splits.py`, seed 0, and written to `--work` as JSON lines. The two
+The questions of each set are split as in `question_splits.py`, seed 0, and written as JSON lines. The two
 trained methods learn from 80 % of them and are stopped by 10 % (`kg-retrievers train`, unless the folder holds their
 models already); the same 80 % are the examples of those that take examples; `--limit` of each number of hops are drawn
 from the other 10 % and measured. No language model; no topic is given where it is measured. MetaQA's paraphrases are
@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from question_splits import DATA, TASKS, Indexes
 
@@ -42,28 +43,33 @@ SETS = {
 def main() -> None:
     """Print commands and their tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, required=True, help="a folder for questions, models and records")
+    parser.add_argument("--work", type=Path, help="a folder that keeps questions and models (default: a temporary one)")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--limit", type=int, default=200, help="measured questions of each number of hops")
     parser.add_argument("--methods", nargs="+", default=METHODS)
     arguments = parser.parse_args()
-    for name in arguments.sets:
-        section, place, graph = SETS[name]
-        home = arguments.work / name
-        measured = _written(home, section, place)
-        trained = []
-        for method in ("subgraph-rag", "gnn-rag"):
-            model = home / method
-            if not (model / "config.json").exists():
-                questions, validation = home / "training.jsonl", home / "validation.jsonl"
-                command = ["train", method, "--graph", graph, "--questions", questions, "--validation", validation]
-                _run([*command, "--output", model])
-            trained += ["--model", model]
-        for part in measured:
-            data = ["--graph", graph, "--data", part, "--format", "jsonl", "--limit", arguments.limit, "--seed", 0]
-            examples = ["--examples", home / "training.jsonl"]
-            methods = [word for method in arguments.methods for word in ("--method", method)]
-            _run(["compare", *data, *examples, *trained, *methods, "--failures", 0])
+    with TemporaryDirectory() as scratch:
+        for name in arguments.sets:
+            _compare((arguments.work or Path(scratch)) / name, name, arguments)
+
+
+def _compare(home: Path, name: str, arguments: argparse.Namespace) -> None:
+    """Print the tables of a set."""
+    section, place, graph = SETS[name]
+    measured = _written(home, section, place)
+    trained = []
+    for method in ("subgraph-rag", "gnn-rag"):
+        model = home / method
+        if not (model / "config.json").exists():
+            questions, validation = home / "training.jsonl", home / "validation.jsonl"
+            command = ["train", method, "--graph", graph, "--questions", questions, "--validation", validation]
+            _run([*command, "--output", model])
+        trained += ["--model", model]
+    for part in measured:
+        data = ["--graph", graph, "--data", part, "--format", "jsonl", "--limit", arguments.limit, "--seed", 0]
+        examples = ["--examples", home / "training.jsonl"]
+        methods = [word for method in arguments.methods for word in ("--method", method)]
+        _run(["compare", *data, *examples, *trained, *methods, "--failures", 0])
 
 
 def _written(home: Path, section: str, place: int) -> list[Path]:
