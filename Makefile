@@ -52,6 +52,7 @@ test: $(TEST) ## run the tests, the README and the notebooks
 	$(BIN)/python -m pytest
 
 test-all: $(TEST) ## run the tests that take minutes too
+	@$(PIP) --editable ".[test-heavy]"
 	$(BIN)/python -m pytest -m ''
 
 lint: $(TEST) ## check style, format and types
