@@ -84,6 +84,55 @@ class AnswerParseError(ReplyError):
     """A language model's reply holds no readable answer, or none in the form that was asked for."""
 
 
+class CypherGenerationError(ReplyError):
+    """A language model's reply holds no Cypher query, or one that cannot be run."""
+
+
+class CypherSafetyError(KGRetrieversError, ValueError):
+    """A Cypher query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
+
+    def __init__(self, message: str, token: str, position: int) -> None:
+        """Keep the `token`, empty at the end of the query, and its `position` beside the `message`."""
+        super().__init__(message)
+        self.token = token
+        self.position = position
+
+
+class DatabaseError(KGRetrieversError):
+    """A graph database did not do what was asked of it."""
+
+
+class DatabaseUnavailableError(DatabaseError):
+    """A graph database cannot be reached, or its files cannot be opened."""
+
+
+class DatabaseLoginError(DatabaseError):
+    """A graph database did not accept the user name and password, or the user may not read there."""
+
+
+class DatabaseTimeoutError(DatabaseError, TimeoutError):
+    """A query took longer than it may, and was stopped."""
+
+
+class DatabaseQueryError(DatabaseError):
+    """A graph database refused a query. `reason` is its own message, from which a query can be repaired."""
+
+    def __init__(self, message: str, query: str, reason: str) -> None:
+        """Keep the `query` that was sent and the `reason` beside the `message`."""
+        super().__init__(message)
+        self.query = query
+        self.reason = reason
+
+
+class StaleSchemaError(DatabaseError):
+    """A query names what the schema in memory has and the database has no longer. `names` are these names."""
+
+    def __init__(self, message: str, names: Sequence[str]) -> None:
+        """Keep the `names` beside the `message`."""
+        super().__init__(message)
+        self.names = list(names)
+
+
 class SearchBudgetError(KGRetrieversError):
     """A search reached its budget before it found anything, so that "nothing" would be no answer."""
 

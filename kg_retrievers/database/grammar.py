@@ -1,0 +1,296 @@
+"""The grammar of Cypher that only reads, and what fits a query into it.
+
+What the grammar does not know is refused: each clause must be one that reads, and between two operands there must be
+an operator, so no other clause can begin anywhere. Inside expressions it takes more than engines do, which is harmless,
+since no clause stands there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from kg_retrievers.database.tokens import Token, refusal, tokenize
+
+#: Words in capitals and signs stand for themselves, those with @ for a kind of token, those in small letters for rules.
+#: The first alternative that fits counts; ?, * and + take as much as fits; ! is what must not follow.
+GRAMMAR = """
+query        = parts ';'? @end
+parts        = part ( UNION ( ALL | DISTINCT )? part )*
+part         = clause* RETURN projection
+clause       = OPTIONAL? MATCH patterns where?
+             | WITH projection where?
+             | UNWIND expression AS variable
+             | CALL procedure '(' arguments? ')' ( YIELD ( '*' | yielded ( ',' yielded )* ) )? where?
+where        = WHERE expression
+yielded      = variable ( AS variable )?
+projection   = DISTINCT? columns order? ( ( SKIP | OFFSET ) count )? limit?
+columns      = ( '*' | column ) ( ',' column )*
+column       = expression alias?
+alias        = AS name
+order        = ORDER BY sort_key ( ',' sort_key )*
+sort_key     = expression ( ASC | ASCENDING | DESC | DESCENDING )?
+limit        = LIMIT count
+count        = @integer | parameter
+
+patterns     = pattern ( ',' pattern )*
+pattern      = ( variable '=' )? path_mode* path
+path_mode    = ALL | ANY | SHORTEST | WALK | TRAIL | ACYCLIC | PATH | PATHS | GROUP | GROUPS | count
+path         = shortest | node ( relationship? node )*
+shortest     = ( SHORTESTPATH | ALLSHORTESTPATHS ) '(' path ')'
+node         = '(' variable? labels? properties? where? ')' | '(' pattern where? ')' quantifier?
+relationship = '<'? '-' ( '[' variable? types? length? properties? where? ']' )? '-' '>'? quantifier?
+labels       = ( ':' | IS ) tags
+types        = ( ':' | IS ) tags
+tags         = any_tag ( ( '|' ':'? | '&' | ':' ) any_tag )*
+any_tag      = '!'* ( tag | '%' | '(' tags ')' )
+tag          = name
+length       = '*' ( ALL | SHORTEST | TRAIL | ACYCLIC )* ( @integer? '..' @integer? | @integer )? passed?
+passed       = '(' variable ',' variable '|' where ')'
+quantifier   = '+' | '*' | '{' @integer? ( ',' @integer? )? '}'
+properties   = map | parameter
+
+expression   = value ( operator value )*
+operator     = '=' | '<>' | '<' | '<=' | '>' | '>=' | '=~' | '+' | '-' | '*' | '/' | '%' | '^' | '||'
+             | AND | OR | XOR | IN | CONTAINS | STARTS WITH | ENDS WITH
+value        = ( NOT | '+' | '-' )* operand ( '.' ( name | '*' ) | index | is_a | IS NOT? NULL )*
+index        = '[' ( expression? '..' expression? | expression ) ']'
+is_a         = ':' any_tag ( ( '&' | ':' ) any_tag | '|' ':'? any_tag !goes_on )*
+goes_on      = '.' | '(' | '[' | '{' | operator
+operand      = shortest | node ( relationship node )+ | '(' expression ')' | list | map | case | subquery
+             | call | variable map_of? | parameter | string | @integer | @number
+list         = '[' ( expression ( ',' expression )* where? ( '|' expression )? )? ']'
+map          = '{' ( entry ( ',' entry )* )? '}'
+map_of       = '{' ( part_of ( ',' part_of )* )? '}'
+part_of      = '.' ( name | '*' ) | entry | variable
+entry        = name ':' expression
+case         = CASE ( !WHEN expression )? when+ ( ELSE expression )? END
+when         = WHEN expression ( ',' expression )* THEN expression
+subquery     = ( EXISTS | COUNT | COLLECT ) '{' ( parts | clause+ | patterns where? ) '}'
+call         = function '(' ( '*' | DISTINCT? arguments where? ( '|' expression )? )? ')'
+arguments    = argument ( ',' argument )*
+argument     = expression ( AS name )?
+function     = !no_variable dotted
+procedure    = dotted
+dotted       = name ( '.' name )*
+parameter    = @parameter
+string       = @string
+variable     = !no_variable name
+no_variable  = CALL | CREATE | DELETE | DETACH | FOREACH | INSERT | LOAD | MERGE | NODETACH | REMOVE | SET | USE
+             | MATCH | OPTIONAL | RETURN | UNION | UNWIND | WHERE | WITH | IS
+name         = @name | @quoted
+"""
+
+#: What messages call that which can stand at a place.
+_TITLES = {"operand": "a value", "operator": "an operator", "name": "a name", "quantifier": "a quantifier"}
+_TITLES |= {"path_mode": "a kind of path", "@integer": "a whole number", "@end": "the end"}
+
+#: How many rules may be nested: some 15 brackets, so that Python's own limit is never met.
+MAX_DEPTH = 100
+
+
+class Node(NamedTuple):
+    """The tokens from number `start` up to `end` fit `rule`; `inside` are the nodes of the rules in it."""
+
+    rule: str
+    start: int
+    end: int
+    inside: tuple[Node, ...]
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node and all below it, in the order of the query."""
+        yield self
+        for node in self.inside:
+            yield from node.walk()
+
+    def find(self, rule: str) -> Node | None:
+        """Return the node of a rule among those directly inside, or None."""
+        return next((node for node in self.inside if node.rule == rule), None)
+
+
+Found = tuple[int, tuple[Node, ...]] | None
+Fit = Callable[["_Query", int], Found]
+
+
+class _Query:
+    """A query on its way through the grammar, and the furthest token at which something else was wanted."""
+
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        self.text, self.tokens = text, tokens
+        self.words = [token.word for token in tokens]
+        self.known: dict[tuple[str, int], Found] = {}  # what fits where, so that nothing is tried twice
+        self.depth = 0
+        self.reached, self.wanted = 0, dict[str, None]()
+
+    def miss(self, at: int, wanted: str) -> None:
+        if at > self.reached:
+            self.reached, self.wanted = at, {}
+        if at == self.reached:
+            self.wanted[wanted] = None
+
+
+def read(query: str) -> tuple[list[Token], Node]:
+    """Fit a query into the grammar, in time linear in its length.
+
+    Args:
+        query: The text of a query.
+
+    Returns:
+        Its tokens without blanks and comments, the last of kind "end", and the node of the rule `query`.
+
+    Raises:
+        CypherSafetyError: If it does not fit; the message names the first token without a place and what could stand
+            there instead.
+    """
+    tokens = [token for token in tokenize(query) if token.kind not in ("blank", "comment")]
+    tokens.append(Token("end", "", len(query)))
+    state = _Query(query, tokens)
+    if found := _rules()["query"](state, 0):
+        return tokens, found[1][0]
+    wanted = sorted(word if word[0].isalpha() else repr(word) for word in state.wanted if word != "CALL")
+    reason = f", where can stand: {', '.join(wanted)}. Write one query that only reads, in plain Cypher"
+    raise refusal(query, tokens[state.reached], reason)
+
+
+# From the text of the grammar to functions ---------------------------------------------------------------------------
+
+
+@cache
+def _rules() -> dict[str, Fit]:
+    rules: dict[str, Fit] = {}
+    for name, body in re.findall(r"^(\w+) += (.*(?:\n +.*)*)", GRAMMAR, re.MULTILINE):
+        rules[name] = _rule(name, _choice(deque(re.findall(r"'[^']+'|@?\w+|[()|?*+!]", body)), rules))
+    return rules
+
+
+def _choice(pieces: deque[str], rules: dict[str, Fit]) -> Fit:
+    options = [_sequence(pieces, rules)]
+    while pieces and pieces[0] == "|":
+        pieces.popleft()
+        options.append(_sequence(pieces, rules))
+
+    def fit(query: _Query, at: int) -> Found:
+        for option in options:
+            if found := option(query, at):
+                return found
+        return None
+
+    return fit if len(options) > 1 else options[0]
+
+
+def _sequence(pieces: deque[str], rules: dict[str, Fit]) -> Fit:
+    items = list[Fit]()
+    while pieces and pieces[0] not in "|)":
+        items.append(_item(pieces, rules))
+
+    def fit(query: _Query, at: int) -> Found:
+        nodes: tuple[Node, ...] = ()
+        for item in items:
+            if not (found := item(query, at)):
+                return None
+            at = found[0]
+            nodes += found[1]
+        return at, nodes
+
+    return fit if len(items) > 1 else items[0]
+
+
+def _item(pieces: deque[str], rules: dict[str, Fit]) -> Fit:
+    piece = pieces.popleft()
+    if piece == "!":
+        return _absent(_item(pieces, rules))
+    if piece == "(":
+        one = _choice(pieces, rules)
+        pieces.popleft()
+    elif piece[0] == "@":
+        one = _kind(piece[1:])
+    elif piece.islower():
+        one = _named(piece, rules)
+    else:
+        one = _word(piece.strip("'"))
+    if pieces and pieces[0] in "?*+":
+        suffix = pieces.popleft()
+        return _repeated(one, at_least=suffix == "+", once=suffix == "?")
+    return one
+
+
+def _named(name: str, rules: dict[str, Fit]) -> Fit:
+    return lambda query, at: rules[name](query, at)
+
+
+def _word(word: str) -> Fit:
+    def fit(query: _Query, at: int) -> Found:
+        if query.words[at] == word:
+            return at + 1, ()
+        query.miss(at, word)
+        return None
+
+    return fit
+
+
+def _kind(kind: str) -> Fit:
+    def fit(query: _Query, at: int) -> Found:
+        if query.tokens[at].kind == kind:
+            return at + 1, ()
+        query.miss(at, _TITLES.get(f"@{kind}", f"a {kind}"))
+        return None
+
+    return fit
+
+
+def _absent(one: Fit) -> Fit:
+    def fit(query: _Query, at: int) -> Found:
+        before = query.reached, dict(query.wanted)
+        found = one(query, at)
+        query.reached, query.wanted = before
+        return None if found else (at, ())
+
+    return fit
+
+
+def _repeated(one: Fit, at_least: bool, once: bool) -> Fit:
+    def fit(query: _Query, at: int) -> Found:
+        nodes = list[Node]()
+        some = False
+        while found := one(query, at):
+            at, some = found[0], True
+            nodes += found[1]
+            if once:
+                break
+        return (at, tuple(nodes)) if some or not at_least else None
+
+    return fit
+
+
+def _rule(name: str, body: Fit) -> Fit:
+    body = _titled(body, _TITLES[name]) if name in _TITLES else body
+
+    def fit(query: _Query, at: int) -> Found:
+        if (name, at) not in query.known:
+            query.depth += 1
+            if query.depth > MAX_DEPTH:
+                raise refusal(query.text, query.tokens[at], ", nested too deeply. Write a simpler query")
+            found = body(query, at)
+            query.known[name, at] = (found[0], (Node(name, at, found[0], found[1]),)) if found else None
+            query.depth -= 1
+        return query.known[name, at]
+
+    return fit
+
+
+def _titled(one: Fit, title: str) -> Fit:
+    """Say that `title` was wanted, instead of all that it can begin with."""
+
+    def fit(query: _Query, at: int) -> Found:
+        before = query.reached, dict(query.wanted)
+        found = one(query, at)
+        if query.reached <= at:
+            query.reached, query.wanted = before
+            if not found:
+                query.miss(at, title)
+        return found
+
+    return fit

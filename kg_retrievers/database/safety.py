@@ -1,0 +1,267 @@
+"""What a Cypher query may do before it is run: it must only read, and only what it may.
+
+A driver's read-only mode is not enough: LadybugDB's still reads files (`LOAD FROM`), writes files (`COPY ... TO`) and
+changes settings (`CALL timeout=0`), Neo4j's calls procedures that open URLs. Lists of forbidden words refuse data that
+hold them and miss what they do not know. So a query must fit into a grammar of reading; what that does not know is
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from kg_retrievers.database.grammar import Node, read
+from kg_retrievers.database.tokens import Token, refusal, tokenize, without_comments
+from kg_retrievers.errors import InvalidArgumentError
+
+#: How many characters a query may have.
+MAX_QUERY = 100_000
+
+_FUNCTIONS = """
+all any avg coalesce collect count elementid endnode exists head id isempty keys labels last length max min none
+nodes nullif percentilecont percentiledisc properties range reduce relationships reverse single size startnode stdev
+stdevp sum tail type valuetype
+abs acos asin atan atan2 ceil cos cosh cot coth degrees e exp floor haversin isnan log log10 pi radians round sign
+sin sinh sqrt tan tanh
+btrim char_length character_length left lower ltrim normalize replace right rtrim split substring tolower toupper
+trim upper toboolean tobooleanlist tobooleanornull tofloat tofloatlist tofloatornull tointeger tointegerlist
+tointegerornull tostring tostringlist tostringornull
+date date.truncate datetime datetime.fromepoch datetime.fromepochmillis datetime.truncate duration duration.between
+duration.indays duration.inmonths duration.inseconds localdatetime localdatetime.truncate localtime
+localtime.truncate time time.truncate timestamp
+distance point point.distance point.withinbbox vector.similarity.cosine vector.similarity.euclidean
+cardinality cast ceiling concat concat_ws contains cost count_if date_part date_trunc dayname element_at end_node
+ends_with greatest ifnull initcap interval is_acyclic is_trail label last_day lcase least levenshtein ln log2 lpad
+make_date map map_extract map_keys map_values monthname offset pow prefix regexp_extract regexp_extract_all
+regexp_full_match regexp_matches regexp_replace rels repeat rpad split_part start_node starts_with string_split
+struct_extract struct_pack substr suffix to_date to_timestamp typeof ucase
+list_any_value list_append list_concat list_contains list_distinct list_element list_extract list_has_all
+list_has_any list_max list_min list_position list_prepend list_product list_reverse list_reverse_sort list_slice
+list_sort list_sum list_to_string list_unique
+array_cosine_similarity array_distance array_dot_product array_inner_product array_squared_distance array_value
+"""
+#: Functions that only read, in small letters. What opens files or addresses, changes sequences or settings, waits or is
+#: random is not among them.
+READ_FUNCTIONS = frozenset(_FUNCTIONS.split())
+
+
+@dataclass(frozen=True)
+class CheckedQuery:
+    """A query that only reads.
+
+    Args:
+        text: What to send to the engine, and nothing else: the query without comments and without `;` at its end.
+        parameters: The names of the parameters it uses, in their order.
+        columns: The names of its columns, each None where it depends on the engine; None for `*`.
+        order_by: Whether its rows come in an order.
+        limit: Its own LIMIT, a parameter's name where its value is not known, None where there is none.
+        union: Whether it is a UNION. Then it has no `order_by` and no `limit`, whatever its parts have.
+        total_order: Whether its rows are sorted by all columns, so that only equal rows can change places.
+    """
+
+    text: str
+    parameters: tuple[str, ...]
+    columns: tuple[str | None, ...] | None
+    order_by: bool = False
+    limit: int | str | None = None
+    union: bool = False
+    total_order: bool = False
+    # What sorts by all columns, where that is known; the places behind ORDER BY, or where it belongs, and before LIMIT.
+    _sort_by: tuple[str | None, ...] = field(default=(), repr=False)
+    _order_end: int = field(default=0, repr=False)
+    _limit_start: int = field(default=0, repr=False)
+
+
+def check_read_only(
+    query: str,
+    *,
+    labels: Collection[str] | None = None,
+    relations: Collection[str] | None = None,
+    procedures: Collection[str] = (),
+    functions: Collection[str] = (),
+    parameters: Mapping[str, Any] | None = None,
+    values_as_parameters: bool = False,
+) -> CheckedQuery:
+    """Check that a query only reads, without running it, in time linear in its length.
+
+    Allowed are MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, DISTINCT, ORDER BY, SKIP, LIMIT and UNION, with all
+    patterns and expressions inside them, and the subqueries EXISTS, COUNT and COLLECT { ... }, which are read by the
+    same rules. Everything else is refused, among it CALL { ... }, EXPLAIN and a second query after `;`. Words such as
+    `create` and `set` are free as properties, keys, labels and aliases, and as anything in back-ticks or quotes.
+
+    Not refused is what merely takes long, as `-[*]->` or `range(1, 1000000000)`: that is what timeouts are for.
+
+    Args:
+        query: One query in Cypher, of at most `MAX_QUERY` characters.
+        labels: The node labels that it may name; None allows any. Upper and lower case count, here and below.
+        relations: The relationship types that it may name; None allows any.
+        procedures: The procedures that it may call, by full name.
+        functions: Functions that it may use besides `READ_FUNCTIONS`, by full name.
+        parameters: The parameters that it will be run with; others are refused. None allows any.
+        values_as_parameters: Whether texts in quotation marks are refused, so that such a value must be a parameter.
+
+    Returns:
+        The query as it is to be sent, and what is known of its result.
+
+    Raises:
+        CypherSafetyError: If the query may do more than read or names what it may not. The message says what stands
+            where and what to write instead, so that a model can repair it.
+
+    Example:
+        >>> checked = check_read_only("MATCH (m:Movie {title: $title})<-[:DIRECTED]-(p) RETURN p.name AS name LIMIT 5;")
+        >>> checked.parameters, checked.columns, checked.limit
+        (('title',), ('name',), 5)
+        >>> check_read_only("MATCH (n) DETACH DELETE n")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        kg_retrievers.errors.CypherSafetyError: check_read_only: got 'DETACH' at line 1, column 11, where ...
+    """
+    if len(query) > MAX_QUERY:
+        reason = f", the first of {len(query)} characters; at most {MAX_QUERY} are read. Pass values as parameters"
+        raise refusal(query, Token("sign", query[:1], 0), reason)
+    tokens, root = read(query)
+    nodes = list(root.walk())
+    variables = {tokens[node.start].name for node in nodes if node.rule == "variable"}
+    may_be = None if labels is None or relations is None else {*labels, *relations}
+    rules: dict[str, tuple[Collection[str] | None, str]] = {
+        "labels": (labels, "a label that the graph does not have. Use one of: {}"),
+        "types": (relations, "a relationship type that the graph does not have. Use one of: {}"),
+        "is_a": (may_be, "a label or relationship type that the graph does not have. Use one of: {}"),
+        "procedure": (procedures, "a procedure that is not allowed. Use MATCH, or one of: {}"),
+        "function": (functions, "a function that is not known to only read. Use a plain one, or one of: {}"),
+        "parameter": (parameters, "a parameter that is not given. Use one of: {}"),
+        "string": (() if values_as_parameters else None, "a value inside the query. Pass it as a parameter"),
+    }
+    used = list(_used(tokens, nodes))
+    for rule, name, token in used:
+        allowed, complaint = rules[rule]
+        if allowed is None or name in allowed or (rule == "function" and name.lower() in READ_FUNCTIONS):
+            continue
+        if rule == "is_a" and name in variables:  # [x IN y WHERE x:Label | x]: no label stands behind |
+            continue
+        raise refusal(query, token, ", " + complaint.format(_shown(allowed)))
+    parts = root.inside[0]
+    text = without_comments(query)[: tokens[parts.end - 1].end]
+    names = tuple(dict.fromkeys(name for rule, name, _ in used if rule == "parameter"))
+    projection = parts.inside[0].inside[-1]
+    columns = _columns(text, tokens, projection.inside[0], nodes)
+    titles = None if columns is None else tuple(column.name for column in columns)
+    if len(parts.inside) > 1:
+        return CheckedQuery(text, names, titles, union=True)
+    order, limit = projection.find("order"), projection.find("limit")
+    return CheckedQuery(
+        text,
+        names,
+        titles,
+        order_by=order is not None,
+        limit=None if limit is None else _value(tokens[limit.end - 1], parameters or {}),
+        _sort_by=tuple(column.sort_by for column in columns or ()),
+        _order_end=tokens[(order or projection.inside[0]).end - 1].end,
+        _limit_start=tokens[limit.start].position if limit else len(text),
+    )
+
+
+class _Column(NamedTuple):
+    """A column's name, and what ORDER BY can name it by; each None where it is not plain."""
+
+    name: str | None
+    sort_by: str | None
+
+
+def _columns(text: str, tokens: list[Token], columns: Node, nodes: list[Node]) -> list[_Column] | None:
+    """Return the columns of a RETURN, or None if it has *."""
+    found = list[_Column]()
+    seen = {tokens[node.start].name.lower() for node in nodes if node.rule == "variable" and node.start < columns.end}
+    for node in columns.inside:
+        item = tokens[node.start : node.inside[0].end]
+        if item[-1].text == "*":
+            return None
+        if node.find("alias"):
+            alias = tokens[node.end - 1]
+            same = len(item) == 1 and item[0].name == alias.name
+            found.append(_Column(alias.name, alias.text if same or alias.name.lower() not in seen else None))
+            continue
+        named = all(token.kind in ("name", "quoted") or token.text == "." for token in item)
+        plain = all(token.kind != "sign" or token.text in "()[],.*" for token in item)
+        name = ".".join(token.name for token in item[::2]) if named else None
+        found.append(_Column(name, text[item[0].position : item[-1].end] if plain else None))
+    return None if tokens[columns.start].text == "*" else found
+
+
+def _used(tokens: list[Token], nodes: list[Node]) -> Iterator[tuple[str, str, Token]]:
+    """Yield what the query names, with the rule it is named in and its token."""
+    for node in nodes:
+        if node.rule in ("labels", "types", "is_a"):
+            for inner in node.walk():
+                if inner.rule == "tag":
+                    yield node.rule, tokens[inner.start].name, tokens[inner.start]
+        elif node.rule in ("procedure", "function", "parameter", "string"):
+            yield node.rule, ".".join(token.name for token in tokens[node.start : node.end : 2]), tokens[node.start]
+
+
+def _value(count: Token, parameters: Mapping[str, Any]) -> int | str:
+    """Return a number, or the name of the parameter where its value is not known."""
+    if count.kind == "integer":
+        return int(count.text)
+    value = parameters.get(count.name)
+    return value if isinstance(value, int) else count.name
+
+
+def _shown(names: Collection[str]) -> str:
+    return (", ".join(sorted(names)[:20]) or "none") + (", ..." if len(names) > 20 else "")
+
+
+def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -> CheckedQuery:
+    """Return a query that fetches one row more than `limit`, sorted by all its columns where that is possible.
+
+    With one row more it is known whether there are more than `limit`, and with that order it is always the same rows
+    that are cut off. The query's own ORDER BY comes first, and its own LIMIT stays if it is not above `limit`. Columns
+    cannot be sorted by in `RETURN *`, where an expression without an alias is more than names and calls, and where an
+    alias is the name of another variable; then the number of rows is all that is bounded, and `total_order` is False.
+    A UNION cannot be bounded at its end, where LIMIT belongs to its last part: it comes back as it is. So whoever runs
+    a query stops after `limit + 1` rows in any case.
+
+    Args:
+        checked: A query from `check_read_only`.
+        limit: The number of rows that are wanted, from 1.
+        sort_key: How the engine sorts by a column `{}`: "CAST({} AS STRING)" for LadybugDB, which refuses to sort by
+            nodes, relationships, paths and lists as they are. None for no order.
+
+    Returns:
+        The query to send.
+
+    Raises:
+        InvalidArgumentError: If `limit` is below 1, or the value of the query's own LIMIT is not known.
+
+    Example:
+        >>> limited(check_read_only("MATCH (n) RETURN n.name AS name, n.born"), 10).text
+        'MATCH (n) RETURN n.name AS name, n.born ORDER BY name, n.born LIMIT 11'
+    """
+    if limit < 1:
+        raise InvalidArgumentError(f"limited: limit is {limit}. Ask for at least 1 row.")
+    if isinstance(checked.limit, str):
+        raise InvalidArgumentError(
+            f"limited: the query's own LIMIT is ${checked.limit}, whose value is not known. "
+            "Give a whole number for it in check_read_only(parameters=...), or write the number into the query."
+        )
+    if checked.union:
+        return checked
+    order = ""
+    if sort_key and checked._sort_by and None not in checked._sort_by and not checked.total_order:
+        order = ", " if checked.order_by else " ORDER BY "
+        order += ", ".join(sort_key.format(column) for column in checked._sort_by)
+    rows = limit + 1 if checked.limit is None or checked.limit > limit else checked.limit
+    skip = checked.text[checked._order_end : checked._limit_start].rstrip()
+    text = f"{checked.text[: checked._order_end]}{order}{skip} LIMIT {rows}"
+    return replace(
+        checked,
+        text=text,
+        parameters=tuple(dict.fromkeys(token.name for token in tokenize(text) if token.kind == "parameter")),
+        order_by=checked.order_by or bool(order),
+        limit=rows,
+        total_order=checked.total_order or bool(order),
+        _order_end=checked._order_end + len(order),
+        _limit_start=text.rindex(" LIMIT") + 1,
+    )

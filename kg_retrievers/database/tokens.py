@@ -1,0 +1,134 @@
+r"""The tokens of a Cypher query: names, strings, numbers, parameters, signs, blanks and comments.
+
+The rules are those that engines have in common (openCypher 9, Neo4j's Cypher 5 and 25, LadybugDB). What one engine may
+cut at other places than another is refused, since words could hide there:
+
+- `\u`, which Neo4j replaces everywhere before it looks for tokens, so that `\u0027` ends a string;
+- comments that hold `*` or end at anything but a line feed: LadybugDB reads on over the end of `/* **/`;
+- letters right after a number, and characters that Cypher has no use for: zero-width ones, dashes that are not `-`;
+- `$$`, NUL and half surrogates, which end a query or cannot be sent in some of the clients.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Literal, NamedTuple, cast
+
+from kg_retrievers.errors import CypherSafetyError
+
+Kind = Literal["name", "quoted", "string", "integer", "number", "parameter", "sign", "blank", "comment", "end"]
+
+_LETTER = r"(?:[A-Za-z_]|[^\x00-\x7f\s])"  # narrowed by str.isidentifier
+_NAME = rf"{_LETTER}(?:{_LETTER}|[0-9])*+"
+_QUOTED = r"`(?:[^`]|``)++`"
+_TOKEN = re.compile(
+    rf"""(?P<blank>\s++)
+    | (?P<comment>/\*[^*]*+\*/ | //[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*+(?=\r?\n|\Z))
+    | (?P<string>'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+")
+    | (?P<quoted>{_QUOTED})
+    | (?P<parameter>\$(?:{_NAME}|{_QUOTED}|[0-9]++))
+    | (?P<integer>[0-9]++(?!\.[0-9]|{_LETTER}))
+    | (?P<number>(?:0x[0-9a-fA-F]++ | (?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+)(?!{_LETTER}))
+    | (?P<name>{_NAME})
+    | (?P<sign><>|<=|>=|=~|\.\.|\|\||/(?![/*])|[-+*%^=<>()\[\]{{}},;.:|&!])""",
+    re.VERBOSE | re.DOTALL,
+)
+_NOWHERE = re.compile(r"\\[uU]|\$\$|[\x00\ud800-\udfff]")
+_REASONS = {
+    "\\u": "an escape that Neo4j replaces before it reads the query. Write the character, or pass a parameter",
+    "$$": "a sign that ends the query for some clients. Pass the value as a parameter",
+    "\\": "a backslash outside of a string",
+    "'": "a string that does not end",
+    '"': "a string that does not end",
+    "`": "a name in back-ticks that does not end, or an empty one",
+    "$": "a parameter without a name. Labels, types and properties cannot be computed; values are $name",
+    "/": "a comment that does not end, or whose end engines see in different places. Leave the comment out",
+}
+
+
+class Token(NamedTuple):
+    """A piece of a query, from the character `position` (from 0) on. `kind` "end" stands behind the last one."""
+
+    kind: Kind
+    text: str
+    position: int
+
+    @property
+    def end(self) -> int:
+        """The position behind its last character."""
+        return self.position + len(self.text)
+
+    @property
+    def name(self) -> str:
+        """What a name or parameter is called, without back-ticks and `$`."""
+        text = self.text.removeprefix("$")
+        return text[1:-1].replace("``", "`") if text.startswith("`") else text
+
+    @property
+    def word(self) -> str:
+        """A sign, or a name without back-ticks in capitals; "" for all other kinds.
+
+        Letters that any engine could take for ASCII letters are replaced by these: full-width ones, the long s.
+        """
+        if self.kind == "name":
+            return self.text.upper() if self.text.isascii() else unicodedata.normalize("NFKC", self.text).upper()
+        return self.text if self.kind == "sign" else ""
+
+
+def line_and_column(query: str, position: int) -> tuple[int, int]:
+    """Return line and column, both from 1, of a position in a query."""
+    return query.count("\n", 0, position) + 1, position - query.rfind("\n", 0, position)
+
+
+def refusal(query: str, token: Token, reason: str) -> CypherSafetyError:
+    """Return the error that says where `token` stands, and goes on with `reason`."""
+    line, column = line_and_column(query, token.position)
+    got = f"{token.text[:80]!r}" if token.kind != "end" else "the end of the query"
+    message = f"check_read_only: got {got} at line {line}, column {column}{reason}."
+    return CypherSafetyError(message, token.text, token.position)
+
+
+def tokenize(query: str) -> list[Token]:
+    """Cut a query into its tokens, blanks and comments included, in linear time.
+
+    Args:
+        query: The text of a query.
+
+    Returns:
+        The tokens in order; their texts put together are the query.
+
+    Raises:
+        CypherSafetyError: If a part of the text is no token, or may be another one for another engine.
+
+    Example:
+        >>> [token.text for token in tokenize("RETURN n.`my name` // all") if token.kind != "blank"]
+        ['RETURN', 'n', '.', '`my name`', '// all']
+    """
+    if found := _NOWHERE.search(query):
+        reason = _REASONS.get(found[0].lower(), "a character that some clients cannot send. Leave it out")
+        raise refusal(query, Token("sign", found[0], found.start()), f", {reason}")
+    tokens = list[Token]()
+    position = 0
+    while position < len(query):
+        match = _TOKEN.match(query, position)
+        token = Token(cast(Kind, match.lastgroup), match[0], position) if match else None
+        if token is None or (token.kind in ("name", "parameter") and not _is_name(token)):
+            token = token or Token("sign", query[position], position)
+            reason = _REASONS.get(token.text, "nothing that Cypher can read. Leave it out")
+            raise refusal(query, token, f", {reason}")
+        tokens.append(token)
+        position = token.end
+    return tokens
+
+
+def _is_name(token: Token) -> bool:
+    return token.name.isascii() or token.text.startswith("$`") or token.name.isidentifier()
+
+
+def without_comments(query: str) -> str:
+    """Return a query with plain spaces in place of comments and unusual blanks, so that all positions stay."""
+    return "".join(
+        re.sub(r"[^\n]", " ", token.text) if token.kind in ("blank", "comment") else token.text
+        for token in tokenize(query)
+    )

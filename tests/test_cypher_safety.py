@@ -1,0 +1,699 @@
+"""Which Cypher queries pass as merely reading ones."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.database import Token, check_read_only, limited, tokenize
+from kg_retrievers.database.grammar import GRAMMAR
+from kg_retrievers.database.safety import MAX_QUERY
+from kg_retrievers.database.tokens import line_and_column, without_comments
+from kg_retrievers.errors import CypherSafetyError, InvalidArgumentError
+
+LABELS, RELATIONS = ["Person", "Movie", "CREATE", "my label"], ["ACTED_IN", "DIRECTED", "SET"]
+
+#: Queries that write, open files or addresses, change settings, or hide it. None may pass.
+ATTACKS = [
+    # clauses that write, at all places
+    "CREATE (n)",
+    "CREATE (n) RETURN n",
+    "MATCH (n) DELETE n",
+    "MATCH (n) DETACH DELETE n",
+    "MATCH (n) NODETACH DELETE n",
+    "MATCH (n) SET n.x = 1",
+    "MATCH (n) SET n:Admin RETURN n",
+    "MATCH (n) SET n += {x: 1} RETURN n",
+    "MATCH (n) REMOVE n.x RETURN n",
+    "MERGE (n:Person {name: 'x'}) RETURN n",
+    "MERGE (n) ON CREATE SET n.x = 1 RETURN n",
+    "INSERT (n:Person) RETURN n",
+    "MATCH (n) WITH n DELETE n",
+    "MATCH (n) WITH n ORDER BY n.x LIMIT 1 DELETE n",
+    "UNWIND [1] AS x CREATE (n {x: x})",
+    "RETURN 1 CREATE (n)",
+    "RETURN 1 AS x DELETE x",
+    "RETURN 1 UNION CREATE (n) RETURN n",
+    "OPTIONAL MATCH (n) DELETE n RETURN 1",
+    "OPTIONAL CREATE (n) RETURN n",
+    "MATCH (n) WHERE n.x = 1 SET n.y = 2 RETURN n",
+    "match (n) detach delete n",
+    "mAtCh (n) dEtAcH dElEtE n",
+    "MATCH (n)\nDETACH\nDELETE\nn",
+    "MATCH (n)DETACH DELETE n",
+    "MATCH (n)SET n.x=1",
+    "WITH 1 AS x FOREACH (y IN [1] | CREATE (:Person)) RETURN x",
+    "MATCH p = (a)-->(b) FOREACH (n IN nodes(p) | SET n.x = 1)",
+    "RETURN distinct DELETE [n]",
+    "MATCH (n) RETURN DISTINCT SET.x = 1",
+    "WITH 1 AS DELETE MATCH (n) DELETE n",
+    "MATCH (set) SET set.x = 1",
+    # subqueries that write
+    "CALL { CREATE (n) RETURN n } RETURN n",
+    "CALL { MATCH (n) RETURN n } RETURN n",
+    "MATCH (n) CALL { WITH n DELETE n } RETURN 1",
+    "MATCH (n) CALL (n) { DELETE n } RETURN 1",
+    "MATCH (n) CALL { WITH n DETACH DELETE n } IN TRANSACTIONS OF 10 ROWS",
+    "MATCH (n) WHERE EXISTS { CREATE (m) } RETURN n",
+    "MATCH (n) WHERE EXISTS { MATCH (m) SET m.x = 1 } RETURN n",
+    "RETURN COUNT { MATCH (n) DELETE n }",
+    "RETURN COLLECT { MATCH (n) SET n.x = 1 RETURN n }",
+    "RETURN COLLECT { CALL { CREATE (n) } RETURN 1 }",
+    "RETURN COUNT { USE other MATCH (n) }",
+    "RETURN [x IN [1] | CREATE (n)]",
+    "RETURN [(a)-->(b) | b DELETE b]",
+    "RETURN CASE WHEN true THEN 1 END DELETE n",
+    "RETURN {a: 1 CREATE (n)}",
+    # procedures and functions
+    "CALL db.labels() YIELD label RETURN label",
+    "CALL db.labels",
+    "CALL dbms.security.createUser('x', 'y', false)",
+    "CALL apoc.cypher.doIt('CREATE (n)', {}) YIELD value RETURN value",
+    "CALL apoc.load.json('file:///etc/passwd') YIELD value RETURN value",
+    "CALL /* a */ apoc.load.json('http://169.254.169.254/') YIELD value RETURN value",
+    "CALL `apoc`.`load`.`json`('x') YIELD value RETURN value",
+    "CALL `apoc.load.json`('x') YIELD value RETURN value",
+    "OPTIONAL CALL apoc.load.json('x') YIELD value RETURN value",
+    "RETURN apoc.cypher.runFirstColumnSingle('MATCH (n) DETACH DELETE n', {})",
+    "RETURN apoc.cypher.runFirstColumnMany('x', {})",
+    "RETURN `apoc`.cypher.`runFirstColumnSingle`('x', {})",
+    "RETURN apoc . load . jsonParams('x')",
+    "MATCH (n) WHERE apoc.util.sleep(10) RETURN n",
+    "RETURN genai.vector.encode('x', 'OpenAI', {})",
+    "RETURN create_embedding('x', 'open-ai', 'y')",
+    "RETURN nextval('sequence')",
+    "RETURN `nextval`('sequence')",
+    "RETURN sleep(1000)",
+    "MATCH (n) RETURN n.delete()",
+    # other clauses and commands
+    "LOAD CSV FROM 'file:///etc/passwd' AS line RETURN line",
+    "LOAD CSV WITH HEADERS FROM 'http://x' AS line RETURN line",
+    "MATCH (n) LOAD CSV FROM 'http://x' AS line RETURN line",
+    "LOAD FROM '/etc/passwd' (file_format='csv', header=false) RETURN *",
+    "MATCH (n) LOAD FROM '/etc/passwd' RETURN *",
+    "LOAD EXTENSION httpfs",
+    "COPY (MATCH (n) RETURN n) TO 'out.csv'",
+    "COPY Person FROM 'in.csv'",
+    "EXPORT DATABASE 'out'",
+    "IMPORT DATABASE 'in'",
+    "INSTALL httpfs",
+    "UNINSTALL httpfs",
+    "ATTACH 'other' AS other (dbtype lbug)",
+    "DETACH other",
+    "USE other MATCH (n) RETURN n",
+    "USE graph.byName('x') RETURN 1",
+    "CALL timeout=0",
+    "CALL timeout=0 RETURN 1",
+    "CALL threads=64",
+    "CALL show_tables() RETURN *",
+    "CALL project_graph('g', ['Person'], ['ACTED_IN'])",
+    "BEGIN TRANSACTION",
+    "COMMIT",
+    "ROLLBACK",
+    "CHECKPOINT",
+    "COMMENT ON TABLE Person IS 'x'",
+    "ALTER TABLE Person ADD age INT64",
+    "DROP TABLE Person",
+    "DROP INDEX i",
+    "CREATE INDEX i FOR (n:Person) ON (n.name)",
+    "CREATE NODE TABLE x(id INT64, PRIMARY KEY(id))",
+    "CREATE MACRO f(x) AS x + 1",
+    "CREATE USER x SET PASSWORD 'y'",
+    "GRANT ROLE admin TO x",
+    "SHOW USERS",
+    "SHOW TRANSACTIONS",
+    "TERMINATE TRANSACTIONS 'x'",
+    "MATCH (n) SHOW TRANSACTIONS YIELD * RETURN n",
+    "START n=node(*) RETURN n",
+    "EXPLAIN MATCH (n) DELETE n",
+    "EXPLAIN MATCH (n) RETURN n",
+    "PROFILE MATCH (n) RETURN n",
+    "CYPHER 25 MATCH (n) RETURN n",
+    "CYPHER name='x' MATCH (n) RETURN n",
+    "PRAGMA x",
+    "ANALYZE",
+    "USING PERIODIC COMMIT LOAD CSV FROM 'x' AS l RETURN l",
+    "MATCH (n) LET x = 1 RETURN x",
+    "MATCH (n) FILTER n.x > 1 RETURN n",
+    "RETURN 1 NEXT CREATE (n)",
+    "WHEN true THEN CREATE (n)",
+    "DEFINE PROCEDURE p() { CREATE (n) } CALL p() RETURN 1",
+    "MATCH (n) FINISH",
+    # several statements
+    "RETURN 1; MATCH (n) DELETE n",
+    "RETURN 1; RETURN 2",
+    "RETURN 1;;",
+    "; RETURN 1",
+    "MATCH (n) RETURN n; // x\nCREATE (m)",
+    # behind strings, comments and back-ticks
+    "MATCH (n) WHERE n.url='http://x' DETACH DELETE n",
+    "MATCH (n) WHERE n.a = '/*' SET n.x = 1 RETURN '*/'",
+    'MATCH (n) WHERE n.a = "/*" DELETE n RETURN "*/"',
+    "MATCH (n) WHERE n.a = '//' DELETE n",
+    "MATCH (n) WHERE n.a = '\\'' DELETE n //'",
+    "MATCH (n) WHERE n.a = '\\\\' DELETE n //'",
+    'MATCH (n) WHERE n.a = "\\\\" DELETE n //"',
+    "MATCH (n) WHERE n.`a``b` = 1 DELETE n //`",
+    "MATCH (n:`x`) DETACH DELETE n //`) RETURN n",
+    "MATCH (n) /* x */ DETACH /* y */ DELETE /* z */ n",
+    "MATCH (n) DET/**/ACH DELETE n",
+    "MATCH (n) // RETURN n\nDELETE n",
+    "MATCH (n) // RETURN n\r\nDELETE n",
+    "MATCH (n) // RETURN n\rDELETE n",
+    "RETURN 1 // x\u2028CREATE (n)",
+    "RETURN 1 // x\x85CREATE (n)",
+    "RETURN 1 /* /* */ CREATE (n) /* */ */",
+    "MATCH (n) WITH n /* **/ WHERE '*/ SET n.x = 99 //' <> '' RETURN n",  # LadybugDB's comment ends at the second */
+    "RETURN /* **/ '*/ 1 CREATE (n) //'",
+    "RETURN 1 // \r ' \n + 2 CREATE (n) //'",
+    "RETURN 1 /***/ AS x",
+    "RETURN 'It''s' DELETE n",
+    "Robby' WITH true AS ignored MATCH (s:Student) DETACH DELETE s; //",
+    # escapes and letters that are not what they seem
+    "MATCH (n) \\u0044ELETE n",
+    "MATCH (n) DEL\\u0045TE n",
+    "MATCH (n) WHERE n.x = '\\u0027 DETACH DELETE n //' RETURN n",
+    "MATCH (n) WHERE n.x = '\\\\u0027 DETACH DELETE n //' RETURN n",
+    "MATCH (n) WHERE n.x = '\\uu0027' DETACH DELETE n //' RETURN n",
+    "MATCH (n:`x\\u0060) DETACH DELETE n //`) RETURN n",
+    "RETURN 1 // \\u000aCREATE (n)",
+    "MATCH (n) WHERE n.x = '\\U00000027 DELETE n' RETURN n",
+    "MATCH (n)\u00a0DELETE\u00a0n",
+    "MATCH (n)\u2003DETACH\u2003DELETE\u2003n",
+    "MATCH\u3000(n)\u3000DELETE\u3000n",
+    "MATCH (n) DELETE\u200bn",
+    "MATCH (n) DE\u200bLETE n",
+    "MATCH (n) DELETE\u180en",
+    "MATCH (n)\ufeffDELETE n",
+    "MATCH (n) DE\u00adLETE n",
+    "MATCH (n)\x1fDELETE\x1fn",
+    "MATCH (n) \uff24\uff25\uff2c\uff25\uff34\uff25 n",
+    "\uff23\uff32\uff25\uff21\uff34\uff25 (n)",
+    "MATCH (n) \u017fET n.x = 1",
+    "MATCH (n) \u0421REATE (m) RETURN n",
+    "MATCH (n) RETURN \u017fET",
+    "RETURN 5CREATE (n)",
+    "RETURN 1.5e3SET n.x = 1",
+    "RETURN '\x00' CREATE (n)",
+    "RETURN '$$) AS (a agtype); DROP TABLE x; --'",
+    "RETURN '\ud800'",
+    # computed names
+    "MATCH (n:$($label)) RETURN n",
+    "MATCH (n:$label) RETURN n",
+    "MATCH (n:$any($labels)) RETURN n",
+    "MATCH (a)-[:$($type)]->(b) RETURN b",
+    "MATCH (n) RETURN $($x)",
+    "MATCH (n) RETURN $ x",
+    "MATCH (n:{label}) RETURN n",
+    # neither
+    "",
+    " ",
+    "// nothing",
+    "n",
+    "MATCH (n)",
+    "MATCH (n) WHERE n.x = 1",
+    "RETURN",
+    "WITH 1 AS x",
+    "RETURN 1 RETURN 2",
+    "SELECT * FROM x",
+    "Here is the query: MATCH (n) RETURN n",
+    "```cypher\nMATCH (n) RETURN n\n```",
+    "MATCH (n RETURN n",
+    "MATCH (n)) RETURN n",
+    "RETURN 'x",
+    'RETURN "x',
+    "RETURN `x",
+    "RETURN ``",
+    "RETURN 1 /* x",
+    "RETURN n.",
+    "RETURN 1 LIMIT 1 + 1",
+    "RETURN 1 LIMIT 1.5",
+    "RETURN 1 LIMIT n",
+]
+
+#: Queries that only read. All must pass, and with the labels and relations above.
+HARMLESS = [
+    "RETURN 1",
+    "return 1;",
+    "RETURN 1 ;\n",
+    "MATCH (n) RETURN n",
+    "MATCH (n) RETURN *",
+    "MATCH (n) RETURN n.*",
+    "MATCH (p:Person) RETURN DISTINCT p.name AS name, p.born ORDER BY name DESC, p.born SKIP 5 LIMIT 10",
+    "MATCH (n) RETURN n OFFSET 5",
+    "MATCH (p:Person {name: $name})-[:ACTED_IN]->(m:Movie) RETURN m.title",
+    "MATCH (p:Person $properties) RETURN p",
+    "MATCH (p:Person {name: 'Set It Off', film: \"Create or delete; // all /* of it */\"}) RETURN p",
+    "MATCH (p) WHERE p.name = 'It\\'s \"x\" \\\\' RETURN p",
+    "MATCH (a)-[r]-(b)<--(c)-->(d)--(e), (f) RETURN type(r)",
+    "MATCH (a)<-[:DIRECTED]-(b)<-[:ACTED_IN {roles: ['x', 'y']}]-() RETURN a",
+    "MATCH p = (a)-[:ACTED_IN|DIRECTED*1..3]->(b) RETURN p, length(p)",
+    "MATCH (a)-[*]->(b), (a)-[*2]->(c), (a)-[*..3]->(d), (a)-[r*1..]-(e) RETURN a",
+    "MATCH (a)-[:ACTED_IN|:DIRECTED]->(b) RETURN b",
+    "MATCH (a)-[r:ACTED_IN* SHORTEST 1..4]->(b) RETURN length(r)",
+    "MATCH (a)-[* ALL SHORTEST 1..4 (r, n | WHERE r.x > 1)]->(b) RETURN a",
+    "MATCH p = shortestPath((a)-[:ACTED_IN*..5]-(b)) RETURN p",
+    "MATCH p = allShortestPaths((a)-[*]-(b)) WHERE a <> b RETURN [n IN nodes(p) | n.name] AS names",
+    "MATCH p = ANY SHORTEST (a)-[:ACTED_IN]->+(b) RETURN p",
+    "MATCH p = SHORTEST 2 PATHS (a)--{1,3}(b) RETURN p",
+    "MATCH ((a)-[:ACTED_IN]->(b) WHERE a.x = b.x){2} (c) RETURN c",
+    "MATCH (n:Person|Movie), (m:Person&!Movie), (o:%), (q:(Person|Movie)&!CREATE), (s:Person:Movie) RETURN n",
+    "MATCH (n IS Person WHERE n.x > 1)-[r IS ACTED_IN WHERE r.y < -1]->() RETURN n",
+    "MATCH (n) WHERE n:Person OR n:Movie|CREATE RETURN n",
+    "MATCH (n) WHERE (n)-[:ACTED_IN]->(:Movie) AND NOT (n)<--() AND (n.x) < -1 AND (n.x) - [1][0] > 0 RETURN n",
+    "MATCH (n) WHERE exists((n)-[:ACTED_IN]->()) AND exists(n.name) AND n.name IS NOT NULL AND n.x IS NULL RETURN n",
+    "MATCH (n) WHERE EXISTS { (n)-[:ACTED_IN]->(m) WHERE m.x > 1 } RETURN n",
+    "MATCH (n) WHERE EXISTS { MATCH (n)-[:ACTED_IN]->(m) WHERE m.x > 1 } RETURN n",
+    "MATCH (n) WHERE NOT exists { MATCH (n)-->(m) RETURN m UNION MATCH (n)<--(m) RETURN m } RETURN n",
+    "MATCH (n) WHERE COUNT { (n)-->() } > 2 RETURN COLLECT { MATCH (n)-->(m) RETURN m.name } AS names",
+    "MATCH (n) RETURN [(n)-[:ACTED_IN]->(m) WHERE m.x > 1 | m.title] AS titles",
+    "MATCH (n) RETURN [p = (n)-->(m) | length(p)]",
+    "RETURN [x IN range(1, 3) WHERE x % 2 = 1 | x ^ 2], [x IN [1]], [1, 2][0], [1, 2][0..1], [1, 2][..1], []",
+    "MATCH (n) RETURN [x IN labels(n) WHERE x STARTS WITH 'P' AND x ENDS WITH 'n' AND x CONTAINS 'e' | toLower(x)]",
+    "MATCH (n)-->(x) WITH collect(x) AS xs RETURN [x IN xs WHERE x:Person|Movie | x.name]",
+    "MATCH (n)-->(x) WITH collect(x) AS xs RETURN [x IN xs WHERE x:Person | x]",
+    "RETURN all(x IN [1] WHERE x > 0) AND any(x IN [1] WHERE x > 0) OR none(x IN [] WHERE x)",
+    "RETURN single(x IN [] WHERE x) XOR false",
+    "RETURN reduce(total = 0, x IN [1, 2] | total + x) AS total",
+    "MATCH (n) RETURN CASE n.x WHEN 1 THEN 'a' WHEN 2, 3 THEN 'b' ELSE 'c' END AS letter",
+    "MATCH (n) RETURN CASE WHEN n.x > 1 THEN {a: n.x, b: [1, {c: 2}]} END",
+    "MATCH (n) RETURN n {.name, .*, x: 1, n}, properties(n)",
+    "MATCH (n) RETURN count(*), count(DISTINCT n.x), collect(n)[..3], avg(n.x), percentileCont(n.x, 0.5)",
+    "MATCH (n) WITH n, count(*) AS c WHERE c > 1 RETURN n, c",
+    "MATCH (n) WITH n ORDER BY n.x DESC LIMIT 3 MATCH (n)-->(m) RETURN m",
+    "OPTIONAL MATCH (n) WITH * RETURN n",
+    "UNWIND $names AS name MATCH (n {name: name}) RETURN n",
+    "UNWIND [1, 2] AS x RETURN x UNION ALL RETURN 3 AS x UNION RETURN 4 AS x",
+    "RETURN -1 + 2.5e-3 * .5 / 0x1F % 3 ^ 2, +1, NOT true, 1 <> 2, 1 <= 2, 'a' =~ '.*', 'a' || 'b', - - 1",
+    "RETURN date('2020-01-01'), duration.between($a, $b), date.truncate('year', $a), point.distance($p, $q)",
+    "RETURN CAST(1 AS STRING), list_sort([2, 1]), regexp_matches('a', 'b')",
+    "MATCH (n) WHERE id(n) IN $ids AND elementId(n) <> $id RETURN n LIMIT $limit",
+    "RETURN $`my parameter`, $1",
+    "MATCH (n)\u00a0RETURN\u2003n.name\u3000AS\tname",
+    "MATCH (n) // all nodes\nRETURN n /* and\nthat is all */",
+    "// which?\r\nMATCH (n) RETURN n // all",
+    "MATCH (`a b`) RETURN `a b`.`c``d` AS `e;f`",
+    "MATCH (名:Person) RETURN 名.größe AS Größe, 名.`नाम`, 名.नाम",
+    "MATCH (n) RETURN n.name = 'می\u200cخواهم' AS same, '🎬\u2028'",
+    # words of clauses as data
+    "MATCH (n) RETURN n.create, n.delete, n.set, n.load, n.call, n.use, n.match, n.return, n.limit",
+    "MATCH (n {delete: 1, set: 2, call: 3}) RETURN n",
+    "RETURN {delete: 1, create: {merge: 2}}.create",
+    "MATCH (n:CREATE)-[:SET]->() RETURN n",
+    "MATCH (n:`my label`) RETURN n",
+    "RETURN 1 AS set, 2 AS delete, 3 AS created, 4 AS LIMIT",
+    "MATCH (`set`) RETURN `set`.x",
+    "MATCH (start)-->(end) WHERE start.x < end.x RETURN start, end",
+    "MATCH (order) RETURN order.all AS order ORDER BY order.date",
+    "MATCH (comment)-->(from)-->(copy) RETURN comment, from, copy",
+    "MATCH (n) WHERE n.name CONTAINS 'DETACH DELETE n' RETURN n.detach",
+    "MATCH (created), (deleted), (settings), (caller) RETURN created",
+]
+
+
+def passes(query: str) -> bool:
+    try:
+        check_read_only(query)
+    except CypherSafetyError:
+        return False
+    return True
+
+
+# Attacks and harmless queries --------------------------------------------------------------------------------------
+
+
+def test_there_are_enough_of_both() -> None:
+    assert len(set(ATTACKS)) == len(ATTACKS) >= 80
+    assert len(set(HARMLESS)) == len(HARMLESS) >= 60
+
+
+@pytest.mark.parametrize("query", ATTACKS, ids=ascii)
+def test_attacks_are_refused(query: str) -> None:
+    with pytest.raises(CypherSafetyError, match=r"^check_read_only: got .* at line \d+, column \d+, .*\.$") as caught:
+        check_read_only(query)
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert query[error.position : error.position + len(error.token)] == error.token
+    assert bool(error.token) == (error.position < len(query))
+
+
+@pytest.mark.parametrize("query", HARMLESS, ids=ascii)
+def test_harmless_queries_pass(query: str) -> None:
+    checked = check_read_only(query)
+    assert check_read_only(query, labels=LABELS, relations=RELATIONS) == checked
+    assert check_read_only(checked.text) == checked
+
+
+@pytest.mark.parametrize("query", HARMLESS, ids=ascii)
+def test_harmless_queries_pass_in_any_case_of_letters(query: str) -> None:
+    words = set(re.findall(r"[A-Z]{2,}", GRAMMAR))
+    lower = "".join(token.text.lower() if token.text in words else token.text for token in tokenize(query))
+    assert passes(lower)
+
+
+@pytest.mark.parametrize(
+    ("query", "token", "line", "column"),
+    [
+        ("MATCH (n)\n  DETACH DELETE n", "DETACH", 2, 3),
+        ("MATCH (n) RETURN set.x", "set", 1, 18),
+        ("MATCH (n)", "", 1, 10),
+        ("RETURN 'a\n'\n + 'b", "'", 3, 4),
+        ("MATCH (n) RETURN apoc.x(1)", "apoc", 1, 18),
+        ("RETURN '\\u0041'", "\\u", 1, 9),
+        ("MATCH (n RETURN n", "RETURN", 1, 10),
+    ],
+)
+def test_a_refusal_says_where(query: str, token: str, line: int, column: int) -> None:
+    with pytest.raises(CypherSafetyError, match=f"line {line}, column {column},") as caught:
+        check_read_only(query)
+    assert caught.value.token == token
+    assert line_and_column(query, caught.value.position) == (line, column)
+
+
+def test_a_refusal_says_what_could_stand_there() -> None:
+    with pytest.raises(CypherSafetyError, match=r"where can stand: '\('.* MATCH, .*only reads"):
+        check_read_only("MATCH (n) DELETE n")
+    with pytest.raises(CypherSafetyError, match="an operator, the end"):
+        check_read_only("RETURN n.x CREATE (m)")
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("(", ")"),
+        ("abs(", ")"),
+        ("[", "]"),
+        ("n[", "]"),
+        ("{a: ", "}"),
+        ("CASE WHEN ", " THEN 1 END"),
+        ("COUNT { MATCH (n) WHERE ", "}"),
+    ],
+)
+def test_deep_queries(opening: str, closing: str) -> None:
+    assert passes("RETURN " + opening * 8 + "1" + closing * 8)
+    with pytest.raises(CypherSafetyError, match="nested too deeply"):
+        check_read_only("RETURN " + opening * 1000 + "1" + closing * 1000)
+
+
+def test_long_queries() -> None:
+    assert passes("RETURN [" + "1, " * 2000 + "1]")
+    assert passes("RETURN " + "(x {k: " * 8 + "1" + "})" * 8)
+    assert passes("MATCH (n:" + "|".join(f"L{i}" for i in range(500)) + ") RETURN n")
+    with pytest.raises(CypherSafetyError, match=f"at most {MAX_QUERY}"):
+        check_read_only("RETURN 1".ljust(MAX_QUERY + 1))
+
+
+def test_the_grammar_is_whole() -> None:
+    defined = set(re.findall(r"^(\w+) +=", GRAMMAR, re.MULTILINE))
+    used = set(re.findall(r"(?<![@\w])[a-z_]+\b(?! +=)", GRAMMAR))
+    assert used | {"query"} == defined
+
+
+# What a query may name ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("MATCH (n:Persn) RETURN n", "label"),
+        ("MATCH (n:person) RETURN n", "label"),
+        ("MATCH (n:ACTED_IN) RETURN n", "label"),
+        ("MATCH (n:Person|Film) RETURN n", "label"),
+        ("MATCH (n:Person&!(Movie|Film)) RETURN n", "label"),
+        ("MATCH (n:Person:Film) RETURN n", "label"),
+        ("MATCH (n IS Film) RETURN n", "label"),
+        ("MATCH (n) WHERE EXISTS { (n)-->(:Film) } RETURN n", "label"),
+        ("MATCH (n) WHERE (n)-->(:Film) RETURN n", "label"),
+        ("MATCH (n:`Person``) DETACH DELETE n //`) RETURN n", "label"),
+        ("MATCH (n) WHERE n:Film RETURN n", "label or relationship type"),
+        ("MATCH (n)-[:Person]->() RETURN n", "relationship type"),
+        ("MATCH (n)-[:ACTED_IN|KNOWS*1..2]->() RETURN n", "relationship type"),
+        ("RETURN [(a)-[:KNOWS]->(b) | b]", "relationship type"),
+        ("MATCH p = shortestPath((a)-[:KNOWS*]-(b)) RETURN p", "relationship type"),
+    ],
+)
+def test_labels_and_types_of_the_graph(query: str, wrong: str) -> None:
+    check_read_only(query)
+    with pytest.raises(CypherSafetyError, match=rf"a {wrong} that the graph does not have. Use one of: \w"):
+        check_read_only(query, labels=LABELS, relations=RELATIONS)
+
+
+def test_either_labels_or_relations() -> None:
+    assert check_read_only("MATCH (:Person)-[:KNOWS]->(n) WHERE n:X RETURN n", labels=LABELS).text
+    assert check_read_only("MATCH (:X)-[:ACTED_IN]->(n) WHERE n:X RETURN n", relations=RELATIONS).text
+    with pytest.raises(CypherSafetyError, match="Use one of: none"):
+        check_read_only("MATCH (n:X) RETURN n", labels=())
+    with pytest.raises(CypherSafetyError, match=r"Use one of: L0, L1, .*, \.\.\."):
+        check_read_only("MATCH (n:X) RETURN n", labels=[f"L{i}" for i in range(30)])
+
+
+def test_procedures_by_name() -> None:
+    query = "CALL db.index.fulltext.queryNodes('names', $q) YIELD node, score AS s WHERE s > 1 RETURN node"
+    assert check_read_only(query, procedures=["db.index.fulltext.queryNodes"]).parameters == ("q",)
+    for allowed in (["db.index"], ["DB.INDEX.FULLTEXT.QUERYNODES"], ["queryNodes"]):
+        with pytest.raises(CypherSafetyError, match="a procedure that is not allowed"):
+            check_read_only(query, procedures=allowed)
+    assert check_read_only("CALL `db`.labels() YIELD * RETURN *", procedures=["db.labels"])
+    for query in ("CALL timeout=0", "CALL timeout", "CALL timeout()", "CALL { timeout() } RETURN 1"):
+        with pytest.raises(CypherSafetyError):
+            check_read_only(query, procedures=["timeout"])
+
+
+def test_functions_by_name() -> None:
+    query = "RETURN apoc.coll.toSet([1]) AS x"
+    assert check_read_only(query, functions=["apoc.coll.toSet"]).columns == ("x",)
+    for allowed in (["apoc.coll"], ["toSet"], ["APOC.coll.toSet"]):
+        with pytest.raises(CypherSafetyError, match="a function that is not known to only read"):
+            check_read_only(query, functions=allowed)
+    assert passes("RETURN TOUPPER('a'), Duration.inDays($a, $b)")
+
+
+def test_parameters() -> None:
+    query = "MATCH (n {a: $b, c: $`d e`}) WHERE n.x IN $b RETURN n LIMIT $n"
+    assert check_read_only(query).parameters == ("b", "d e", "n")
+    assert check_read_only(query, parameters={"b": 1, "d e": 2, "n": 3, "more": 4}).limit == 3
+    assert check_read_only(query).limit == "n"
+    with pytest.raises(CypherSafetyError, match=r"a parameter that is not given. Use one of: b, n") as caught:
+        check_read_only(query, parameters={"b": 1, "n": 3})
+    assert caught.value.token == "$`d e`"
+
+
+def test_values_as_parameters() -> None:
+    assert check_read_only("MATCH (n {x: $x}) WHERE n.`y z` > 1.5 RETURN n LIMIT 3", values_as_parameters=True)
+    for query in (
+        "MATCH (n {x: 'a'}) RETURN n",
+        'RETURN "a"',
+        "RETURN [x IN ['a'] | x]",
+        "RETURN COUNT { ({x: 'a'}) }",
+    ):
+        check_read_only(query)
+        with pytest.raises(CypherSafetyError, match="Pass it as a parameter"):
+            check_read_only(query, values_as_parameters=True)
+
+
+# What is known of a query ------------------------------------------------------------------------------------------
+
+
+def test_what_runs_has_no_comments() -> None:
+    query = "MATCH (n)/* DELETE n */RETURN\u00a0n.a\n AS b // CREATE (m)\n LIMIT 5 ; // x"
+    checked = check_read_only(query)
+    assert checked.text == f"MATCH (n){' ' * 14}RETURN n.a\n AS b {' ' * 13}\n LIMIT 5"
+    assert without_comments("RETURN '/* a */', `//b` /* c\nd */") == "RETURN '/* a */', `//b`     \n    "
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "order_by", "limit"),
+    [
+        ("RETURN 1 AS a, n.b, n, n.c + 1, n.d.e, count(*)", ("a", "n.b", "n", None, "n.d.e", None), False, None),
+        ("RETURN `a b` AS `c d`, n.`e f`", ("c d", "n.e f"), False, None),
+        ("WITH 1 AS x ORDER BY x LIMIT 2 RETURN x", ("x",), False, None),
+        ("RETURN x ORDER BY x LIMIT 7", ("x",), True, 7),
+        ("RETURN COUNT { MATCH (n) RETURN n ORDER BY n LIMIT 3 } AS x", ("x",), False, None),
+        ("RETURN *, 1 AS x", None, False, None),
+        ("RETURN n.*, 1 AS x LIMIT 1", None, False, 1),
+        ("RETURN 1 AS x ORDER BY x LIMIT 1 UNION RETURN 2 AS x LIMIT 3", ("x",), False, None),
+    ],
+)
+def test_columns_order_and_limit(
+    query: str, columns: tuple[str | None, ...] | None, order_by: bool, limit: int
+) -> None:
+    checked = check_read_only(query)
+    assert (checked.columns, checked.order_by, checked.limit) == (columns, order_by, limit)
+    assert checked.union is ("UNION" in query)
+    assert not checked.total_order
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("MATCH (n) RETURN n", "MATCH (n) RETURN n ORDER BY n LIMIT 11"),
+        ("RETURN 1 AS a, n.b, count(*) LIMIT 5;", "RETURN 1 AS a, n.b, count(*) ORDER BY a, n.b, count(*) LIMIT 5"),
+        ("RETURN DISTINCT n.a AS `b c`\nLIMIT 99", "RETURN DISTINCT n.a AS `b c` ORDER BY `b c` LIMIT 11"),
+        ("RETURN n.a ORDER BY n.b DESC LIMIT 11", "RETURN n.a ORDER BY n.b DESC, n.a LIMIT 11"),
+        ("RETURN n.a SKIP 3 LIMIT 10 // x", "RETURN n.a ORDER BY n.a SKIP 3 LIMIT 10"),
+        ("RETURN n.a\nORDER BY n.a\nOFFSET 3\n", "RETURN n.a\nORDER BY n.a, n.a\nOFFSET 3 LIMIT 11"),
+        ("MATCH (n) RETURN *", "MATCH (n) RETURN * LIMIT 11"),
+        ("RETURN n.a - 1, n.b", "RETURN n.a - 1, n.b LIMIT 11"),
+        ("MATCH (n) RETURN n.a AS n", "MATCH (n) RETURN n.a AS n LIMIT 11"),
+        ("MATCH (n) RETURN n AS n", "MATCH (n) RETURN n AS n ORDER BY n LIMIT 11"),
+        ("RETURN 1 AS x UNION RETURN 2 AS x", "RETURN 1 AS x UNION RETURN 2 AS x"),
+        ("WITH 1 AS x LIMIT 3 RETURN x", "WITH 1 AS x LIMIT 3 RETURN x ORDER BY x LIMIT 11"),
+        ("RETURN '{}' AS a, n.`{b}`", "RETURN '{}' AS a, n.`{b}` ORDER BY a, n.`{b}` LIMIT 11"),
+    ],
+)
+def test_limited(query: str, wanted: str) -> None:
+    checked = limited(check_read_only(query), 10)
+    assert checked.text == wanted
+    assert checked.total_order is checked.order_by is (" ORDER BY" in wanted.replace("\n", " "))
+    assert limited(checked, 10) == checked
+    again = check_read_only(checked.text)
+    assert (again.limit, again.order_by, again.columns) == (checked.limit, checked.order_by, checked.columns)
+
+
+def test_limited_for_an_engine() -> None:
+    checked = check_read_only("MATCH (n) RETURN n, n.x AS y ORDER BY y")
+    assert limited(checked, 1, sort_key="CAST({} AS STRING)").text == (
+        "MATCH (n) RETURN n, n.x AS y ORDER BY y, CAST(n AS STRING), CAST(y AS STRING) LIMIT 2"
+    )
+    unordered = limited(checked, 1, sort_key=None)
+    assert unordered.text == "MATCH (n) RETURN n, n.x AS y ORDER BY y LIMIT 2"
+    assert unordered.order_by
+    assert not unordered.total_order
+    assert limited(unordered, 5).text.endswith("ORDER BY y, n, y LIMIT 2")
+
+
+def test_limited_by_a_parameter() -> None:
+    query = "MATCH (n {x: $x}) RETURN n.y LIMIT $n"
+    few = limited(check_read_only(query, parameters={"x": 1, "n": 5}), 10)
+    assert (few.text, few.parameters) == ("MATCH (n {x: $x}) RETURN n.y ORDER BY n.y LIMIT 5", ("x",))
+    many = limited(check_read_only(query, parameters={"x": 1, "n": 50}), 10)
+    assert (many.limit, many.parameters) == (11, ("x",))
+    for parameters in (None, {"x": 1, "n": "5"}):
+        with pytest.raises(InvalidArgumentError, match=r"\$n, whose value is not known"):
+            limited(check_read_only(query, parameters=parameters), 10)
+    with pytest.raises(InvalidArgumentError, match="at least 1 row"):
+        limited(check_read_only("RETURN 1"), 0)
+
+
+# Tokens ------------------------------------------------------------------------------------------------------------
+
+
+def test_tokens() -> None:
+    query = "MATCH (n:`a``b`) // x\nWHERE n.c <> 'it\\'s' AND n.d >= .5e-3 OR n[0..$`e f`] /* y */ =~ $1"
+    found = [(token.kind, token.text) for token in tokenize(query) if token.kind != "blank"]
+    assert found == [
+        ("name", "MATCH"), ("sign", "("), ("name", "n"), ("sign", ":"), ("quoted", "`a``b`"), ("sign", ")"),
+        ("comment", "// x"), ("name", "WHERE"), ("name", "n"), ("sign", "."), ("name", "c"), ("sign", "<>"),
+        ("string", "'it\\'s'"), ("name", "AND"), ("name", "n"), ("sign", "."), ("name", "d"), ("sign", ">="),
+        ("number", ".5e-3"), ("name", "OR"), ("name", "n"), ("sign", "["), ("integer", "0"), ("sign", ".."),
+        ("parameter", "$`e f`"), ("sign", "]"), ("comment", "/* y */"), ("sign", "=~"), ("parameter", "$1"),
+    ]  # fmt: skip
+    quoted = Token("quoted", "`a``b`", 5)
+    assert (quoted.name, quoted.word, quoted.end) == ("a`b", "", 11)
+    assert Token("parameter", "$`e f`", 0).name == "e f"
+    assert Token("name", "\uff33\u017ft", 0).word == "SST"
+
+
+WORDS = r"""MATCH RETURN WITH SET DELETE CREATE CALL UNION
+(n) (n:Person) -[:R]-> n n.x 1 1.5 'a' "b" `c` $p , . : ; | ( )
+[ ] { } = <> - > < * + / // /* */ ' " ` \ \' \u0027 $ $$ ? ~ # é 名 ₂ ²"""
+BLANKS = [" ", "\n", "\r", "\t", "\x85", "\u00a0", "\u2003", "\u2028", "\u200b", "\u180e", "\x00", "\ud800"]
+PIECES = st.sampled_from([*WORDS.split(), *BLANKS]) | st.text(max_size=3)
+QUERIES = st.lists(PIECES, max_size=12).map("".join)
+
+
+@given(QUERIES)
+def test_tokens_tile_the_query(query: str) -> None:
+    try:
+        tokens = tokenize(query)
+    except CypherSafetyError:
+        return
+    assert "".join(token.text for token in tokens) == query
+    assert [token.position for token in tokens[1:]] == [token.end for token in tokens[:-1]]
+    assert len(without_comments(query)) == len(query)
+
+
+@given(st.lists(st.sampled_from(HARMLESS), min_size=1, max_size=3).map("\n".join))
+def test_tokens_of_harmless_queries(query: str) -> None:
+    assert "".join(token.text for token in tokenize(query)) == query
+
+
+@given(QUERIES | st.text())
+def test_nothing_else_is_raised(query: str) -> None:
+    with suppress(CypherSafetyError):
+        checked = check_read_only(query)
+        assert check_read_only(checked.text) == checked
+        assert isinstance(checked.limit, str) or passes(limited(checked, 3).text)
+
+
+# Clauses and data at any place -------------------------------------------------------------------------------------
+
+REFUSED = [
+    "CREATE (x)", "MERGE (x)", "SET n.x = 1", "DELETE n", "DETACH DELETE n", "REMOVE n.x", "INSERT (x)",
+    "FOREACH (x IN [1] | SET n.y = x)", "LOAD CSV FROM 'x' AS l", "LOAD FROM 'x'", "CALL { CREATE (x) }",
+    "CALL apoc.load.json('x') YIELD value", "CALL timeout=0", "USE other", "; CREATE (x)", "UNION CREATE (x)",
+    "COPY x FROM 'y'", "FINISH;", "DROP INDEX i",
+]  # fmt: skip
+
+
+def places(query: str) -> list[int]:
+    """Return the positions between tokens that are in no brackets."""
+    depth, found = 0, [0]
+    for token in tokenize(query):
+        depth += (token.text in "([{") - (token.text in ")]}") if token.kind == "sign" else 0
+        if not depth and token.kind != "comment":
+            found.append(token.end)
+    return found
+
+
+PLACES = [(query, place) for query in HARMLESS if "//" not in query for place in places(query)]
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(PLACES), st.sampled_from(REFUSED))
+def test_no_clause_can_be_inserted(place: tuple[str, int], clause: str) -> None:
+    query, position = place
+    assert not passes(f"{query[:position]} {clause} {query[position:]}")
+
+
+DATA = (st.text(max_size=20) | st.sampled_from(ATTACKS + HARMLESS)).filter(
+    lambda text: not re.search(r"\\[uU]|\$\$|[\x00\ud800-\udfff]", text)
+)
+
+
+@given(DATA, st.sampled_from("'\""))
+def test_quoted_data_changes_nothing(text: str, quote: str) -> None:
+    quoted = quote + text.replace("\\", "\\\\").replace(quote, "\\" + quote) + quote
+    for query in (f"RETURN {quoted} AS x", f"MATCH (n {{a: {quoted}}}) WHERE n.b <> {quoted} RETURN n"):
+        assert passes(query)
+        assert not passes(query + " CREATE (n)")
+
+
+@given(DATA.filter(bool))
+def test_quoted_names_change_nothing(name: str) -> None:
+    quoted = "`" + name.replace("`", "``") + "`"
+    query = f"MATCH ({quoted}:{quoted}) RETURN {quoted}.{quoted} AS {quoted}"
+    checked = check_read_only(query, labels=[name])
+    assert checked.columns == (name,)
+    assert not passes(query + " CREATE (n)")
+
+
+# Against an engine -------------------------------------------------------------------------------------------------
+
+
+def test_ladybug_reads_comments_its_own_way() -> None:
+    """Why comments with * are refused, and why what runs has none."""
+    ladybug = pytest.importorskip("ladybug")
+    connection = ladybug.Connection(ladybug.Database(":memory:"))
+    connection.execute("CREATE NODE TABLE Person(name STRING PRIMARY KEY, born INT64)")
+    connection.execute("CREATE (:Person {name: 'Ann', born: 1})")
+    query = "MATCH (n:Person) WITH n /* **/ WHERE '*/ SET n.born = 99 //' <> '' RETURN n.name"
+    assert not passes(query)
+    connection.execute(query)
+    assert connection.execute("MATCH (n:Person) RETURN n.born").get_all() == [[99]]
+    checked = limited(check_read_only("MATCH (n:Person) RETURN n"), 5, sort_key="CAST({} AS STRING)")
+    assert len(connection.execute(checked.text).get_all()) == 1
