@@ -54,19 +54,25 @@ TRAINING = {
 }
 OPTIONAL = {
     "chromadb": set[str](),
-    "ladybug": set[str](),
+    "ladybug": {"database/ladybug.py"},
     "langchain": {"agents/middleware.py", "agents/language_model.py"},
     "langchain_chroma": set[str](),
     "langchain_openai": set[str](),
     "llama_index": LLAMA_INDEX,
     "matplotlib": {"graph/drawing.py"},
-    "neo4j": set[str](),
+    "neo4j": {"database/neo4j.py"},
     "rdflib": set[str](),
     "sentence_transformers": {"index/embeddings.py"},
     "torch": TRAINING,
 }
 #: Files that are all about an optional package; imported without it, they say what is missing.
-ABOUT_OPTIONAL = {"agents/middleware.py", *LLAMA_INDEX, *TRAINING}
+ABOUT_OPTIONAL = {
+    "agents/middleware.py",
+    "database/ladybug.py",
+    "database/neo4j.py",
+    *LLAMA_INDEX,
+    *TRAINING,
+}
 FORBIDDEN_NAMES = {"utils", "helpers", "manager", "common", "misc"}
 FORBIDDEN_CALLS = {"eval", "exec"}
 PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

@@ -2,6 +2,7 @@
 
 from kg_retrievers.graph.drawing import Drawing, draw
 from kg_retrievers.graph.knowledge_graph import Adjacency, KnowledgeGraph, RelationSchema, Schema
+from kg_retrievers.graph.readers import GraphRows
 from kg_retrievers.graph.types import Evidence, Known, Path, Pattern, PatternTriple, Term, Triple, Unknown
 from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable, verbalize
 
@@ -9,6 +10,7 @@ __all__ = [
     "Adjacency",
     "Drawing",
     "Evidence",
+    "GraphRows",
     "KnowledgeGraph",
     "Known",
     "Path",

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns
-from kg_retrievers.graph.readers import GraphFormat, read_entity_rows, read_graph_rows
+from kg_retrievers.graph.readers import GraphFormat, GraphRows, read_entity_rows, read_graph_rows
 from kg_retrievers.graph.types import Triple
 
 
@@ -52,6 +52,13 @@ class Schema:
     triples: int
     relations: tuple[RelationSchema, ...]
     types: Mapping[str, int]
+
+
+class GraphSource(Protocol):
+    """What a whole graph can be read from, as the executors of `kg_retrievers.database`."""
+
+    def read_graph(self, page_size: int) -> GraphRows:
+        """Read everything, so many rows at a time."""
 
 
 class KnowledgeGraph:
@@ -184,6 +191,26 @@ class KnowledgeGraph:
                     values[keys[node]] = data[name]
         isolated = {keys[node]: keys[node] for node in nx.isolates(graph)}
         return cls._build(triples, isolated | described["label"], described["aliases"], described["types"])
+
+    @classmethod
+    def from_executor(cls, executor: GraphSource, *, page_size: int = 10_000) -> KnowledgeGraph:
+        """Read all of a graph database, as through `LadybugExecutor` or `Neo4jExecutor`.
+
+        Nodes become entities by the property that the executor takes as key, relationships become triples. Types are
+        the node labels, or where nodes have a property `types`, its list.
+
+        Args:
+            executor: Where the database is.
+            page_size: How many rows are read at a time; 1 or more.
+
+        Raises:
+            InvalidArgumentError: If there are nodes without a text as key, or `page_size` is below 1.
+            DatabaseError: If the database cannot be read.
+        """
+        if page_size < 1:
+            raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
+        rows = executor.read_graph(page_size)
+        return cls._build(rows.triples, rows.labels, rows.aliases, rows.types)
 
     @classmethod
     def open(cls, path: str | Path) -> KnowledgeGraph:

@@ -1,0 +1,172 @@
+"""What runs Cypher queries that only read: the protocol, and what its implementations have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import zip_longest
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from kg_retrievers.database.reading import read_graph
+from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
+from kg_retrievers.database.schema import DatabaseSchema, Dialect
+from kg_retrievers.database.values import Rows, StoredNode, resolve
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import GraphRows
+
+#: How many rows a query returns, and how many seconds it may take, where nothing is said.
+LIMIT, TIMEOUT = 1000, 30.0
+
+#: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
+MAX_TIMEOUT = 24 * 3600.0
+
+#: How each engine sorts by a column: LadybugDB refuses to sort by nodes, relationships, paths and lists.
+SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
+
+
+class Executor(Protocol):
+    """Runs Cypher queries that only read. Safe to use from several threads."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which Cypher it understands."""
+
+    def schema(self, *, refresh: bool = False) -> DatabaseSchema:
+        """Return what the database holds, as it was when first asked for, or now if `refresh`."""
+
+    def run(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        limit: int = LIMIT,
+        timeout: float = TIMEOUT,
+    ) -> Rows:
+        """Run a query that only reads.
+
+        Args:
+            query: The query. It is checked first, and sorted by its columns so that it is always the same rows.
+            parameters: The values of its parameters.
+            limit: How many rows are returned; 1 or more. One more is fetched, to know whether there are more.
+            timeout: How many seconds it may take, above 0.
+
+        Raises:
+            CypherSafetyError: If the query may do more than read.
+            InvalidArgumentError: If `limit`, `timeout` or a parameter has no such value.
+            DatabaseQueryError: If the database refuses the query.
+            StaleSchemaError: If it names what was in the schema and is in the database no longer.
+            DatabaseTimeoutError: If it was stopped.
+            DatabaseLoginError: If the database does not accept the credentials.
+            DatabaseUnavailableError: If the database cannot be reached.
+        """
+
+    def read_graph(self, page_size: int) -> GraphRows:
+        """Read the whole graph, so many rows at a time; for `KnowledgeGraph.from_executor`."""
+
+    def close(self) -> None:
+        """Let go of the database. A closed executor cannot be used again."""
+
+
+class Fetched(NamedTuple):
+    """What came from a database: columns, and rows with nodes, relationships and paths in their stored forms."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+#: Runs a query with parameters, fetches so many rows at most, and takes so many seconds.
+Fetch = Callable[[str, dict[str, Any], int, float], Fetched]
+
+
+class DatabaseExecutor(ABC):
+    """Checks a query, has it run, and turns its rows into values by entity key."""
+
+    _schema: DatabaseSchema | None = None
+
+    @property
+    @abstractmethod
+    def dialect(self) -> Dialect:
+        """Which Cypher it understands."""
+
+    def schema(self, *, refresh: bool = False) -> DatabaseSchema:
+        """Return what the database holds; see `Executor.schema`."""
+        if self._schema is None or refresh:
+            self._schema = self._read_schema()
+        return self._schema
+
+    def run(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        limit: int = LIMIT,
+        timeout: float = TIMEOUT,
+    ) -> Rows:
+        """Run a query that only reads; see `Executor.run`."""
+        who = type(self).__name__
+        if limit < 1:
+            raise InvalidArgumentError(f"{who}.run: limit is {limit}. Ask for at least 1 row.")
+        if not 0 < timeout <= MAX_TIMEOUT:
+            raise InvalidArgumentError(f"{who}.run: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
+        values = {name: _parameter(who, name, value) for name, value in (parameters or {}).items()}
+        counts = frozenset((name, value if isinstance(value, int) else None) for name, value in values.items())
+        bounded = _checked(query, counts, limit, self.dialect)
+        used = {name: values[name] for name in bounded.parameters}
+        schema = self.schema()
+        columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
+        if bounded.columns is not None:
+            columns = [name or of_engine for name, of_engine in zip_longest(bounded.columns, columns, fillvalue="")]
+        rows, labels = resolve(stored[:limit], schema, self._find_nodes)
+        return Rows(tuple(columns), rows, len(stored) > limit, labels)
+
+    def read_graph(self, page_size: int) -> GraphRows:
+        """Read the whole graph, so many rows at a time; for `KnowledgeGraph.from_executor`."""
+        return read_graph(self.run, self.schema(), self.dialect, page_size)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the database."""
+
+    def __enter__(self) -> Self:
+        """Return the executor itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    @abstractmethod
+    def _read_schema(self) -> DatabaseSchema:
+        """Read what the database holds."""
+
+    @abstractmethod
+    def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
+        """Run a checked query and fetch `most` rows of it at most."""
+
+    @abstractmethod
+    def _find_nodes(self, ids: list[Hashable]) -> Iterable[StoredNode]:
+        """Read nodes by the database's own ids."""
+
+
+@lru_cache(maxsize=1024)  # reading a query takes as long as running it does
+def _checked(query: str, parameters: frozenset[tuple[str, int | None]], limit: int, dialect: Dialect) -> CheckedQuery:
+    """Return the query that is sent: the only place where it is checked that a query only reads."""
+    return limited(check_read_only(query, parameters=dict(parameters)), limit, sort_key=SORT_KEYS[dialect])
+
+
+def _parameter(who: str, name: str, value: Any) -> Any:
+    """Return the value of a parameter if it is one that every database takes."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_parameter(who, name, part) for part in value]
+    if isinstance(value, Mapping) and all(isinstance(part, str) for part in value):
+        return {part: _parameter(who, name, inner) for part, inner in value.items()}
+    raise InvalidArgumentError(
+        f"{who}.run: the parameter ${name} holds {value!r}. Wanted None, a bool, number or text, or lists and "
+        "dictionaries of these."
+    )

@@ -1,0 +1,269 @@
+"""Cypher in Neo4j, and in other databases that speak its protocol Bolt. Extra: `neo4j`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import weakref
+from collections.abc import Coroutine, Hashable, Mapping
+from concurrent.futures import CancelledError
+from typing import Any, TypeVar
+
+from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
+from kg_retrievers.database.neo4j_login import address_in, credentials
+from kg_retrievers.database.neo4j_schema import read_schema
+from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked
+from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship, plain
+from kg_retrievers.errors import (
+    CypherSafetyError,
+    DatabaseLoginError,
+    DatabaseQueryError,
+    DatabaseTimeoutError,
+    DatabaseUnavailableError,
+    InvalidArgumentError,
+    MissingExtraError,
+    StaleSchemaError,
+)
+
+try:
+    import neo4j
+    from neo4j import exceptions, graph
+except ImportError as cause:
+    raise MissingExtraError("Neo4jExecutor", "neo4j") from cause
+
+Result = TypeVar("Result")
+
+#: How many rows come in one message.
+FETCH_SIZE = 1000
+
+#: How many seconds the database has, after the timeout, to say itself that it stopped the query.
+GRACE = 1.0
+
+#: How many queries are known not to need another EXPLAIN.
+MAX_EXPLAINED = 10_000
+
+
+class Neo4jExecutor(DatabaseExecutor):
+    """Runs queries in a Neo4j database, in sessions that may only read, each with a timeout of its own.
+
+    User name and password are read from the environment variables NEO4J_USERNAME and NEO4J_PASSWORD. Nothing is sent
+    before the first query.
+
+    Args:
+        uri: Where the database is, as in "neo4j://localhost:7687" or "bolt+s://example.org".
+        database: The name of the database; None for the server's default one.
+        key: The property that holds an entity's key, as text; or that property by node label, "key" where none is
+            given. A node without it is called by its element id.
+        label: The property that holds what an entity is called, where there is one.
+        auth: The driver's `neo4j.Auth`, such as `neo4j.bearer_auth(token)`, in place of name and password.
+        explain: Whether the database is asked what a query does, by EXPLAIN, before it is run for the first time. False
+            for databases that cannot tell, as ArcadeDB; then nothing but the check of this package and a user without
+            the right to write keeps queries from writing.
+        connection_timeout: How many seconds it may take to connect.
+
+    Raises:
+        InvalidArgumentError: If the URI cannot be read or holds a password, or only one of name and password is set.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        database: str | None = None,
+        key: str | Mapping[str, str] = "key",
+        label: str | None = "label",
+        auth: neo4j.Auth | None = None,
+        explain: bool = True,
+        connection_timeout: float = 10.0,
+    ) -> None:
+        """Prepare the driver."""
+        self.address = address_in(uri)
+        self._database, self._key, self._label, self._explain = database, key, label, explain
+        self._explained: set[str] = set()
+        self._closed = False
+        # The driver's asyncio side: other than the synchronous one, it can give up on a server that does not answer.
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=_run, args=(self._loop,), name="Neo4jExecutor", daemon=True).start()
+        self._stop = weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
+        try:
+            self._driver = neo4j.AsyncGraphDatabase.driver(
+                uri,
+                auth=credentials() if auth is None else auth,
+                connection_timeout=connection_timeout,
+                connection_acquisition_timeout=connection_timeout,
+            )
+        except (exceptions.ConfigurationError, ValueError) as cause:
+            self._stop()
+            raise InvalidArgumentError(f"Neo4jExecutor: {self.address} cannot be used: {cause}") from cause
+
+    @property
+    def dialect(self) -> Dialect:
+        """Neo4j's own."""
+        return "neo4j"
+
+    def __repr__(self) -> str:
+        """Where the database is; no name, no password."""
+        return f"Neo4jExecutor({self.address!r})"
+
+    def close(self) -> None:
+        """Close the connections; queries that run are given up."""
+        if not self._closed:
+            self._closed = True
+            asyncio.run_coroutine_threadsafe(self._close_soon(), self._loop).result()
+            self._stop()
+
+    async def _close_soon(self) -> None:
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self._driver.close()
+
+    def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Do something on the thread of the driver, and wait for it on this one."""
+        if self._closed:
+            work.close()
+            raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise DatabaseUnavailableError(f"{self!r} was closed while it ran a query. Make another one.") from None
+        except BaseException:
+            future.cancel()  # as by Ctrl-C
+            raise
+
+    def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
+        return self._wait(self._fetch_soon(query, parameters, most, timeout, self._explain))
+
+    def _read(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
+        """Run a query of this package's own."""
+        return self._wait(self._fetch_soon(query, parameters, most, timeout, False))
+
+    async def _fetch_soon(
+        self, query: str, parameters: dict[str, Any], most: int, timeout: float, explain: bool
+    ) -> Fetched:
+        try:
+            async with (
+                asyncio.timeout(timeout + GRACE),
+                self._driver.session(
+                    database=self._database,
+                    default_access_mode=neo4j.READ_ACCESS,
+                    fetch_size=min(most, FETCH_SIZE),
+                ) as session,
+            ):
+                if explain and query not in self._explained:
+                    explained = await session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters)
+                    self._check_kind(query, await explained.consume())
+                result = await session.run(neo4j.Query(query, timeout=timeout), parameters)
+                columns = result.keys()
+                records = await result.fetch(most)
+                self._check_names(await result.consume())
+        except (exceptions.Neo4jError, exceptions.DriverError, TimeoutError, OSError) as cause:
+            raise self._error(cause, query, timeout) from cause
+        return Fetched(columns, [[_stored(value) for value in record.values()] for record in records])
+
+    def _check_kind(self, query: str, summary: neo4j.ResultSummary) -> None:
+        """Refuse a query of which the database does not say that it only reads."""
+        if summary.query_type != "r":
+            raise CypherSafetyError(
+                f"Neo4jExecutor: the database says that the query is of type {summary.query_type!r}, not 'r' for "
+                "reading. Write one that only reads. (Of a database that says so of all queries, give explain=False.)",
+                query[:80],
+                0,
+            )
+        if len(self._explained) >= MAX_EXPLAINED:
+            self._explained.clear()
+        self._explained.add(query)
+
+    def _check_names(self, summary: neo4j.ResultSummary) -> None:
+        """Refuse the empty result of a query with a label or type that has gone since the schema was read."""
+        if self._schema is None:
+            return
+        had = {label.name for label in self._schema.labels} | {type.name for type in self._schema.relations}
+        notes = summary.metadata.get("notifications") or summary.metadata.get("statuses") or []
+        gone = [
+            name
+            for note in notes
+            for name in _MISSING.findall(f"{note.get('code')}{note.get('neo4j_code')} {note.get('description')}")
+            if name in had
+        ]
+        if gone:
+            raise StaleSchemaError(
+                f"Neo4jExecutor: the database has no {gone} any longer, which were there when its schema was read. "
+                "Read it again, by schema(refresh=True), and write the query anew.",
+                gone,
+            )
+
+    def _error(self, cause: Exception, query: str, timeout: float) -> Exception:
+        code = (cause.code or "") if isinstance(cause, exceptions.Neo4jError) else ""
+        if isinstance(cause, TimeoutError) or "TransactionTimedOut" in code or code.endswith(".Terminated"):
+            return DatabaseTimeoutError(
+                f"Neo4jExecutor: the query took longer than {timeout:g} s and was stopped. "
+                "Make it smaller, or raise timeout."
+            )
+        if code.startswith("Neo.ClientError.Security.") or isinstance(cause, exceptions.AuthError):
+            return DatabaseLoginError(
+                f"Neo4jExecutor: {self.address} does not let this user in ({code}). Set the environment variables "
+                "NEO4J_USERNAME and NEO4J_PASSWORD to a user who may read there, before the executor is made."
+            )
+        refused = code.startswith(("Neo.ClientError.", "Neo.DatabaseError.")) and ".Database." not in code
+        if isinstance(cause, exceptions.Neo4jError) and refused:
+            reason = cause.message or code
+            return DatabaseQueryError(
+                f"Neo4jExecutor: {self.address} refused the query: {reason} Mend the query; it was: {query}",
+                query,
+                reason,
+            )
+        return DatabaseUnavailableError(
+            f"Neo4jExecutor: {self.address} does not answer: {cause} Is it running, and is this its address and its "
+            "database's name?"
+        )
+
+    def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
+        schema = self.schema()
+        names = [*schema.keys, *([schema.label] if schema.label else [])]
+        properties = ", ".join(f"n.{backticked(name)}" for name in names)
+        query = f"MATCH (n) WHERE elementId(n) IN $ids RETURN elementId(n), labels(n), {properties}"
+        rows = self._read(query, {"ids": ids}, len(ids), TIMEOUT).rows
+        return [
+            StoredNode(id, tuple(sorted(labels)), dict(zip(names, rest, strict=True))) for id, labels, *rest in rows
+        ]
+
+    def _read_schema(self) -> DatabaseSchema:
+        return read_schema(self._read, self._key, self._label)
+
+
+#: What Neo4j says of a label or type that it does not have.
+_MISSING = re.compile(
+    r"Unknown(?:Label|RelationshipType)Warning.*the missing (?:label name|relationship type) is: (.*)\)", re.DOTALL
+)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _stored(value: Any) -> Any:
+    match value:
+        case graph.Node():
+            return StoredNode(value.element_id, tuple(sorted(value.labels)), plain(dict(value)))
+        case graph.Relationship():
+            start, end = value.nodes
+            return StoredRelationship(value.type, _element_id(start), _element_id(end), plain(dict(value)))
+        case graph.Path():
+            return StoredPath(tuple(map(_stored, value.nodes)), tuple(map(_stored, value.relationships)))
+        case list():
+            return [_stored(part) for part in value]
+        case dict():
+            return {name: _stored(part) for name, part in value.items()}
+        case _:
+            return plain(value)
+
+
+def _element_id(node: graph.Node | None) -> str:
+    return node.element_id if node is not None else ""

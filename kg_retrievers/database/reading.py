@@ -1,0 +1,110 @@
+"""A whole graph out of a graph database, in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from kg_retrievers.database.rendering import TYPE_OF, key_of
+from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
+from kg_retrievers.database.values import Rows
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import GraphRows, Triple
+
+#: How many seconds one page may take.
+PAGE_TIMEOUT = 600.0
+
+
+class Run(Protocol):
+    """Runs a query; see `Executor.run`."""
+
+    def __call__(
+        self, query: str, parameters: Mapping[str, Any] | None = None, *, limit: int = ..., timeout: float = ...
+    ) -> Rows:
+        """Run it."""
+
+
+def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int) -> GraphRows:
+    """Read all triples, labels, types and aliases.
+
+    A page begins where the one before ended, by key, so that each costs the same; where keys are indexed, no more than
+    itself. Entities with equal keys become one. What is changed meanwhile may be read or not.
+
+    Args:
+        run: Runs a query.
+        schema: What the database holds.
+        dialect: Its Cypher.
+        page_size: How many rows are read at a time.
+
+    Raises:
+        InvalidArgumentError: If there are nodes without a text as key.
+    """
+    rows = GraphRows()
+    relations = {relation.name: relation.relation or relation.name for relation in schema.relations}
+    seen: set[str] = set()
+    for label in schema.labels:
+        keys = _read_entities(run, schema, label, page_size, rows)
+        new = [key for key in keys if key not in seen]
+        for start in range(0, len(new), page_size):
+            part = new[start : start + page_size]
+            wanted = set(part)
+            for head, tail, type in _pages_of_triples(run, schema, dialect, label, (part[0], part[-1]), page_size):
+                if head in wanted:  # else a node of another label too, whose triples are there already
+                    rows.triples.append(Triple(head, relations.get(type, type), tail))
+        seen.update(new)
+    return rows
+
+
+def _read_entities(run: Run, schema: DatabaseSchema, label: NodeLabel, page_size: int, rows: GraphRows) -> list[str]:
+    """Add the entities of a label to the rows, and return their keys in the database's order."""
+    node, key = f"(n:{backticked(label.name)})", f"n.{backticked(label.key)}"
+    (nodes,), (with_key,) = (
+        run(f"MATCH {node} {where} RETURN count(*) AS nodes", limit=1, timeout=PAGE_TIMEOUT).column("nodes")
+        for where in ("", f"WHERE {key} > ''")
+    )
+    if with_key < nodes:
+        raise InvalidArgumentError(
+            f"KnowledgeGraph.from_executor: {nodes - with_key} of {nodes} nodes {label.name!r} have no text in "
+            f"{label.key!r}, which holds their keys. Give them one, or make the executor with another key=..."
+        )
+    lists = [name for name in (schema.types, schema.aliases) if name is not None and name in label.properties]
+    names = [schema.label, *lists] if schema.label in label.properties else lists
+    columns = ", ".join([f"{key} AS key", *(f"n.{backticked(name)}" for name in names if name)])
+    keys, after, more = list[str](), "", True
+    while more:
+        query = f"MATCH {node} WHERE {key} > $after RETURN {columns} ORDER BY key"
+        page = run(query, {"after": after}, limit=page_size, timeout=PAGE_TIMEOUT)
+        for row in page.rows:
+            entity, values = row[0], dict(zip(names, row[1:], strict=True))
+            keys.append(entity)
+            _describe(rows, entity, label, schema, values)
+        after, more = keys[-1] if keys else "", page.truncated
+    return keys
+
+
+def _describe(rows: GraphRows, key: str, label: NodeLabel, schema: DatabaseSchema, values: Mapping[Any, Any]) -> None:
+    types = [label.name] if schema.types is None else values.get(schema.types) or []
+    rows.types[key] = list(dict.fromkeys([*rows.types.get(key, ()), *types]))
+    if schema.label is not None and isinstance(called := values.get(schema.label), str) and called:
+        rows.labels.setdefault(key, called)
+    if schema.aliases is not None and (aliases := values.get(schema.aliases)):
+        rows.aliases[key] = list(dict.fromkeys([*rows.aliases.get(key, ()), *aliases]))
+
+
+def _pages_of_triples(
+    run: Run, schema: DatabaseSchema, dialect: Dialect, label: NodeLabel, ends: Sequence[str], page_size: int
+) -> Iterator[tuple[str, str, str]]:
+    """Yield head, tail and type of the relationships whose heads have keys from the first to the last of `ends`."""
+    head, tail, type = f"a.{backticked(label.key)}", key_of("b", schema, dialect), f"{TYPE_OF[dialect]}(r)"
+    within = f"{head} >= $first AND {head} <= $last"
+    beyond = f"{head} > $head OR {head} = $head AND ({tail} > $tail OR {tail} = $tail AND {type} > $type)"
+    match = f"MATCH (a:{backticked(label.name)})-[r]->(b) WHERE {within}"
+    result = f"RETURN {head} AS head, {tail} AS tail, {type} AS type ORDER BY head, tail, type"
+    query, parameters = f"{match} {result}", {"first": ends[0], "last": ends[1]}
+    while True:
+        page = run(query, parameters, limit=page_size, timeout=PAGE_TIMEOUT)
+        yield from page.rows
+        if not page.truncated:
+            return
+        query = f"{match} AND ({beyond}) {result}"
+        parameters |= dict(zip(("head", "tail", "type"), page.rows[-1], strict=True))

@@ -1,0 +1,134 @@
+"""What a graph database holds: labels, relationship types and properties, and which property holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from kg_retrievers.errors import InvalidArgumentError
+
+#: Which Cypher a database understands.
+Dialect = Literal["ladybug", "neo4j"]
+
+
+@dataclass(frozen=True)
+class NodeLabel:
+    """A label that nodes have.
+
+    Args:
+        name: The label.
+        key: The property that holds the key of such an entity.
+        properties: The names and types of its properties; types are written as the database writes them.
+    """
+
+    name: str
+    key: str
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RelationType:
+    """A type that relationships have.
+
+    Args:
+        name: The type, as it stands in queries between back-ticks.
+        ends: The labels of head and tail that it joins, as pairs.
+        properties: The names and types of its properties.
+        relation: What it is called in triples, where the database cannot call it so; empty if `name`.
+    """
+
+    name: str
+    ends: tuple[tuple[str, str], ...]
+    properties: Mapping[str, str]
+    relation: str = ""
+
+
+@dataclass(frozen=True)
+class DatabaseSchema:
+    """What a graph database holds, and how it calls what a `KnowledgeGraph` calls key, label, types and aliases.
+
+    Args:
+        labels: The labels of nodes, sorted by name.
+        relations: The types of relationships, sorted by name.
+        label: The property that holds what an entity is called; None if there is none.
+        types: The property that holds the list of types of an entity; None if its node labels are its types.
+        aliases: The property that holds the list of further names of an entity; None if there is none.
+
+    Example:
+        >>> film = NodeLabel("Film", "title", {"title": "STRING"})
+        >>> schema = DatabaseSchema((film,), (RelationType("SEQUEL_OF", (("Film", "Film"),), {}, "sequel of"),))
+        >>> schema.type_of("sequel of"), schema.relation_of("SEQUEL_OF")
+        ('SEQUEL_OF', 'sequel of')
+    """
+
+    labels: tuple[NodeLabel, ...]
+    relations: tuple[RelationType, ...]
+    label: str | None = None
+    types: str | None = None
+    aliases: str | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The properties that hold keys, each once, sorted."""
+        return tuple(sorted({label.key for label in self.labels}))
+
+    def relation_of(self, name: str) -> str:
+        """Return what the relationship type `name` is called in triples."""
+        return next((found.relation or name for found in self.relations if found.name == name), name)
+
+    def type_of(self, relation: str) -> str:
+        """Return the relationship type that is called `relation` in triples, or is written so.
+
+        Raises:
+            InvalidArgumentError: If there is none.
+        """
+        names = {found.name: found.name for found in self.relations}
+        names |= {found.relation: found.name for found in self.relations if found.relation}
+        if relation not in names:
+            near = get_close_matches(relation, names) or sorted(names)[:10]
+            raise InvalidArgumentError(
+                f"DatabaseSchema: the database has no relationship type {relation!r}. It has, for example, {near}. "
+                "If it was added lately, read the schema again: schema(refresh=True)."
+            )
+        return names[relation]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-safe dictionary that `from_dict` reads back."""
+        data = asdict(self)
+        for part in (*data["labels"], *data["relations"]):
+            part["properties"] = dict(part["properties"])
+        return data | {
+            "labels": list(data["labels"]),
+            "relations": [part | {"ends": [list(pair) for pair in part["ends"]]} for part in data["relations"]],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> DatabaseSchema:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            InvalidArgumentError: If a key is missing or unknown.
+        """
+        try:
+            labels = tuple(NodeLabel(**part) for part in data["labels"])
+            relations = tuple(
+                RelationType(**{**part, "ends": tuple((head, tail) for head, tail in part["ends"])})
+                for part in data["relations"]
+            )
+            return cls(**{**data, "labels": labels, "relations": relations})
+        except (KeyError, TypeError, ValueError) as cause:
+            raise InvalidArgumentError(
+                f"DatabaseSchema.from_dict: wanted what DatabaseSchema.to_dict wrote, but {cause!r} came of it."
+            ) from cause
+
+
+def backticked(name: str) -> str:
+    """Write a label, type or property so that it may hold any characters."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quoted(text: object) -> str:
+    """Write a text as a literal of LadybugDB."""
+    return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"

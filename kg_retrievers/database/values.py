@@ -1,0 +1,198 @@
+"""What stands in the rows of a query: plain values, nodes, relationships and paths, by entity key."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kg_retrievers.database.schema import DatabaseSchema
+from kg_retrievers.graph import Path, Triple
+
+
+@dataclass(frozen=True)
+class Node:
+    """An entity.
+
+    Args:
+        key: Its key; where the node lacks the property that holds it, what the database calls the node by itself.
+        labels: Its node labels.
+        properties: Its properties, as JSON-safe values.
+    """
+
+    key: str
+    labels: tuple[str, ...]
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Relationship:
+    """A fact, in the direction in which the database stores it, with its properties as JSON-safe values."""
+
+    triple: Triple
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The result of a query.
+
+    Args:
+        columns: The names of the columns.
+        rows: The rows. A value is None, a bool, number, text, list or dict of such, a `Node`, a `Relationship`, or a
+            `Path` with its triples in stored direction.
+        truncated: True if there are more rows than were asked for.
+        labels: What the entities in the rows are called, by key, where they are called otherwise than by their key.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    truncated: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
+
+    def column(self, name: str) -> list[Any]:
+        """Return the values of one column, in the order of the rows."""
+        place = self.columns.index(name)
+        return [row[place] for row in self.rows]
+
+
+def triples_in(value: Any) -> list[Triple]:
+    """Return the facts in a row, a value or a list of them, in order, each once."""
+    return list(dict.fromkeys(_triples_in(value)))
+
+
+def _triples_in(value: Any) -> Iterator[Triple]:
+    if isinstance(value, Relationship):
+        yield value.triple
+    elif isinstance(value, Path):
+        yield from value.triples
+    elif isinstance(value, Mapping):
+        yield from _triples_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _triples_in(part)
+
+
+@dataclass(frozen=True)
+class StoredNode:
+    """A node as a driver returns it, with the database's own `id`."""
+
+    id: Hashable
+    labels: tuple[str, ...]
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredRelationship:
+    """A relationship as a driver returns it; `start` and `end` are the ids of nodes that may not be at hand."""
+
+    type: str
+    start: Hashable
+    end: Hashable
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredPath:
+    """A path as a driver returns it: n + 1 nodes and the n relationships between them."""
+
+    nodes: tuple[StoredNode, ...]
+    relationships: tuple[StoredRelationship, ...]
+
+
+def resolve(
+    rows: Sequence[Sequence[Any]],
+    schema: DatabaseSchema,
+    find_nodes: Callable[[list[Hashable]], Iterable[StoredNode]],
+) -> tuple[tuple[tuple[Any, ...], ...], dict[str, str]]:
+    """Turn stored values into values by entity key.
+
+    Args:
+        rows: The rows, with nodes, relationships and paths in their stored forms.
+        schema: Says which properties are keys and labels.
+        find_nodes: Reads nodes by id; asked once, for the ends of relationships whose nodes are not in the rows.
+
+    Returns:
+        The rows, and the labels of their entities that are not their keys, by key.
+    """
+    found: dict[Hashable, StoredNode] = {}
+    ends: dict[Hashable, None] = {}
+    for part in _stored_in(rows):
+        if isinstance(part, StoredNode):
+            found[part.id] = part
+        else:
+            ends |= {part.start: None, part.end: None}
+    if missing := [end for end in ends if end not in found]:
+        found |= {node.id: node for node in find_nodes(missing)}
+    keys = {label.name: label.key for label in schema.labels}
+    relations = {relation.name: relation.relation or relation.name for relation in schema.relations}
+    nodes = {id: _node(node, keys, schema.keys) for id, node in found.items()}
+    labels = {}
+    for node in nodes.values():
+        label = node.properties.get(schema.label) if schema.label else None
+        if isinstance(label, str) and label and label != node.key:
+            labels[node.key] = label
+
+    def fact(relationship: StoredRelationship) -> Triple:
+        head, tail = (nodes[end].key if end in nodes else str(end) for end in (relationship.start, relationship.end))
+        return Triple(head, relations.get(relationship.type, relationship.type), tail)
+
+    def value_of(value: Any) -> Any:
+        match value:
+            case StoredNode():
+                return nodes[value.id]
+            case StoredRelationship():
+                return Relationship(fact(value), value.properties)
+            case StoredPath():
+                entities = tuple(nodes[node.id].key for node in value.nodes)
+                return Path(entities, tuple(map(fact, value.relationships)))
+            case list():
+                return [value_of(part) for part in value]
+            case dict():
+                return {name: value_of(part) for name, part in value.items()}
+            case _:
+                return value
+
+    return tuple(tuple(map(value_of, row)) for row in rows), labels
+
+
+def _stored_in(value: Any) -> Iterator[StoredNode | StoredRelationship]:
+    if isinstance(value, StoredNode | StoredRelationship):
+        yield value
+    elif isinstance(value, StoredPath):
+        yield from value.nodes
+        yield from value.relationships
+    elif isinstance(value, dict):
+        yield from _stored_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _stored_in(part)
+
+
+def _node(node: StoredNode, keys: Mapping[str, str], any_key: Sequence[str]) -> Node:
+    of_labels = [keys[label] for label in node.labels if label in keys]
+    key = next(
+        (node.properties[name] for name in (*of_labels, *any_key) if node.properties.get(name) is not None), None
+    )
+    return Node(str(node.id if key is None else key), node.labels, node.properties)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON-safe values: dates and durations as ISO 8601, all else that JSON lacks as text."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(part) for part in value]
+    if isinstance(value, bytes | bytearray):
+        return value.hex()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    iso_format = getattr(value, "iso_format", None)  # the temporal types of the Neo4j driver
+    return str(iso_format() if callable(iso_format) else value)

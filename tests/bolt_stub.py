@@ -1,0 +1,339 @@
+"""A small server on loopback that speaks Bolt 5.4, the protocol of Neo4j, and follows a script."""
+
+from __future__ import annotations
+
+import re
+import socket
+import socketserver
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+HELLO, GOODBYE, RESET, RUN, BEGIN, COMMIT, ROLLBACK = 0x01, 0x02, 0x0F, 0x10, 0x11, 0x12, 0x13
+DISCARD, PULL, TELEMETRY, ROUTE, LOGON, LOGOFF = 0x2F, 0x3F, 0x54, 0x66, 0x6A, 0x6B
+SUCCESS, RECORD, IGNORED, FAILURE = 0x70, 0x71, 0x7E, 0x7F
+
+UNAUTHORIZED = ("Neo.ClientError.Security.Unauthorized", "The client is unauthorized due to authentication failure.")
+TIMED_OUT = (
+    "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration",
+    "The transaction has been terminated. Retry your operation in a new transaction.",
+)
+SYNTAX = "Neo.ClientError.Statement.SyntaxError"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A PackStream structure: a tag and fields."""
+
+    tag: int
+    fields: tuple[Any, ...]
+
+
+def node(number: int, labels: Sequence[str], **properties: Any) -> Structure:
+    """A node, as Neo4j sends it."""
+    return Structure(ord("N"), (number, list(labels), properties, f"4:db:{number}"))
+
+
+def relationship(number: int, start: int, type: str, end: int, **properties: Any) -> Structure:
+    """A relationship, as Neo4j sends it: with the ids of its ends, and nothing else of them."""
+    ids = (f"5:db:{number}", f"4:db:{start}", f"4:db:{end}")
+    return Structure(ord("R"), (number, start, end, type, properties, *ids))
+
+
+def path(nodes: Sequence[Structure], steps: Sequence[tuple[Structure, bool]]) -> Structure:
+    """A path over nodes by relationships, each with whether it is crossed forwards."""
+    unbound = [Structure(ord("r"), (r.fields[0], r.fields[3], r.fields[4], r.fields[5])) for r, _ in steps]
+    indices = [number for i, (_, forwards) in enumerate(steps, 1) for number in (i if forwards else -i, i)]
+    return Structure(ord("P"), (list(nodes), unbound, indices))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a query gets.
+
+    Args:
+        columns: The columns.
+        rows: The rows, or what makes them one by one.
+        type: What the summary says the query is: "r", "rw", "w" or "s".
+        failure: A code and message instead.
+        notifications: What the summary notes, as pairs of code and description.
+        hangs: Whether there is never an answer, not even to a timeout.
+        slow: Whether there is none but the one to a timeout.
+    """
+
+    columns: Sequence[str] = ()
+    rows: Iterable[Sequence[Any]] | Callable[[], Iterator[Sequence[Any]]] = ()
+    type: str = "r"
+    failure: tuple[str, str] | None = None
+    notifications: Sequence[tuple[str, str]] = ()
+    hangs: bool = False
+    slow: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """A query as it came."""
+
+    query: str
+    parameters: dict[str, Any]
+    extra: dict[str, Any]
+
+
+Script = Callable[[str, dict[str, Any]], Reply | None]
+
+
+@dataclass
+class BoltStub:
+    """Answers queries by a script while its context is open, each connection in a thread of its own.
+
+    Args:
+        script: From query and parameters to a reply; None is a syntax error.
+        user: The one user who is let in; None lets everybody in.
+        password: The user's password.
+    """
+
+    script: Script
+    user: str | None = None
+    password: str = ""
+    #: The queries so far, and how many rows were sent.
+    requests: list[Request] = field(default_factory=list)
+    rows_sent: int = 0
+    stopped: threading.Event = field(default_factory=threading.Event)
+    connections: list[socket.socket] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Take a free port."""
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.stub = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+
+    @property
+    def uri(self) -> str:
+        """Where it listens."""
+        return f"bolt://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Close all connections and take no more."""
+        if not self.stopped.is_set():
+            self.stopped.set()
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+            for connection in self.connections:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def queries(self) -> list[str]:
+        """The texts of the queries so far."""
+        return [request.query for request in self.requests]
+
+
+def by_pattern(*replies: tuple[str, Reply]) -> Script:
+    """A script of regular expressions; the first that is found in a query counts. EXPLAIN gets the type alone."""
+
+    def script(query: str, parameters: dict[str, Any]) -> Reply | None:
+        for expression, reply in replies:
+            if re.search(expression, query):
+                if query.startswith("EXPLAIN ") and reply.failure is None:
+                    return Reply(reply.columns, type=reply.type)
+                return reply
+        return None
+
+    return script
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+    stub: BoltStub
+
+
+class _FailedError(Exception):
+    """A request that gets a FAILURE."""
+
+
+class _Handler(socketserver.BaseRequestHandler):
+    server: _Server
+
+    def handle(self) -> None:
+        self.stub = self.server.stub
+        self.stub.connections.append(self.request)
+        self.failed = False
+        self.rows: Iterator[Sequence[Any]] = iter(())
+        self.reply = Reply()
+        try:
+            magic, *_ = struct.unpack(">I16s", self.read(20))
+            assert magic == 0x6060B017
+            self.request.sendall(bytes([0, 0, 4, 5]))
+            while True:
+                tag, fields = self.receive()
+                if tag == GOODBYE:
+                    return
+                self.answer(tag, fields)
+        except (ConnectionError, EOFError):
+            return
+
+    def answer(self, tag: int, fields: list[Any]) -> None:
+        if tag == RESET:
+            self.failed, self.rows = False, iter(())
+            self.send(SUCCESS, {})
+        elif self.failed:
+            self.send(IGNORED)
+        else:
+            try:
+                self.send(SUCCESS, self.done(tag, fields))
+            except _FailedError as failure:
+                code, message = failure.args
+                self.failed = True
+                self.send(FAILURE, {"code": code, "message": message})
+
+    def done(self, tag: int, fields: list[Any]) -> dict[str, Any]:
+        """Do what a request asks, and return what its SUCCESS says."""
+        match tag:
+            case _ if tag == HELLO:
+                return {"server": "Neo4j/5.26.0", "connection_id": "bolt-1", "hints": {}}
+            case _ if tag == LOGON:
+                name, password = fields[0].get("principal"), fields[0].get("credentials")
+                if self.stub.user is not None and (name, password) != (self.stub.user, self.stub.password):
+                    raise _FailedError(*UNAUTHORIZED)
+            case _ if tag == RUN:
+                return self.run(*fields)
+            case _ if tag == PULL:
+                return self.pull(fields[0]["n"])
+            case _ if tag == DISCARD:
+                self.rows = iter(())
+                return self.pull(1)
+            case _ if tag == ROUTE:
+                address = "{}:{}".format(*self.request.getsockname())
+                servers = [{"addresses": [address], "role": role} for role in ("READ", "WRITE", "ROUTE")]
+                return {"rt": {"ttl": 300, "db": "neo4j", "servers": servers}}
+        return {}
+
+    def run(self, query: str, parameters: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+        self.stub.requests.append(Request(query, parameters, extra))
+        reply = self.stub.script(query, parameters)
+        if reply is None:
+            raise _FailedError(SYNTAX, f"Invalid input {query[:20]!r}")
+        if reply.hangs or reply.slow:
+            timeout = extra.get("tx_timeout")
+            self.stub.stopped.wait(None if reply.hangs or timeout is None else timeout / 1000)
+            raise _FailedError(*TIMED_OUT)
+        if reply.failure:
+            raise _FailedError(*reply.failure)
+        self.reply = reply
+        self.rows = iter(reply.rows() if callable(reply.rows) else reply.rows)
+        return {"fields": list(reply.columns), "t_first": 1}
+
+    def pull(self, count: int) -> dict[str, Any]:
+        while count:
+            row = next(self.rows, None)
+            if row is None:
+                notes = [
+                    {"code": code, "title": "", "description": text, "severity": "WARNING", "category": "UNRECOGNIZED"}
+                    for code, text in self.reply.notifications
+                ]
+                return {"type": self.reply.type, "t_last": 1, "db": "neo4j"} | (
+                    {"notifications": notes} if notes else {}
+                )
+            self.send(RECORD, list(row))
+            self.stub.rows_sent += 1
+            count -= 1
+        return {"has_more": True}
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = self.request.recv(size - len(data))
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+    def receive(self) -> tuple[int, list[Any]]:
+        data, size = b"", 1
+        while not data or size:
+            (size,) = struct.unpack(">H", self.read(2))
+            data += self.read(size)
+        structure, _ = unpack(data, 0)
+        return structure.tag, list(structure.fields)
+
+    def send(self, tag: int, *fields: Any) -> None:
+        data = pack(Structure(tag, fields))
+        chunks = (data[i : i + 0xFFFF] for i in range(0, len(data), 0xFFFF))
+        self.request.sendall(b"".join(struct.pack(">H", len(chunk)) + chunk for chunk in chunks) + b"\0\0")
+
+
+def pack(value: Any) -> bytes:
+    """Write a value in PackStream."""
+    match value:
+        case None:
+            return b"\xc0"
+        case bool():
+            return b"\xc3" if value else b"\xc2"
+        case int():
+            return bytes([value]) if 0 <= value < 128 else b"\xcb" + struct.pack(">q", value)
+        case float():
+            return b"\xc1" + struct.pack(">d", value)
+        case str():
+            data = value.encode()
+            return b"\xd2" + struct.pack(">I", len(data)) + data
+        case list() | tuple():
+            return b"\xd6" + struct.pack(">I", len(value)) + b"".join(map(pack, value))
+        case dict():
+            parts = b"".join(pack(key) + pack(part) for key, part in value.items())
+            return b"\xda" + struct.pack(">I", len(value)) + parts
+        case Structure():
+            return bytes([0xB0 + len(value.fields), value.tag]) + b"".join(map(pack, value.fields))
+    raise TypeError(value)
+
+
+_SIZES = {0: ">B", 1: ">H", 2: ">I"}
+_INTEGERS = {0xC8: ">b", 0xC9: ">h", 0xCA: ">i", 0xCB: ">q", 0xC1: ">d"}
+
+
+def unpack(data: bytes, at: int) -> tuple[Any, int]:
+    """Read a value in PackStream; return it and where the next one begins."""
+    mark, at = data[at], at + 1
+    if mark < 0x80 or mark >= 0xF0:
+        return mark if mark < 0x80 else mark - 0x100, at
+    if mark in (0xC0, 0xC2, 0xC3):
+        return {0xC0: None, 0xC2: False, 0xC3: True}[mark], at
+    if mark in _INTEGERS:
+        size = struct.calcsize(_INTEGERS[mark])
+        return struct.unpack(_INTEGERS[mark], data[at : at + size])[0], at + size
+    if mark < 0xC0:
+        kind, size = mark & 0xF0, mark & 0x0F
+    else:
+        base, kind = next((b, k) for b, k in ((0xD8, 0xA0), (0xD4, 0x90), (0xD0, 0x80), (0xCC, 0xCC)) if mark >= b)
+        width = struct.calcsize(_SIZES[mark - base])
+        (size,) = struct.unpack(_SIZES[mark - base], data[at : at + width])
+        at += width
+    if kind in (0x80, 0xCC):
+        raw = data[at : at + size]
+        return raw.decode() if kind == 0x80 else raw, at + size
+    if kind == 0xB0:
+        tag, at = data[at], at + 1
+        fields = []
+        for _ in range(size):
+            value, at = unpack(data, at)
+            fields.append(value)
+        return Structure(tag, tuple(fields)), at
+    values = []
+    for _ in range(size * (2 if kind == 0xA0 else 1)):
+        value, at = unpack(data, at)
+        values.append(value)
+    return (dict(zip(values[::2], values[1::2], strict=True)) if kind == 0xA0 else values), at

@@ -1,0 +1,390 @@
+"""The embedded database LadybugDB, the real one."""
+
+from __future__ import annotations
+
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import ladybug
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.database import ladybug as module
+from kg_retrievers.database.ladybug import LadybugExecutor
+from kg_retrievers.database.schema import DatabaseSchema
+from kg_retrievers.database.values import Node, Relationship, triples_in
+from kg_retrievers.errors import (
+    CypherSafetyError,
+    DatabaseQueryError,
+    DatabaseTimeoutError,
+    DatabaseUnavailableError,
+    InvalidArgumentError,
+)
+from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph import Path as Walk
+
+HER = ("Her", "directed by", "Spike Jonze")
+FACTS = [HER, ("Her", "starring", "Amy Adams"), ("Her", "written by", "Spike Jonze"), ("Her", "sequel of", "Her")]
+HEAVY = "UNWIND range(1, 10000000) AS i UNWIND range(1, 1000) AS j RETURN sum(i * j) AS total"
+
+
+@pytest.fixture(scope="module")
+def graph() -> KnowledgeGraph:
+    return KnowledgeGraph.from_triples(
+        FACTS,
+        labels={"Her": "Her (2013)", "alone": "alone"},
+        aliases={"Spike Jonze": ["Adam Spiegel"]},
+        types={"Her": ["Film", "Comedy"], "Amy Adams": ["Person"]},
+    )
+
+
+@pytest.fixture(scope="module")
+def executor(graph: KnowledgeGraph) -> Iterator[LadybugExecutor]:
+    with LadybugExecutor.from_graph(graph) as executor:
+        yield executor
+
+
+def contents(graph: KnowledgeGraph) -> dict[str, Any]:
+    """All of a graph but the order."""
+    return {
+        "triples": set(graph.triples()),
+        "labels": {key: graph.label(key) for key in graph.entities},
+        "aliases": {key: graph.aliases(key) for key in graph.entities},
+        "types": {key: graph.types_of(key) for key in graph.entities},
+    }
+
+
+# --- in and out -------------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_comes_back(graph: KnowledgeGraph, executor: LadybugExecutor) -> None:
+    for page_size in (1, 2, 100):
+        assert contents(KnowledgeGraph.from_executor(executor, page_size=page_size)) == contents(graph)
+    with pytest.raises(InvalidArgumentError, match="page_size is 0"):
+        KnowledgeGraph.from_executor(executor, page_size=0)
+
+
+texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
+    [
+        "NULL",
+        "a.b",
+        "A.B",
+        "a_b",
+        "entity",
+        "Entity",
+        "\ufeff",
+        "e\u0301",
+        "é",
+        " x ",
+        '"',
+        "''",
+        "\\",
+        "\r\n",
+        "a,b",
+        "`",
+    ]
+)
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(st.tuples(texts, texts, texts), max_size=8),
+    st.dictionaries(texts, texts, max_size=3),
+    st.dictionaries(texts, st.lists(texts, unique=True, max_size=3), max_size=3),
+    st.dictionaries(texts, st.lists(texts, unique=True, max_size=3), max_size=3),
+)
+def test_any_text_comes_back(
+    triples: list[tuple[str, str, str]],
+    labels: dict[str, str],
+    aliases: dict[str, list[str]],
+    types: dict[str, list[str]],
+) -> None:
+    graph = KnowledgeGraph.from_triples(triples, labels=labels, aliases=aliases, types=types)
+    with LadybugExecutor.from_graph(graph) as executor:
+        assert contents(KnowledgeGraph.from_executor(executor, page_size=3)) == contents(graph)
+        facts = [relationship.triple for (relationship,) in executor.run("MATCH ()-[r]->() RETURN r").rows]
+        assert sorted(facts) == sorted(graph.triples())
+        for relation in graph.relations:
+            name = executor.schema().type_of(relation)
+            query = "MATCH (a)-[:`{}`]->(b) RETURN a.key, b.key".format(name.replace("`", "``"))
+            found = {Triple(head, relation, tail) for head, tail in executor.run(query).rows}
+            assert found == set(graph.triples(relation=relation))
+
+
+def test_many_relations() -> None:
+    triples = [(f"e{i % 7}", f"domain.type.relation {i}", f"e{i % 5}") for i in range(150)]
+    graph = KnowledgeGraph.from_triples(triples)
+    with LadybugExecutor.from_graph(graph, max_memory=1 << 28) as executor:
+        assert len(executor.schema().relations) == 150
+        assert set(KnowledgeGraph.from_executor(executor).triples()) == set(graph.triples())
+
+
+def test_an_empty_graph_comes_back() -> None:
+    with LadybugExecutor.from_graph(KnowledgeGraph.from_triples([])) as executor:
+        assert len(KnowledgeGraph.from_executor(executor).entities) == 0
+
+
+def test_schema(executor: LadybugExecutor) -> None:
+    schema = executor.schema()
+    assert [relation.name for relation in schema.relations] == ["directed by", "sequel of", "starring", "written by"]
+    assert schema.labels[0].properties == {
+        "key": "STRING", "label": "STRING", "types": "STRING[]", "aliases": "STRING[]",
+    }  # fmt: skip
+    assert schema.relations[0].ends == (("Entity", "Entity"),)
+    assert DatabaseSchema.from_dict(schema.to_dict()) == schema
+    assert executor.schema() is schema
+    assert executor.schema(refresh=True) == schema
+    with pytest.raises(InvalidArgumentError, match=r"wanted what DatabaseSchema\.to_dict wrote"):
+        DatabaseSchema.from_dict({"labels": [{"name": "x"}], "relations": []})
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_kept_and_opened_again(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    path = tmp_path / "it's mine.lbdb"
+    with LadybugExecutor.from_graph(graph, path) as first, LadybugExecutor(path) as second:
+        assert first.run("MATCH (n) RETURN n").rows == second.run("MATCH (n) RETURN n").rows
+        assert repr(first) == f"LadybugExecutor({str(path)!r})"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(InvalidArgumentError, match=r"exists\. Open it by LadybugExecutor"):
+        LadybugExecutor.from_graph(graph, path)
+
+
+def test_a_file_of_its_own_goes(graph: KnowledgeGraph) -> None:
+    executor = LadybugExecutor.from_graph(graph)
+    assert executor.path.exists()
+    executor.close()
+    executor.close()
+    assert not executor.path.parent.exists()
+    with pytest.raises(DatabaseUnavailableError, match="is closed"):
+        executor.run("MATCH (n) RETURN n")
+
+
+def test_nothing_is_left_of_what_failed(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "load_graph", fail)
+    with pytest.raises(KeyboardInterrupt):
+        LadybugExecutor.from_graph(graph, tmp_path / "new.lbdb")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_opened(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    with pytest.raises(DatabaseUnavailableError, match="no database is at"):
+        LadybugExecutor(tmp_path / "nowhere.lbdb")
+    (tmp_path / "text").write_text("This is no database." * 1000)
+    with pytest.raises(DatabaseUnavailableError, match="cannot be opened"):
+        LadybugExecutor(tmp_path / "text")
+    with pytest.raises(DatabaseUnavailableError, match="cannot write to"):
+        LadybugExecutor.from_graph(graph, tmp_path / "nowhere" / "new.lbdb")
+
+
+def test_a_database_of_somebody_else(tmp_path: Path) -> None:
+    path = tmp_path / "other.lbdb"
+    with ladybug.Database(path, max_db_size=1 << 40) as database, ladybug.Connection(database) as connection:
+        for statement in (
+            "CREATE NODE TABLE Film(title STRING PRIMARY KEY, year DATE, cut BLOB, rated MAP(STRING, INT64))",
+            "CREATE NODE TABLE Person(name STRING PRIMARY KEY, title STRING)",
+            "CREATE REL TABLE STARS(FROM Film TO Person, FROM Film TO Film, role STRING)",
+            "COMMENT ON TABLE STARS IS 'who plays in it'",
+            "CREATE (f:Film {title: 'Her', year: date('2013-10-12'), cut: blob('\\\\xAA'), rated: map(['x'], [5])})"
+            "-[:STARS {role: 'Amy'}]->(:Person {name: 'Amy Adams', title: 'Ms'})",
+        ):
+            connection.execute(statement)
+    with LadybugExecutor(path) as executor:
+        assert [(label.name, label.key) for label in executor.schema().labels] == [
+            ("Film", "title"),
+            ("Person", "name"),
+        ]
+        assert executor.schema().relations[0].ends == (("Film", "Film"), ("Film", "Person"))
+        film, stars = executor.run("MATCH (f:Film)-[s]->() RETURN f, s").rows[0]
+        assert film == Node("Her", ("Film",), {"title": "Her", "year": "2013-10-12", "cut": "aa", "rated": {"x": 5}})
+        assert stars == Relationship(Triple("Her", "STARS", "Amy Adams"), {"role": "Amy"})
+        graph = KnowledgeGraph.from_executor(executor)
+        assert list(graph.triples()) == [("Her", "STARS", "Amy Adams")]
+        assert graph.types_of("Amy Adams") == ["Person"]
+    with LadybugExecutor(path, label="title") as executor:
+        assert executor.run("MATCH ()-[s]->() RETURN s").labels == {"Amy Adams": "Ms"}
+        assert KnowledgeGraph.from_executor(executor).label("Amy Adams") == "Ms"
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def test_values(executor: LadybugExecutor) -> None:
+    rows = executor.run(
+        "MATCH p = (a)-[r:`directed by`]->(b) OPTIONAL MATCH (b)-[s]->(c) "
+        "RETURN p, r, b, c, [r] AS list, {x: 1.5} AS map, a.label AS text, date('2013-10-12') AS day"
+    )
+    fact = Triple(*HER)
+    assert rows.columns == ("p", "r", "b", "c", "list", "map", "text", "day")
+    ((path, relationship, director, nothing, facts, plain, text, day),) = rows.rows
+    assert path == Walk(("Her", "Spike Jonze"), (fact,))
+    assert (relationship, facts) == (Relationship(fact, {}), [Relationship(fact, {})])
+    assert (director.key, director.labels, director.properties["aliases"]) == (
+        "Spike Jonze",
+        ("Entity",),
+        ["Adam Spiegel"],
+    )
+    assert (nothing, plain, text, day) == (None, {"x": 1.5}, "Her (2013)", "2013-10-12")
+    assert rows.labels == {"Her": "Her (2013)"}
+    assert triples_in(rows.rows) == [fact]
+    assert rows.column("text") == ["Her (2013)"]
+    assert len(rows) == 1
+
+
+def test_paths_of_any_length_and_against_the_arrow(executor: LadybugExecutor) -> None:
+    query = "MATCH (a {key: $key})-[r*1..2]-(b) WHERE b.key <> a.key RETURN r, b.key"
+    rows = executor.run(query, {"key": "Amy Adams"})
+    facts = [[part.triple for part in row[0]] for row in rows.rows if row[1] == "Spike Jonze"]
+    assert sorted(facts) == [[FACTS[1], HER], [FACTS[1], FACTS[2]]]
+    rows = executor.run("MATCH p = (a {key: 'Amy Adams'})-[*2..2]-(b {key: 'Spike Jonze'}) RETURN p")
+    assert {row[0].entities for row in rows.rows} == {("Amy Adams", "Her", "Spike Jonze")}
+
+
+def test_what_only_looks_like_a_relationship_is_none(executor: LadybugExecutor) -> None:
+    id = "{`offset`: 0, `table`: 0}"
+    forged = f"{{_SRC: {id}, _DST: {id}, _LABEL: 'starring', _ID: {id}}}"
+    rows = executor.run(f"RETURN {forged} AS r")
+    assert isinstance(rows.rows[0][0], dict)
+    assert not triples_in(rows.rows)
+
+
+def test_nodes_that_are_not_in_the_rows_are_read_once(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    fetch = LadybugExecutor._fetch
+
+    def count(self: LadybugExecutor, query: str, *rest: Any) -> Any:
+        asked.append(query)
+        return fetch(self, query, *rest)
+
+    monkeypatch.setattr(LadybugExecutor, "_fetch", count)
+    with LadybugExecutor.from_graph(graph) as executor:
+        executor.schema()
+        del asked[:]
+        for _ in range(2):
+            executor.run("MATCH ()-[r]->() RETURN r")
+        assert len(asked) == 3
+        monkeypatch.setattr(module, "MAX_NODES", 1)
+        executor.run("MATCH ()-[r]->() RETURN r")
+        assert len(asked) == 5
+
+
+def test_rows_are_the_same_and_cut_off_is_said(executor: LadybugExecutor) -> None:
+    everything = executor.run("MATCH (a)-[r]->(b) RETURN r")
+    assert not everything.truncated
+    for limit in range(1, len(FACTS) + 1):
+        rows = executor.run("MATCH (a)-[r]->(b) RETURN r", limit=limit)
+        assert rows.rows == everything.rows[:limit]
+        assert rows.truncated is (limit < len(FACTS))
+
+
+def test_a_million_rows_stay_where_they_are(executor: LadybugExecutor) -> None:
+    tracemalloc.start()
+    for query in (
+        "UNWIND range(1, 1000000) AS i RETURN i",
+        "UNWIND range(1, 1000000) AS i RETURN i UNION ALL UNWIND range(1, 1000000) AS i RETURN i",
+    ):
+        rows = executor.run(query, limit=10)
+        assert len(rows) == 10
+        assert rows.truncated
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+WRITES = [
+    "CREATE (:Entity {key: 'x'})",
+    "MATCH (n) SET n.label = 'x'",
+    "MATCH (n) DETACH DELETE n",
+    "DROP TABLE Entity",
+]
+
+
+@pytest.mark.parametrize("query", [*WRITES, "LOAD FROM '/etc/passwd' RETURN *", "CALL timeout=0", "RETURN 1; RETURN 2"])
+def test_what_does_not_only_read_is_not_sent(executor: LadybugExecutor, query: str) -> None:
+    with pytest.raises(CypherSafetyError):
+        executor.run(query)
+
+
+@pytest.mark.parametrize("query", WRITES)
+def test_the_database_itself_takes_no_writes(executor: LadybugExecutor, query: str) -> None:
+    with pytest.raises(DatabaseQueryError, match="read-only"):
+        executor._fetch(query, {}, 10, 10.0)
+
+
+def test_refused_by_the_database(executor: LadybugExecutor) -> None:
+    with pytest.raises(DatabaseQueryError, match=r"LadybugDB refused the query: .*Cannot find property born") as caught:
+        executor.run("MATCH (n:Entity) RETURN n.born")
+    assert caught.value.reason.endswith("Cannot find property born for n.")
+    assert caught.value.query.startswith("MATCH (n:Entity) RETURN n.born")
+    with pytest.raises(DatabaseQueryError, match="Table Nobody does not exist"):
+        executor.run("MATCH (n:Nobody) RETURN n")
+
+
+def test_arguments(executor: LadybugExecutor) -> None:
+    with pytest.raises(InvalidArgumentError, match="limit is 0"):
+        executor.run("MATCH (n) RETURN n", limit=0)
+    for timeout in (0.0, -1.0, float("nan"), 1e9):
+        with pytest.raises(InvalidArgumentError, match="timeout is"):
+            executor.run("MATCH (n) RETURN n", timeout=timeout)
+    with pytest.raises(InvalidArgumentError, match=r"parameter \$key holds"):
+        executor.run("MATCH (n {key: $key}) RETURN n", {"key": object()})
+    with pytest.raises(InvalidArgumentError, match=r"parameter \$key holds"):
+        executor.run("MATCH (n {key: $key}) RETURN n", {"key": {1: 2}})
+    rows = executor.run(
+        "MATCH (n) WHERE n.key IN $keys RETURN n.key", {"keys": ("Her", "x"), "map": {"a": [None, 1.0]}}
+    )
+    assert rows.rows == (("Her",),)
+
+
+# --- time and threads -------------------------------------------------------------------------------------------------
+
+
+def test_a_heavy_query_is_stopped_and_the_next_one_runs(executor: LadybugExecutor) -> None:
+    start = time.monotonic()
+    with pytest.raises(DatabaseTimeoutError, match=r"longer than 0.2 s"):
+        executor.run(HEAVY, timeout=0.2)
+    assert time.monotonic() - start < 20
+    assert len(executor.run("MATCH (n) RETURN n", timeout=20)) == 4
+
+
+def test_several_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUERIES_OF_A_CONNECTION", 5)
+    with LadybugExecutor.from_graph(graph) as executor, ThreadPoolExecutor(8) as threads:
+        query = "MATCH (n {key: $key})-[r]->(m) RETURN r, m"
+        keys = ["Her", "Amy Adams", "alone", "nobody"] * 15
+        alone = {key: executor.run(query, {"key": key}) for key in set(keys)}
+        together = list(threads.map(lambda key: executor.run(query, {"key": key}), keys))
+        assert together == [alone[key] for key in keys]
+        assert len(executor._idle) <= 8
+
+
+def test_closed_while_a_query_runs(graph: KnowledgeGraph) -> None:
+    executor = LadybugExecutor.from_graph(graph)
+    executor.schema()
+    errors = []
+
+    def work() -> None:
+        try:
+            executor.run(HEAVY, timeout=100)
+        except DatabaseUnavailableError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not executor._busy:
+        time.sleep(0.001)
+    executor.close()
+    thread.join(30)
+    assert "closed while it ran" in str(errors[0])

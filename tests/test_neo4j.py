@@ -1,0 +1,412 @@
+"""The executor for Neo4j against a server on loopback that speaks Bolt and follows a script."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import re
+import socket
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import neo4j
+import pytest
+from bolt_stub import BoltStub, Reply, Structure, by_pattern, node, path, relationship
+
+from kg_retrievers.database import neo4j as module
+from kg_retrievers.database.neo4j import Neo4jExecutor
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
+from kg_retrievers.database.values import Node, Relationship, triples_in
+from kg_retrievers.errors import (
+    CypherSafetyError,
+    DatabaseLoginError,
+    DatabaseQueryError,
+    DatabaseTimeoutError,
+    DatabaseUnavailableError,
+    InvalidArgumentError,
+    StaleSchemaError,
+)
+from kg_retrievers.graph import KnowledgeGraph, Path, Triple
+
+USER, PASSWORD = "the reader's name", "the reader's password"
+KEYS = {"Film": "title", "Person": "name"}
+
+HER = node(1, ["Film"], title="Her", label="Her (2013)")
+JONZE = node(2, ["Person", "Director"], name="Spike Jonze")
+NOBODY = node(3, ["Thing"], size=1)
+DIRECTED = relationship(7, 2, "DIRECTED IT", 1, year=2013)
+OWNS = relationship(8, 2, "OWNS", 3)
+FACT = Triple("Spike Jonze", "DIRECTED IT", "Her")
+
+SCHEMA = (
+    (r"CALL db\.labels", Reply(["label"], [["Film"], ["Gone"], ["Person"]])),
+    (r"CALL db\.relationshipTypes", Reply(["type"], [["DIRECTED IT"], ["LOST"]])),
+    (r"MATCH \(n:`Film`\) RETURN properties", Reply(["n"], [[HER.fields[2]], [{"title": "Adaptation", "year": 2002}]])),
+    (r"MATCH \(n:`Person`\) RETURN properties", Reply(["n"], [[JONZE.fields[2]]])),
+    (r"MATCH \(n:`Gone`\)", Reply(["n"])),
+    (r":`DIRECTED IT`\]->\(b\) RETURN labels", Reply(["a", "b", "r"], [[["Person"], ["Film"], {"year": 2013}]])),
+    (r":`LOST`\]->\(b\)", Reply(["a", "b", "r"])),
+)
+
+
+def find_nodes(query: str, parameters: dict[str, Any]) -> Reply:
+    names = re.findall(r"n\.`(\w+)`", query)
+    nodes = {part.fields[3]: part for part in (HER, JONZE, NOBODY)}
+    found = [nodes[id].fields for id in parameters["ids"] if id in nodes]
+    return Reply(["id", "labels", *names], [[f[3], f[1], *map(f[2].get, names)] for f in found])
+
+
+def script(*replies: tuple[str, Reply]) -> Callable[[str, dict[str, Any]], Reply | None]:
+    """The replies, and the schema."""
+    told = by_pattern(*replies, *SCHEMA)
+
+    def answer(query: str, parameters: dict[str, Any]) -> Reply | None:
+        return find_nodes(query, parameters) if "elementId(n) IN $ids" in query else told(query, parameters)
+
+    return answer
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_USERNAME", USER)
+    monkeypatch.setenv("NEO4J_PASSWORD", PASSWORD)
+
+
+Serve = Callable[..., tuple[BoltStub, Neo4jExecutor]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Start a server with some replies, and connect an executor to it."""
+    opened: list[Any] = []
+
+    def start(*replies: tuple[str, Reply], **options: Any) -> tuple[BoltStub, Neo4jExecutor]:
+        stub = BoltStub(script(*replies), USER, PASSWORD).__enter__()
+        executor = Neo4jExecutor(stub.uri, **{"key": KEYS, **options})
+        opened.extend((executor, stub))
+        return stub, executor
+
+    yield start
+    for each in opened:
+        each.__exit__(None, None, None)
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def test_values(serve: Serve) -> None:
+    walk = path([HER, JONZE, HER], [(DIRECTED, False), (DIRECTED, True)])
+    born = Structure(ord("D"), (0,))  # days since 1970
+    columns = ["n", "r", "p", "list", "map", "day", "nothing"]
+    row = [HER, DIRECTED, walk, [DIRECTED, 1], {"x": JONZE, "y": 1.5}, born, None]
+    _, executor = serve(("MATCH p", Reply(columns, [row])))
+    rows = executor.run("MATCH p = (n)-[r]-()-[]-() RETURN n, r, p, [r] AS list, {x: 1} AS map, d AS day, z AS nothing")
+    fact, director = (
+        Relationship(FACT, {"year": 2013}),
+        Node("Spike Jonze", ("Director", "Person"), {"name": "Spike Jonze"}),
+    )
+    assert rows.columns == tuple(columns)
+    assert rows.rows == (
+        (
+            Node("Her", ("Film",), {"title": "Her", "label": "Her (2013)"}),
+            fact,
+            Path(("Her", "Spike Jonze", "Her"), (FACT, FACT)),
+            [fact, 1],
+            {"x": director, "y": 1.5},
+            "1970-01-01",
+            None,
+        ),
+    )
+    assert rows.labels == {"Her": "Her (2013)"}
+    assert triples_in(rows.rows) == [FACT]
+
+
+def test_ends_that_are_not_in_the_rows_are_read(serve: Serve) -> None:
+    """A relationship comes with nothing but the ids of its ends; one of them has no key."""
+    stub, executor = serve(("RETURN r", Reply(["r"], [[DIRECTED], [OWNS]])))
+    rows = executor.run("MATCH ()-[r]->() RETURN r")
+    assert [r.triple for (r,) in rows.rows] == [FACT, Triple("Spike Jonze", "OWNS", "4:db:3")]
+    assert rows.labels == {"Her": "Her (2013)"}
+    ((parameters,),) = ([r.parameters] for r in stub.requests if r.query.startswith("MATCH (n) WHERE elementId"))
+    assert parameters == {"ids": ["4:db:2", "4:db:1", "4:db:3"]}
+
+
+def test_rows_are_bounded_before_and_after_the_wire(serve: Serve) -> None:
+    stub, executor = serve(("AS i", Reply(["i"], lambda: ([i] for i in range(1_000_000)))))
+    executor.schema()
+    tracemalloc.start()
+    rows = executor.run("UNWIND range(1, 1000000) AS i RETURN i", limit=1500)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(rows), rows.truncated) == (1500, True)
+    assert stub.queries()[-1] == "UNWIND range(1, 1000000) AS i RETURN i ORDER BY i LIMIT 1501"
+    assert stub.rows_sent < 4000
+    assert peak < 20_000_000
+
+
+def test_a_read_session_of_the_database_with_a_timeout(serve: Serve) -> None:
+    stub, executor = serve(("RETURN 1", Reply(["x"], [[1]])), database="films")
+    assert executor.run("RETURN 1 AS x, $x AS y", {"x": 1, "unused": 2}, timeout=2.5).rows == ((1,),)
+    explained, ran = stub.requests[-2:]
+    assert explained.query == f"EXPLAIN {ran.query}"
+    assert explained.parameters == ran.parameters == {"x": 1}
+    assert explained.extra == ran.extra == {"mode": "r", "db": "films", "tx_timeout": 2500}
+
+
+def test_explain_once(serve: Serve) -> None:
+    stub, executor = serve(("RETURN 1", Reply(["x"], [[1]])))
+    executor.schema()
+    del stub.requests[:]
+    for _ in range(3):
+        executor.run("RETURN 1 AS x")
+    assert [query.split()[0] for query in stub.queries()] == ["EXPLAIN", "RETURN", "RETURN", "RETURN"]
+
+
+def test_schema(serve: Serve) -> None:
+    _, executor = serve()
+    assert executor.schema() == DatabaseSchema(
+        (
+            NodeLabel("Film", "title", {"label": "STRING", "title": "STRING", "year": "INTEGER"}),
+            NodeLabel("Person", "name", {"name": "STRING"}),
+        ),
+        (RelationType("DIRECTED IT", (("Person", "Film"),), {"year": "INTEGER"}),),
+        label="label",
+    )
+    assert DatabaseSchema.from_dict(executor.schema().to_dict()) == executor.schema()
+
+
+def test_schema_of_a_database_without_the_procedures(serve: Serve) -> None:
+    unknown = Reply(failure=("Neo.ClientError.Procedure.ProcedureNotFound", "There is no procedure."))
+    _, executor = serve(
+        ("CALL", unknown),
+        (r"UNWIND labels\(n\) AS name", Reply(["name"], [["Person"], ["Film"]])),
+        (r"type\(r\) AS name", Reply(["name"], [["DIRECTED IT"]])),
+    )
+    assert [label.name for label in executor.schema().labels] == ["Film", "Person"]
+    assert [relation.name for relation in executor.schema().relations] == ["DIRECTED IT"]
+
+
+def test_no_label_has_the_key(serve: Serve) -> None:
+    _, executor = serve(key="key")
+    with pytest.raises(InvalidArgumentError, match=r"no label has .*\['key'\].*'Film': \['label', 'title'.*key='name'"):
+        executor.schema()
+
+
+def test_a_whole_graph(serve: Serve) -> None:
+    _, executor = serve(
+        ("count", Reply(["nodes"], [[1]])),
+        (r"MATCH \(n:`Film`\) WHERE .* ORDER BY key", Reply(["key", "label"], [["Her", "Her (2013)"]])),
+        (r"MATCH \(n:`Person`\) WHERE .* ORDER BY key", Reply(["key"], [["Spike Jonze"]])),
+        (r"MATCH \(a:`Person`\)-", Reply(["head", "tail", "type"], [["Spike Jonze", "Her", "DIRECTED IT"]])),
+        (r"MATCH \(a:`Film`\)-", Reply(["head", "tail", "type"])),
+    )
+    graph = KnowledgeGraph.from_executor(executor)
+    assert list(graph.triples()) == [FACT]
+    assert (graph.label("Her"), graph.types_of("Her"), graph.types_of("Spike Jonze")) == (
+        "Her (2013)",
+        ["Film"],
+        ["Person"],
+    )
+
+
+def test_a_whole_graph_with_nodes_without_key(serve: Serve) -> None:
+    _, executor = serve(("WHERE .* count", Reply(["nodes"], [[3]])), ("count", Reply(["nodes"], [[5]])))
+    with pytest.raises(InvalidArgumentError, match=r"2 of 5 nodes 'Film' have no text in 'title'"):
+        KnowledgeGraph.from_executor(executor)
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_only_read_is_not_run(serve: Serve) -> None:
+    stub, executor = serve(("RETURN 1", Reply(["x"], [[1]], type="rw")))
+    with pytest.raises(CypherSafetyError, match=r"^check_read_only"):
+        executor.run("CREATE (n) RETURN n")
+    assert not stub.requests
+    with pytest.raises(CypherSafetyError, match=r"of type 'rw', not 'r'.*explain=False"):
+        executor.run("RETURN 1 AS x")
+    assert stub.queries()[-1] == "EXPLAIN RETURN 1 AS x ORDER BY x LIMIT 1001"
+
+
+def test_a_database_that_cannot_tell(serve: Serve) -> None:
+    stub, executor = serve(("RETURN 1", Reply(["x"], [[1]], type="w")), explain=False)
+    assert executor.run("RETURN 1 AS x").rows == ((1,),)
+    assert not any("EXPLAIN" in query for query in stub.queries())
+
+
+@pytest.mark.parametrize("explain", [True, False])
+def test_refused_by_the_database(serve: Serve, explain: bool) -> None:
+    _, executor = serve(explain=explain)
+    with pytest.raises(
+        DatabaseQueryError, match=r"refused the query: Invalid input.*it was: MATCH \(n\) RETURN m"
+    ) as caught:
+        executor.run("MATCH (n) RETURN m")
+    assert caught.value.reason.startswith("Invalid input")
+    assert caught.value.query.startswith("MATCH (n) RETURN m")
+    executor.schema()  # the connection is good for more
+
+
+@pytest.mark.parametrize(
+    "behaviour", [Reply(slow=True), Reply(hangs=True)], ids=["the server says so", "it never answers"]
+)
+def test_timeout(serve: Serve, behaviour: Reply) -> None:
+    _, executor = serve(("RETURN 1", behaviour), explain=False)
+    executor.schema()
+    start = time.monotonic()
+    with pytest.raises(DatabaseTimeoutError, match=r"longer than 0.3 s"):
+        executor.run("RETURN 1 AS x", timeout=0.3)
+    assert time.monotonic() - start < 0.3 + module.GRACE + 10
+    assert executor.schema(refresh=True).labels
+
+
+def test_nobody_is_there() -> None:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        uri = f"bolt://127.0.0.1:{free.getsockname()[1]}"
+    with (
+        Neo4jExecutor(uri, key=KEYS) as executor,
+        pytest.raises(DatabaseUnavailableError, match=r"127.0.0.1:\d+ does not"),
+    ):
+        executor.run("RETURN 1 AS x", timeout=20)
+
+
+def test_somebody_is_there_and_says_nothing() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as mute:
+        uri = f"bolt://127.0.0.1:{mute.getsockname()[1]}"
+        with Neo4jExecutor(uri, key=KEYS, connection_timeout=0.2) as executor:
+            start = time.monotonic()
+            with pytest.raises((DatabaseUnavailableError, DatabaseTimeoutError)):
+                executor.run("RETURN 1 AS x", timeout=20)
+            assert time.monotonic() - start < 20
+
+
+def test_stopped_while_it_is_used(serve: Serve) -> None:
+    stub, executor = serve(("RETURN 1", Reply(["x"], [[1]])))
+    executor.run("RETURN 1 AS x")
+    stub.stop()
+    with pytest.raises(DatabaseUnavailableError, match="does not answer"):
+        executor.run("RETURN 1 AS x")
+
+
+def test_no_such_database(serve: Serve) -> None:
+    missing = Reply(
+        failure=("Neo.ClientError.Database.DatabaseNotFound", "Database does not exist. Database name: 'x'.")
+    )
+    _, executor = serve(("RETURN 1", missing), database="x")
+    with pytest.raises(DatabaseUnavailableError, match=r"Database does not exist.*its database's name"):
+        executor.run("RETURN 1 AS x")
+
+
+def test_wrong_password_and_no_secret_anywhere(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)  # for debugging, the driver itself logs user names, and no passwords
+    stub, good = serve(("RETURN 1", Reply(["x"], [[1]])))
+    good.run("RETURN 1 AS x")
+    monkeypatch.setenv("NEO4J_PASSWORD", "another password")
+    with Neo4jExecutor(stub.uri, key=KEYS) as executor, pytest.raises(DatabaseLoginError) as caught:
+        executor.run("RETURN 1 AS x")
+    assert "NEO4J_USERNAME and NEO4J_PASSWORD" in str(caught.value)
+    said = [str(caught.value), repr(caught.value), repr(executor), repr(good), caplog.text, repr(vars(executor))]
+    assert not [text for text in said for secret in (USER, PASSWORD, "another password") if secret in text]
+    assert repr(executor) == f"Neo4jExecutor({stub.uri!r})"
+
+
+def test_credentials_handed_in(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NEO4J_USERNAME")
+    with pytest.raises(InvalidArgumentError, match="NEO4J_USERNAME is not set"):
+        serve()
+    _, executor = serve(auth=neo4j.basic_auth(USER, PASSWORD))
+    assert executor.schema().labels
+    monkeypatch.delenv("NEO4J_PASSWORD")
+    _, executor = serve()
+    with pytest.raises(DatabaseLoginError):
+        executor.schema()
+
+
+@pytest.mark.parametrize("uri", ["localhost:7687", "bolt://me:secret@localhost", "bolt://", "bolt://x:port", ""])
+def test_uris_that_cannot_be_read(uri: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted a URI as in") as caught:
+        Neo4jExecutor(uri)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_scheme_that_the_driver_does_not_know() -> None:
+    with pytest.raises(InvalidArgumentError, match="ftp://localhost:7474 cannot be used"):
+        Neo4jExecutor("ftp://localhost:7474")
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "name"),
+    [
+        ("UnknownLabelWarning", "One of the labels is not available (the missing label name is: Film)", "Film"),
+        ("UnknownRelationshipTypeWarning", "(the missing relationship type is: DIRECTED IT)", "DIRECTED IT"),
+    ],
+)
+def test_the_schema_has_changed(serve: Serve, code: str, text: str, name: str) -> None:
+    note = (f"Neo.ClientNotification.Statement.{code}", text)
+    _, executor = serve(("RETURN x", Reply(["x"], notifications=[note])))
+    with pytest.raises(StaleSchemaError, match=r"refresh=True") as caught:
+        executor.run("MATCH (n) RETURN x")
+    assert caught.value.names == [name]
+
+
+def test_a_name_that_never_was_is_no_change(serve: Serve) -> None:
+    note = ("Neo.ClientNotification.Statement.UnknownLabelWarning", "(the missing label name is: Never)")
+    _, executor = serve(("RETURN x", Reply(["x"], notifications=[note])))
+    executor.schema()
+    assert executor.run("MATCH (n) RETURN x").rows == ()
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_several_threads(serve: Serve) -> None:
+    _, executor = serve(("RETURN n, r", Reply(["n", "r"], [[HER, DIRECTED]])), ("RETURN 1", Reply(["x"], [[1]])))
+    queries = ["MATCH (n)-[r]-() RETURN n, r", "RETURN 1 AS x"] * 20
+    alone = {query: executor.run(query) for query in set(queries)}
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(executor.run, queries)) == [alone[query] for query in queries]
+
+
+def test_closed(serve: Serve) -> None:
+    _, executor = serve(("RETURN 1", Reply(hangs=True)), explain=False)
+    executor.schema()
+    errors = []
+
+    def work() -> None:
+        try:
+            executor.run("RETURN 1 AS x", timeout=100)
+        except DatabaseUnavailableError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.1)
+    executor.close()
+    executor.close()
+    thread.join(30)
+    assert errors
+    with pytest.raises(DatabaseUnavailableError, match="is closed"):
+        executor.run("RETURN 1 AS x")
+
+
+def test_nothing_goes_on_when_an_executor_is_forgotten() -> None:
+    def names() -> list[str]:
+        return [thread.name for thread in threading.enumerate()]
+
+    before = names().count("Neo4jExecutor")
+    executor = Neo4jExecutor("bolt://localhost", key=KEYS)
+    assert names().count("Neo4jExecutor") == before + 1
+    del executor
+    for _ in range(100):
+        gc.collect()
+        if names().count("Neo4jExecutor") == before:
+            break
+        time.sleep(0.05)
+    assert names().count("Neo4jExecutor") == before
