@@ -102,7 +102,7 @@ class _LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
         self.linker = linker or EntityLinker(index)
 
     def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Pattern:
-        """Return the pattern of `{"question", "seed_entities"}`."""
+        """Return the pattern of `{"question", "seed_entities"}`; "entities" may hold them as they were found."""
         return self._call_with_config(self._generate, input, config)
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
@@ -110,7 +110,8 @@ class _LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
 
     def _slots(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
         """Return the entities of a question, the likeliest first: those given, else those found in it."""
-        return question_entities(self.linker, input["question"], input.get("seed_entities") or ())
+        found: list[QuestionEntity] | None = input.get("entities")
+        return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())
 
 
 class ExamplePatternGenerator(_LinkingGenerator):

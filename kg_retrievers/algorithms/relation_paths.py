@@ -7,8 +7,8 @@ crosses a triple from head to tail, `2 * relation + 1` from tail to head.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -129,6 +129,47 @@ def joining_relation_paths(
         paths = [(*paths[key // kinds], key % kinds) for key in keys.tolist()]
         number, here = np.divmod(np.unique(further * np.int64(size) + adjacency.neighbors[places]), size)
     return found
+
+
+def relation_path_ends(
+    adjacency: Adjacency, starts: Array, *, max_hops: int, max_entries: int | None = None, without: int = -1
+) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Yield the relation paths that walks from some entities follow, each with the entities where they end.
+
+    Shorter ones come first, then by label. Walks may turn back and cross a triple twice. They lead through all entities
+    but `without`: with the only start there, the ends are what a pattern finds whose other nodes are not its known one.
+
+    Cost: O(n log n) a relation path, for n adjacency entries of the entities that it leads to.
+
+    Args:
+        adjacency: The graph, both directions.
+        starts: int, shape (n): the entities where walks begin.
+        max_hops: The most triples of a walk, 1 or more.
+        max_entries: Ends with more adjacency entries than this in all are not gone on from; None for no limit.
+        without: The number of an entity that no walk comes to.
+
+    Example:
+        >>> from kg_retrievers.graph import KnowledgeGraph
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Jackass", "directed_by", "Jonze")])
+        >>> ends = relation_path_ends(graph.adjacency, np.array([0]), max_hops=2, without=0)
+        >>> [(path, [graph.entities[end] for end in there]) for path, there in ends]
+        [((0,), ['Jonze']), ((0, 1), ['Jackass'])]
+    """
+    indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
+    waiting: deque[tuple[tuple[int, ...], Array]] = deque([((), starts)])
+    while waiting:
+        path, here = waiting.popleft()
+        firsts, lasts = indptr[here], indptr[here + 1]
+        if max_entries is not None and (lasts - firsts).sum() > max_entries:
+            continue
+        _, places = _ranges(firsts, lasts)
+        keys = np.unique(adjacency.labels[places] * np.int64(size) + adjacency.neighbors[places])
+        labels, ends = np.divmod(keys[keys % size != without], size)
+        first_of_label = np.flatnonzero(np.diff(labels, prepend=-1))
+        for label, there in zip(labels[first_of_label].tolist(), np.split(ends, first_of_label[1:]), strict=False):
+            yield (*path, label), there
+            if len(path) + 1 < max_hops:
+                waiting.append(((*path, label), there))
 
 
 class LabelledQuestion(NamedTuple):

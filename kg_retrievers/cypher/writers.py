@@ -1,0 +1,172 @@
+"""Question -> Cypher: by patterns, from templates or any other generator, or by a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from typing import Any, Literal
+
+from langchain_core.runnables import Runnable
+
+from kg_retrievers.cypher.directions import Directions, Edge
+from kg_retrievers.cypher.templates import MAX_HOPS, label_examples
+from kg_retrievers.database.executor import Executor
+from kg_retrievers.database.graph_store import QueryExecutor
+from kg_retrievers.database.rendering import render
+from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
+from kg_retrievers.pattern_generation import ExamplePatternGenerator
+from kg_retrievers.questions import Question
+from kg_retrievers.steps import Call, SteppedRunnable, Steps
+
+#: The most queries for one question, each with other entities of those that it may name.
+MAX_QUERIES = 5
+
+Queries = list[dict[str, Any]]
+
+
+class PatternCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
+    """Has a pattern generated and writes it as Cypher, with entities as parameters.
+
+    Names that the graph does not have become the nearest ones: relations, and entities that were not linked. Types that
+    it does not have are left out. A triple that points the other way in the graph is turned. Where a name may mean
+    several entities, there is one query for all that fit it equally well, then one for each further one.
+
+    Args:
+        index: The indexed graph.
+        generator: From `{"question", "seed_entities", "entities"}` to a `Pattern`.
+        distinct: Which nodes must be different entities; see `render`.
+
+    Raises:
+        InvalidArgumentError: If `generator` is no Runnable.
+    """
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        generator: Runnable[Any, Pattern],
+        *,
+        distinct: Literal["known", "nodes", "none"] = "known",
+    ) -> None:
+        """Take the index and the generator."""
+        if not isinstance(generator, Runnable):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: wanted a generator of patterns, but got {generator!r:.100}. "
+                "Make one: ExamplePatternGenerator(index, examples)."
+            )
+        self.index, self.generator, self.distinct = index, generator, distinct
+        self.prompts = getattr(generator, "prompts", {})
+        self._directions = Directions(index)
+
+    def steps(self, input: Mapping[str, Any]) -> Steps[Queries]:
+        """Have the pattern generated, and write it."""
+        pattern = yield Call(self.generator, {name: input[name] for name in ("question", "seed_entities", "entities")})
+        return list(self.write(pattern, input["executor"], input["entities"]))
+
+    def write(
+        self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first.
+
+        Raises:
+            PatternError: If the pattern names something and the graph is empty.
+            InvalidArgumentError: If the database lacks a relation of the graph.
+        """
+        pattern = self._in_names_of_graph(pattern)
+        known = [node for node in pattern.nodes if isinstance(node, Known)]
+        choices = [self._choices(node, entities) for node in known]
+        ranks = sorted(product(*map(range, map(len, choices))), key=lambda ranks: (sum(ranks), ranks))
+        for chosen in islice(ranks, MAX_QUERIES):
+            keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
+            any_relation = any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples)
+            query, parameters = render(
+                self._turned(pattern, keys),
+                executor.schema(),
+                executor.dialect,
+                entities=keys,
+                distinct=self.distinct,
+                direction="ignore" if any_relation else "respect",
+                nodes=isinstance(executor, QueryExecutor),
+            )
+            yield {"query": query, "parameters": parameters, "from": pattern.source or "given"}
+
+    def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
+        graph = self.index.graph
+
+        def node(term: Term) -> Term:
+            return replace(term, type=None) if term.type is not None and term.type not in graph.types else term
+
+        def relation(term: Term) -> Term:
+            if isinstance(term, Unknown) or term.text in graph.relations:
+                return term
+            nearest = self.index.nearest_relations([term.text], 1)[0].ids.tolist()
+            if not nearest:
+                raise PatternError(f"{type(self).__name__}: the graph is empty, it has nothing like {term.text!r}.")
+            return Known(graph.relations[nearest[0]])
+
+        triples = [(node(head), relation(name), node(tail)) for head, name, tail in pattern.triples]
+        different = [(node(one), node(other)) for one, other in pattern.different]
+        return Pattern.of(*triples, target=pattern.target, different=different, source=pattern.source)
+
+    def _choices(self, node: Known, entities: Sequence[QuestionEntity]) -> list[list[str]]:
+        """Return the entities that a node may be, those that fit equally well together, the likeliest first."""
+        if node.entity is not None:
+            return [[node.entity]]
+        graph = self.index.graph
+        for entity in entities:
+            if entity.term.text == node.text:
+                return [list(entity.entities[: entity.best]), *([key] for key in entity.entities[entity.best :])]
+        if named := graph.entities_named(node.text) or [node.text] * (node.text in graph.entities):
+            return [named]
+        nearest = self.index.nearest_entities([node.text], MAX_QUERIES)[0].ids.tolist()
+        if not nearest:
+            raise PatternError(f"{type(self).__name__}: the graph is empty, it has nothing like {node.text!r}.")
+        return [[graph.entities[number]] for number in nearest]
+
+    def _turned(self, pattern: Pattern, keys: Mapping[Known, Sequence[str]]) -> Pattern:
+        """Return the pattern with the triples turned that can only be there the other way round."""
+        graph = self.index.graph
+        edges = {
+            number: Edge(head, [graph.relations.find(relation.text)], tail)
+            for number, (head, relation, tail) in enumerate(pattern.triples)
+            if isinstance(relation, Known)
+        }
+        numbers = {node: [graph.entities.find(key) for key in of_node] for node, of_node in keys.items()}
+        turned = dict(zip(edges, self._directions.mend(list(edges.values()), numbers), strict=True))
+        triples = tuple(
+            triple._replace(head=triple.tail, tail=triple.head) if turned.get(number) else triple
+            for number, triple in enumerate(pattern.triples)
+        )
+        return replace(pattern, triples=triples)
+
+
+class TemplateCypherWriter(PatternCypherWriter):
+    """Fills the template of the nearest example question (SG-RAG, section 4.1).
+
+    The template is the pattern of an example; where it has none, that of the walk whose answers come out closest to the
+    example's: see `label_examples`. Which example is nearest says `ExamplePatternGenerator`.
+
+    Args:
+        index: The indexed graph.
+        examples: Questions with patterns or answers.
+        max_hops: The most relations of a walk.
+        distinct: Which nodes must be different entities; see `render`.
+
+    Raises:
+        InvalidArgumentError: If no example has a pattern, or an answer that a walk comes to.
+    """
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        examples: Sequence[Question],
+        *,
+        max_hops: int = MAX_HOPS,
+        distinct: Literal["known", "nodes", "none"] = "known",
+    ) -> None:
+        """Give each example a template."""
+        linker = EntityLinker(index)
+        labelled = label_examples(index, examples, max_hops=max_hops, linker=linker)
+        super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker), distinct=distinct)
