@@ -20,6 +20,10 @@ if TYPE_CHECKING:
         fact_verification_chain,
         llm_answerer,
     )
+    from kg_retrievers.cypher import CypherRetriever
+    from kg_retrievers.database import check_read_only
+    from kg_retrievers.database.ladybug import LadybugExecutor
+    from kg_retrievers.database.neo4j import Neo4jExecutor
     from kg_retrievers.errors import KGRetrieversError
     from kg_retrievers.evaluation import (
         Report,
@@ -57,6 +61,10 @@ _MODULES = {
         "fact_verification_chain",
         "llm_answerer",
     ),
+    "kg_retrievers.cypher": ("CypherRetriever",),
+    "kg_retrievers.database": ("check_read_only",),
+    "kg_retrievers.database.ladybug": ("LadybugExecutor",),
+    "kg_retrievers.database.neo4j": ("Neo4jExecutor",),
     "kg_retrievers.errors": ("KGRetrieversError",),
     "kg_retrievers.evaluation": (
         "Report",
@@ -90,6 +98,7 @@ _EXPORTS = {name: module for module, names in _MODULES.items() for name in names
 
 __all__ = [
     "Budget",
+    "CypherRetriever",
     "EntityLinker",
     "Evidence",
     "ExamplePatternGenerator",
@@ -104,7 +113,9 @@ __all__ = [
     "Known",
     "LLMCitedAnswerer",
     "LLMPatternGenerator",
+    "LadybugExecutor",
     "LinkedPatternGenerator",
+    "Neo4jExecutor",
     "PCSTRetriever",
     "Path",
     "Pattern",
@@ -122,6 +133,7 @@ __all__ = [
     "as_llama_index",
     "build_router",
     "build_workflow",
+    "check_read_only",
     "cited_answer_chain",
     "compare",
     "draw",

@@ -35,7 +35,7 @@ MAX_SIZE = 1 << 40
 #: After so many queries a connection is replaced, since it keeps every statement that it ever prepared.
 QUERIES_OF_A_CONNECTION = 1000
 
-#: How many nodes are kept once they were read; about 500 bytes each.
+#: The most nodes whose keys and labels are kept; about 500 bytes each.
 MAX_NODES = 200_000
 
 
@@ -189,20 +189,22 @@ class LadybugExecutor(DatabaseExecutor):
         return DatabaseQueryError(message, query, reason)
 
     def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
-        """Read keys and labels; they are kept, since LadybugDB reads all nodes to find some by number."""
+        """Read keys and labels, of whole tables where these are small: LadybugDB finds a node by number in no index."""
         schema = self.schema()
-        found = self._nodes if len(self._nodes) < MAX_NODES else {}
+        found = self._nodes if len(self._nodes) <= MAX_NODES else {}
         offsets: dict[str, list[int]] = {}
         for table, offset in (str(id).split(":") for id in ids if id not in found):
             offsets.setdefault(table, []).append(int(offset))
         for table, wanted in offsets.items():
             label = self._tables[table]
             called = schema.label if schema.label and schema.label in label.properties else label.key
-            query = (
-                f"MATCH (n:{backticked(label.name)}) WHERE offset(id(n)) IN $offsets "
-                f"RETURN offset(id(n)), n.{backticked(label.key)}, n.{backticked(called)}"
-            )
-            for offset, key, name in self._fetch(query, {"offsets": wanted}, len(wanted), TIMEOUT).rows:
+            match = f"MATCH (n:{backticked(label.name)})"
+            parameters: dict[str, Any] = {}
+            most: int = self._fetch(f"{match} RETURN count(*)", {}, 1, TIMEOUT).rows[0][0]
+            if len(found) + most > MAX_NODES:
+                match, parameters, most = f"{match} WHERE offset(id(n)) IN $offsets", {"offsets": wanted}, len(wanted)
+            query = f"{match} RETURN offset(id(n)), n.{backticked(label.key)}, n.{backticked(called)}"
+            for offset, key, name in self._fetch(query, parameters, most, TIMEOUT).rows:
                 id = f"{table}:{offset}"
                 found[id] = StoredNode(id, (label.name,), {called: name, label.key: key})
         self._nodes = found
