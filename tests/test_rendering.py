@@ -158,7 +158,7 @@ def test_text_for_neo4j() -> None:
         "WHERE n0 <> n1\n"
         "MATCH (n1)-[r2]->(n3)\n"
         "WHERE (n3:`Film` AND n3.`title` = $n3 OR n3:`a ``Person``` AND n3.`name` = $n3) AND type(r0) = type(r2)\n"
-        "RETURN DISTINCT CASE WHEN n1:`Film` THEN n1.`title` WHEN n1:`a ``Person``` THEN n1.`name` END AS target, "
+        "RETURN CASE WHEN n1:`Film` THEN n1.`title` WHEN n1:`a ``Person``` THEN n1.`name` END AS target, "
         "r0, r1, r2\n"
         "ORDER BY target, elementId(r0), elementId(r1), elementId(r2)\n"
         "LIMIT 3"

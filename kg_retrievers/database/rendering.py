@@ -117,7 +117,8 @@ def render(
         columns.append(f"r{number}")
         order.append(_ORDER[dialect].format(f"r{number}"))
     columns += names.values() if nodes else ()
-    text.append("RETURN DISTINCT " + ", ".join(columns))
+    # Only of a fact that fits either way, a row can be there twice.
+    text.append(f"RETURN {'DISTINCT ' if direction == 'ignore' else ''}{', '.join(columns)}")
     text.append("ORDER BY " + ", ".join(order))
     if limit is not None:
         text.append(f"LIMIT {limit}")
