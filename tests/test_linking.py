@@ -155,6 +155,47 @@ def test_words_of_the_schema_only_where_there_is_nothing_else(linker: EntityLink
     assert [text for text, *_ in found(linker, "who was it by the director")] == ["director"]
 
 
+# --- words and names ---
+
+
+@pytest.fixture(scope="module")
+def words() -> EntityLinker:
+    """A graph with films that are called by words."""
+    triples = [("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama"), ("Jaws", "has_tags", "ginger")]
+    triples += [("Together", "directed_by", "Lukas Moodysson"), ("Adaptation", "directed_by", "Spike Jonze")]
+    triples += [("Prince", "acted_in", "Her"), ("The Way", "has_genre", "Western"), ("X-Men", "in", "1984")]
+    return EntityLinker(GraphIndex.build(KnowledgeGraph.from_triples(triples), HashedEmbeddings()))
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        ("who acted together with Spike Jonze", ["Spike Jonze"]),
+        ("who acted together with Spike Jonse", ["Spike Jonse"]),
+        ("Who acted Together with Spike Jonze", ["Together", "Spike Jonze"]),
+        ("who acted together with spike jonze", ["together", "spike jonze"]),
+        ("Who acted together with spike jonze", ["together", "spike jonze"]),  # the first capital says nothing
+        ("who acted together in 1984", ["together", "1984"]),  # nor does a number
+        ("who acted in together", ["together"]),
+        ("did Lukas Moodysson direct together", ["Lukas Moodysson", "together"]),  # a fact joins them
+        ("is adaptation like Her", ["adaptation", "Her"]),  # two facts do
+        ("which drama films did Lukas Moodysson direct", ["drama", "Lukas Moodysson"]),  # a fact points at it
+        ("which ginger films did Lukas Moodysson direct", ["ginger", "Lukas Moodysson"]),  # it agrees in case
+        ("what has prince to do with Lukas Moodysson", ["Lukas Moodysson"]),
+        ("is Lukas Moodysson on the way", ["Lukas Moodysson", "the way"]),  # two words
+        ("did Lukas Moodysson see x-men", ["Lukas Moodysson", "x-men"]),
+    ],
+)
+def test_words_beside_names(words: EntityLinker, question: str, texts: list[str]) -> None:
+    assert [text for text, *_ in found(words, question)] == texts
+
+
+@given(st.lists(st.sampled_from(["together", "prince", "drama", "ginger", "spike jonze", "1984", "who"])))
+def test_in_lower_case_all_are_names(words: EntityLinker, parts: list[str]) -> None:
+    mentions = EntityLinker(words.index, no_entity="empty").link(" and ".join(["who", *parts]))
+    assert [mention.text for mention in mentions] == [part for part in parts if part != "who"]
+
+
 # --- rank -------------------------------------------------------------------------------------------------------------
 
 

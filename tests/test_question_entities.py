@@ -10,7 +10,8 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Known
 from kg_retrievers.index import EntityLinker, QuestionEntity, link_question, mask, question_entities
-from kg_retrievers.index.question_entities import MASK, find_name
+from kg_retrievers.index.question_entities import MASK, find_name, told_of_answers
+from kg_retrievers.questions import Question
 from kg_retrievers.testing import tiny_graph
 
 DUNES = ("Dune (1984)", "Dune (2021)")
@@ -249,3 +250,24 @@ def test_nothing_to_link(linker: EntityLinker) -> None:
     assert link_question(lenient, " Who directed  Xyzzyplugh?") == ([], "Who directed Xyzzyplugh?")
     with pytest.raises(InvalidArgumentError, match="empty question"):
         link_question(linker, " ")
+
+
+# --- answers that are no keys ---
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ([], ""),
+        (["Her", "Q155653"], ""),
+        (["Her", "Hero"], " 'Hero', an answer to 'question 1', is no key of the graph."),
+        (
+            ["Hero", "Spirited Away"],
+            " 'Spirited Away', an answer to 'question 1', is a name of 'Q155653': write the key.",
+        ),
+        (["Dune"], f" 'Dune', an answer to 'question 0', is a name of {DUNES[0]!r} or {DUNES[1]!r}: write the key."),
+    ],
+)
+def test_told_of_answers(answers: list[str], told: str) -> None:
+    questions = [Question(f"question {number}", answers=(answer,)) for number, answer in enumerate(answers)]
+    assert told_of_answers(tiny_graph(), questions) == told

@@ -10,7 +10,10 @@ from itertools import chain, groupby
 from threading import Lock
 from typing import Literal, NamedTuple, get_args
 
+import numpy as np
+
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.graph_index import GraphIndex
 
@@ -112,6 +115,12 @@ class EntityLinker:
     ("director") only if nothing else is found. Capitalised words that belong to no mention, or all words where nothing
     was found, are compared with the nearest names of the index, letter by letter.
 
+    Beside a mention with capitals, one lower-case word whose name has capitals is a word, not a mention: "who acted
+    together with Jane Doe" is not about the film "Together". It is one all the same where a fact points at what has the
+    name, as at a genre, or where one or two facts join that to a mention with capitals. So the topic and no other is
+    found in 95.9, 99.1 and 99.6 % of MetaQA's 1-, 2- and 3-hop dev questions and in 90.0 % of the 1-hop paraphrases,
+    not in 94.7, 90.1, 92.7 and 84.5 % (on a random half, the other half of which the rule was chosen on).
+
     The likeliest topic, rank 1, is a mention with capitals, digits or signs before others, then one that is not fuzzy,
     then the longest. It is the topic of 99.98, 99.99 and 99.93 % of MetaQA's 1-, 2- and 3-hop dev questions; of 99 % if
     they are written in lower case.
@@ -171,7 +180,7 @@ class EntityLinker:
             if close := tuple(entity for entity in entities if entity.score >= FUZZY_SCORE * FUZZY_SHARE):
                 fuzzy.append(_Match(start, end, close[: self.max_candidates], _marked(question, start, end)))
         fuzzy.sort(key=lambda match: -match.candidates[0].score)
-        matches = sorted(_apart(fuzzy + matches) or ([] if windows else generic))
+        matches = self._without_words(question, sorted(_apart(fuzzy + matches) or ([] if windows else generic)))
         if not matches and self.no_entity == "raise":
             raise EntityLinkingError(f"No entity of the graph was found in {question!r}.", _labels(chain(*near)))
         ranks = {match: rank for rank, match in enumerate(sorted(matches, key=_likelihood, reverse=True), 1)}
@@ -264,6 +273,28 @@ class EntityLinker:
     def _is_generic(self, word: str) -> bool:
         return word in FUNCTION_WORDS or word[:_STEM] in self._table.schema
 
+    def _without_words(self, question: str, matches: list[_Match]) -> list[_Match]:
+        """Leave out lower-case words that, beside a mention with capitals, hardly name what is called by them."""
+        cased = [match for match in matches if _has_capitals(_inside(question, match.start, match.end))]
+        words = [match for match in matches if _is_word(question[match.start : match.end], match.candidates)]
+        if not cased or not words:
+            return matches
+        near = np.concatenate([self._around(match)[0] for match in cased])
+
+        def is_meant(match: _Match) -> bool:
+            around, is_tail = self._around(match)
+            return is_tail or bool(np.isin(around, near).any())
+
+        return [match for match in matches if match not in words or is_meant(match)]
+
+    def _around(self, match: _Match) -> tuple[Array, bool]:
+        """Return the numbers of what a mention may mean and of what is next to it; whether a fact points at any."""
+        graph, adjacency = self.index.graph, self.index.graph.adjacency
+        numbers = [graph.entities.find(candidate.entity) for candidate in match.candidates]
+        rows = [slice(adjacency.indptr[number], adjacency.indptr[number + 1]) for number in numbers]
+        is_tail = any((adjacency.labels[row] % 2).any() for row in rows)
+        return np.concatenate([numbers, *(adjacency.neighbors[row] for row in rows)]), is_tail
+
     def _fuzzy_windows(self, tokens: Sequence[_Token], matches: Sequence[_Match]) -> list[tuple[int, int]]:
         """Return where misspelt names may be: runs of capitalised words that are not all matched, else anywhere."""
         opening = tokens[0]._replace(capital=tokens[0].capital and tokens[0].word not in FUNCTION_WORDS)
@@ -313,9 +344,24 @@ def _same_letters(a: str, b: str) -> float:
 
 
 def _marked(question: str, start: int, end: int) -> bool:
+    text = _inside(question, start, end)
+    return _has_capitals(text) or not all(character.isalpha() or character.isspace() for character in text)
+
+
+def _inside(question: str, start: int, end: int) -> str:
+    """Return a part of a question without its very first letter, where a capital says nothing."""
     beginning = len(question) - len(question.lstrip())
-    text = question[max(start, beginning + 1) : end]
-    return any(character.isupper() or not (character.isalpha() or character.isspace()) for character in text)
+    return question[max(start, beginning + 1) : end]
+
+
+def _is_word(text: str, candidates: Sequence[LinkedEntity]) -> bool:
+    """Tell whether a mention is a word in lower case where the names have capitals."""
+    differs = candidates[0].how == "case" and all(_has_capitals(candidate.label) for candidate in candidates)
+    return differs and text.isalpha() and text.islower()
+
+
+def _has_capitals(text: str) -> bool:
+    return any(map(str.isupper, text))
 
 
 def _stands_alone(question: str, start: int, end: int) -> bool:

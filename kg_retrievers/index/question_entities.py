@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kg_retrievers.graph import Known
+from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.index.linking import EntityLinker
+from kg_retrievers.questions import Question
 
 #: What stands for an entity in a question whose entities are masked.
 MASK = "_"
@@ -77,6 +78,19 @@ def link_question(linker: EntityLinker, question: str, given: Sequence[str] = ()
     entities = question_entities(linker, question, given)
     keys = dict.fromkeys(key for entity in entities for key in entity.entities[: entity.best])
     return list(keys), mask(question, [(entity.start, entity.end) for entity in entities])
+
+
+def told_of_answers(graph: KnowledgeGraph, questions: Iterable[Question]) -> str:
+    """Return a sentence, behind a blank, on an answer that is no key of the graph, if there is one.
+
+    It is one that is the name of an entity, if any is, with the key to write in its place.
+    """
+    lost = [(key, one.text) for one in questions for key in one.answers if key not in graph.entities]
+    for key, question in sorted(lost, key=lambda pair: not graph.entities_named(pair[0]))[:1]:
+        keys = " or ".join(map(repr, graph.entities_named(key)[:3]))
+        told = f"a name of {keys}: write the key" if keys else "no key of the graph"
+        return f" {key!r:.100}, an answer to {question!r:.200}, is {told}."
+    return ""
 
 
 def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:
