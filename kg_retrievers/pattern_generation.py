@@ -126,14 +126,15 @@ class ExamplePatternGenerator(_LinkingGenerator):
         linker: Finds the entities of a question where none are given.
 
     Raises:
-        InvalidArgumentError: If no example has a pattern.
+        InvalidArgumentError: If `examples` is no list of questions, or none has a pattern.
         EntityLinkingError: From `invoke`, if no entity is found.
     """
 
     def __init__(self, index: GraphIndex, examples: Sequence[Question], *, linker: EntityLinker | None = None) -> None:
         """Mask the examples and embed them."""
         super().__init__(index, linker)
-        if isinstance(examples, str) or not all(isinstance(example, Question) for example in examples):
+        is_list = isinstance(examples, Sequence) and not isinstance(examples, str)
+        if not is_list or not all(isinstance(example, Question) for example in examples):
             raise InvalidArgumentError(
                 f"ExamplePatternGenerator: wanted a list of Question, but got {examples!r:.100}. "
                 "Read a file with read_questions(path)."

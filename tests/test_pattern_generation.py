@@ -220,6 +220,12 @@ def test_examples_without_patterns_are_refused(examples: list[Question]) -> None
         ExamplePatternGenerator(INDEX, examples)
 
 
+@pytest.mark.parametrize("examples", [5, "Who directed Her?", ["Who directed Her?"], None])
+def test_what_is_no_list_of_questions_is_refused(examples: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="ExamplePatternGenerator: wanted a list of Question, but got "):
+        ExamplePatternGenerator(INDEX, examples)
+
+
 def test_too_few_entities_for_any_example() -> None:
     with pytest.raises(EntityLinkingError, match=r"found 1 entities in .*; the examples have 2"):
         by_examples("What did Spike Jonze direct?", BOTH)

@@ -59,6 +59,12 @@ def test_labelled_example_with_target_beside_the_pattern(tmp_path: Path) -> None
     )
 
 
+def test_keys_of_ones_own_are_ignored(tmp_path: Path) -> None:
+    """Also those that are like one that the row has."""
+    row = {"question": "q", "question_id": 7, "answers": ["a"], "answer": "A", "id": 1, "source": "x", "": 0}
+    assert read_questions(write(tmp_path / "rows.jsonl", json.dumps(row))) == [Question("q", answers=("a",))]
+
+
 def test_a_question_is_answerable_unless_it_says_otherwise(tmp_path: Path) -> None:
     path = write(
         tmp_path / "rows.jsonl",
@@ -84,6 +90,11 @@ def test_a_question_is_answerable_unless_it_says_otherwise(tmp_path: Path) -> No
         ("{}", "text under 'question'"),
         ('{"question": 1}', "text under 'question'"),
         ('{"question": " "}', "text under 'question'"),
+        ('{"qestion": "q"}', "there is no key 'qestion'; did you mean 'question'?"),
+        ('{"question": "q", "anwsers": ["a"]}', "there is no key 'anwsers'; did you mean 'answers'?"),
+        ('{"question": "q", "answer": "a"}', "there is no key 'answer'; did you mean 'answers'?"),
+        ('{"question": "q", "Answers": ["a"]}', "there is no key 'Answers'; did you mean 'answers'?"),
+        ('{"question": "q", "seed_entity": "a"}', "there is no key 'seed_entity'; did you mean 'seed_entities'?"),
         ('{"question": "q", "kind": 1}', "'kind' must be a text"),
         ('{"question": "q", "answerable": 0}', "'answerable' must be true or false, but got 0"),
         ('{"question": "q", "answerable": "false"}', "'answerable' must be true or false"),

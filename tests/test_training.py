@@ -570,6 +570,8 @@ def test_the_losses_by_hand() -> None:
         assert example.positive.tolist() == [False, True, True]
         assert nothing.positive.tolist() == [False, False]  # two hops only, and the answer is three away
         assert examples.of(question) is example
+        assert examples.of(far) is not nothing  # what teaches nothing is not kept
+        assert (examples.seen, examples.taught) == ({question, far}, {question})
         with torch.no_grad():
             scores = network._scores([example], [np.arange(3)]).double().numpy()
             losses = [float(network.loss(batch, np.random.default_rng(0))) for batch in ([example], [example, nothing])]
@@ -735,6 +737,17 @@ def test_nothing_to_train_on() -> None:
     ):
         with pytest.raises(InvalidArgumentError, match=f"^train_triple_scorer: there is {message}"):
             train_triple_scorer(INDEX, questions, validation, **FEW)
+
+
+def test_answers_that_are_labels_are_named() -> None:
+    graph = KnowledgeGraph.from_triples([("Q1", "by", "Q2")], labels={"Q1": "Her", "Q2": "Jonze"})
+    index, labelled = GraphIndex.build(graph, HashedEmbeddings(8)), Question("Who made Her?", answers=("Jonze",))
+    found = Question("Who made Her?", answers=("Q2",))
+    for questions, validation in (([labelled], None), ([labelled], [found]), ([found], [labelled])):
+        with pytest.raises(
+            InvalidArgumentError, match=r"'Jonze', an answer to 'Who made Her\?', is a name of 'Q2': write the key\.$"
+        ):
+            train_triple_scorer(index, questions, validation, **FEW)
 
 
 @pytest.mark.parametrize(("count", "learned", "validating"), [(1, 1, 1), (2, 1, 1), (19, 18, 1), (60, 54, 6)])

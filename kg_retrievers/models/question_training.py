@@ -18,8 +18,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, embedding_name
+from kg_retrievers.index.question_entities import told_of_answers
 from kg_retrievers.models.checkpoint import CONFIG
 from kg_retrievers.models.trained_model import PROBE, TrainedModel
 from kg_retrievers.models.training import Schedule, Trainer, forget_unfinished, stream
@@ -204,7 +206,7 @@ def train_on_questions(
         raise InvalidArgumentError(f"{who}: {folder} holds a model already. Name another folder.")
     began, index = time.monotonic(), learner.index
     find = partial(training_questions, index, max_hops=max_hops, own_entities=learner.own_entities)
-    learned, validating = _split(who, find, questions, validation, max_hops, schedule.seed)
+    learned, validating = _split(who, index.graph, find, questions, validation, max_hops, schedule.seed)
     some = learned.usable[:: -(-len(learned.usable) // schedule.visits)]  # no more than the training looks at
     if not any(learner.size(learner.example(question)) for question in some):
         raise InvalidArgumentError(
@@ -246,6 +248,7 @@ def train_on_questions(
 
 def _split(
     who: str,
+    graph: KnowledgeGraph,
     find: Callable[[Sequence[Question]], TrainingQuestions],
     questions: Sequence[Question],
     validation: Sequence[Question] | None,
@@ -255,11 +258,12 @@ def _split(
     """Return what is trained on and what validates, at most `VALIDATED`; where there is one question, it is both."""
     learned = find(questions)
     given = learned if validation is None else find(validation)
-    for what, part in (("train on", learned), ("validate with", given)):
+    for what, asked, part in (("train on", questions, learned), ("validate with", validation or (), given)):
         if not part.usable:
+            told = told_of_answers(graph, asked) if part.without_answers else ""
             raise InvalidArgumentError(
                 f"{who}: there is nothing to {what}: {part}. A question needs answers, by the keys of "
-                f"the graph, within {max_hops} hops of an entity that is given or named in it."
+                f"the graph, within {max_hops} hops of an entity that is given or named in it.{told}"
             )
     count = min(VALIDATED, len(given.usable))
     if validation is None:
@@ -289,7 +293,9 @@ def _gain(ranked: Array, question: TrainingQuestion) -> float:
 
 
 class _Examples(Generic[Example]):
-    """Makes examples of questions, and keeps the first `KEPT_TRIPLES` triples of them. Called by several threads.
+    """Makes examples of questions. Called by several threads.
+
+    Kept are the first that teach something, `KEPT_TRIPLES` triples in all; others are made anew each time.
 
     Attributes:
         seen: The questions of which examples were made.
@@ -312,7 +318,7 @@ class _Examples(Generic[Example]):
             self.seen.add(question)
             if size:
                 self.taught.add(question)
-            if question not in self._kept and size <= self._room:
+            if question not in self._kept and 0 < size <= self._room:
                 self._room -= size
                 self._kept[question] = made
         return made

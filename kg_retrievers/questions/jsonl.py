@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,12 @@ from kg_retrievers.graph.types import Pattern, Triple
 from kg_retrievers.questions._lines import read_lines
 from kg_retrievers.questions.types import Question
 
+#: What a row may hold.
+KEYS = ("question", "seed_entities", "answers", "pattern", "target", "triples", "kind", "answerable")
+
+#: The least likeness of a key to one of these that the row has not, in [0, 1], at which it is taken for misspelt.
+MISSPELT = 0.8
+
 
 def read_questions(path: str | Path) -> list[Question]:
     """Read what `write_questions` wrote, or a person labelled.
@@ -19,7 +26,7 @@ def read_questions(path: str | Path) -> list[Question]:
     A row is `{"question": text, "seed_entities": [key, ...], "answers": [key, ...], "pattern": {...}, "target": name,
     "triples": [[head, relation, tail], ...], "kind": text, "answerable": false}`. Only "question" is required; "target"
     may stand inside of the pattern or beside it; a question is answerable unless the row says otherwise. Other keys are
-    ignored, and so are blank lines.
+    ignored, and so are blank lines; but not a key that is nearly one of these which the row has not, as "answer".
 
     Args:
         path: The file, in UTF-8.
@@ -44,7 +51,16 @@ def write_questions(path: str | Path, questions: Iterable[Question]) -> None:
     Path(path).write_bytes(text.encode("utf-8"))
 
 
+def _check_keys(row: dict[str, Any]) -> None:
+    absent = [key for key in KEYS if key not in row]
+    for key in row:
+        if key not in KEYS and (near := get_close_matches(key.casefold(), absent, 1, MISSPELT)):
+            raise ValueError(f"there is no key {key!r:.100}; did you mean {near[0]!r}?")
+
+
 def _question(row: Any) -> Question:
+    if isinstance(row, dict):
+        _check_keys(row)
     if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
         raise ValueError(f"wanted an object with a text under 'question', but got {row!r:.200}.")
     kind = row.get("kind")
