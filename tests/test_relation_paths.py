@@ -26,7 +26,7 @@ from kg_retrievers.algorithms.relation_paths import (
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.relation_paths import ExampleRelationPaths, LLMRelationPaths, RelationPathRetriever
+from kg_retrievers.relation_paths import ExampleRelationPaths, LLMRelationPaths, RelationPathRetriever, proposals
 from kg_retrievers.relation_paths import retriever as retriever_module
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 
@@ -134,6 +134,8 @@ def test_what_cannot_be_followed_is_noted_and_the_next_is_taken() -> None:
 def test_an_entity_that_was_asked_for_is_no_answer() -> None:
     assert answers(retriever().invoke("What of Jonze?", **given_paths([BY]))) == [["Her", "Adaptation"]]
     assert answers(retriever().invoke("What of Her?", **given_paths([BY, BY]))) == [["Adaptation"]]
+    itself = indexed([("Her", "remake_of", "Her"), ("Her", "remake_of", "Him")])
+    assert answers(retriever(itself).invoke("What of Her?", **given_paths(["remake_of"]))) == [["Him"]]
     parallel = indexed([("Her", BY, "Jonze"), ("Her", "written_by", "Jonze")])
     assert retriever(parallel).invoke("What of Her?", **given_paths([BY, "written_by"])) == []
 
@@ -229,7 +231,7 @@ LABELLED = [
 
 
 def propose(question: str, *examples: Question, index: GraphIndex = INDEX, **more: Any) -> list[dict[str, Any]]:
-    input = {"masked_question": question, "beam_width": 3, "max_hops": 3} | more
+    input = {"masked_question": question, "seed_entities": ["Her"], "beam_width": 3, "max_hops": 3} | more
     return ExampleRelationPaths(index, examples or LABELLED).invoke(input)
 
 
@@ -263,6 +265,13 @@ def test_more_examples_tell_apart_what_one_cannot() -> None:
         ([[BY, "forward"]], 1.0),
         ([["written_by", "forward"]], 0.5),
     ]
+    three = propose(
+        "Who directed _?",
+        LABELLED[0],
+        *(Question(f"Who directed {film}?", answers=(by,)) for film, by in (("Arrival", "Villeneuve"), FILMS[1][::2])),
+        index=index,
+    )
+    assert [row["relations"] for row in three] == [[[BY, "forward"]]]  # a third is too little to be proposed
 
 
 def test_the_shortest_path_may_be_the_wrong_one() -> None:
@@ -270,9 +279,9 @@ def test_the_shortest_path_may_be_the_wrong_one() -> None:
     facts = [("A", STAR, "x"), ("B", STAR, "x"), ("C", STAR, "x"), ("A", "sequel_year", "1")]
     facts += [("B", YEAR, "1"), ("C", YEAR, "2")]
     index, example = indexed(facts), Question("A?", seed_entities=("A",), answers=("1", "2"))
-    first, *_ = propose("_?", example, index=index)
+    first, *_ = propose("_?", example, index=index, seed_entities=["A"])
     assert first["relations"] == [[STAR, "forward"], [STAR, "backward"], [YEAR, "forward"]]
-    first, *_ = propose("_?", example, index=index, max_hops=2)
+    first, *_ = propose("_?", example, index=index, seed_entities=["A"], max_hops=2)
     assert first["relations"] == [["sequel_year", "forward"]]
     assert first["score"] == pytest.approx(2 / 3)
 
@@ -282,8 +291,61 @@ def test_beam_width_and_neighbors() -> None:
     found = retriever(examples=LABELLED, beam_width=1).invoke("Who directed Adaptation?")
     assert answers(found) == [["Jonze"]]
     one = ExampleRelationPaths(INDEX, LABELLED, neighbors=1)
-    input = {"masked_question": "Who directed _?", "beam_width": 99, "max_hops": 1}
+    input = {"masked_question": "Who directed _?", "seed_entities": ["Her"], "beam_width": 99, "max_hops": 1}
     assert [row["relations"] for row in one.invoke(input)] == [[[BY, "forward"]]]
+
+
+def test_what_no_entity_can_follow_is_not_proposed() -> None:
+    """Questions about films are nearer to this one; those paths lead from films only."""
+    labelled = [
+        Question("Who was it that directed Her?", answers=("Jonze",)),
+        Question("When was it that someone released Her?", answers=("2013",)),
+        Question("Name the films of Villeneuve!", answers=("Arrival",)),
+    ]
+    asked = "Who was it that someone directed, _?"
+    for seeds, first in (
+        (["Her"], [BY, "forward"]),
+        (["Villeneuve"], [BY, "backward"]),
+        (["2013", "Villeneuve"], [BY, "backward"]),
+        (["Villeneuve", "Her"], [BY, "forward"]),
+    ):
+        assert propose(asked, *labelled, seed_entities=seeds, beam_width=1)[0]["relations"] == [first]
+    assert propose(asked, *labelled, seed_entities=["2013"]) == []
+    (document,) = retriever(examples=labelled, beam_width=1).invoke("Who was it that someone directed, Jonze?")
+    assert document.metadata["answers"] == ["Her", "Adaptation"]
+    assert document.metadata["details"]["empty"] == []
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_what_is_proposed_leads_somewhere(data: st.DataObject) -> None:
+    """And is the best of what does, with half of its score or more."""
+    index = indexed(data.draw(small_facts))
+    graph, entity = index.graph, st.sampled_from(sorted(index.graph.entities))
+    labelled = [
+        Question(f"{words} {topic}?", seed_entities=(topic,), answers=(data.draw(entity),))
+        for words in ("Who", "Where is", "When was")
+        for topic in [data.draw(entity)]
+    ]
+    seeds = data.draw(st.lists(entity, min_size=1, max_size=2, unique=True))
+    found = propose("Who is _?", *labelled, index=index, seed_entities=seeds, beam_width=2)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(proposals, "SCORE_SHARE", 0)
+        everyone = propose("Who is _?", *labelled, index=index, seed_entities=[*graph.entities], beam_width=999)
+
+    def leads(row: dict[str, Any]) -> bool:
+        steps = [[2 * graph.relations.find(name) + (way == "backward")] for name, way in row["relations"]]
+        return any(all_walks(graph.adjacency, graph.entities.find(seed), steps) for seed in seeds)
+
+    followed = [row for row in everyone if leads(row)]
+    assert found == [row for row in followed[:2] if row["score"] >= 0.5 * followed[0]["score"]]
+
+
+def test_more_walks_than_are_tried_lead_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "WALKS_TRIED", 1)
+    facts = [("A", "r", "a"), ("A", "r", "b"), ("b", "s", "c"), ("B", "r", "d"), ("d", "s", "e")]
+    (row,) = propose("_?", Question("B?", answers=("e",)), index=indexed(facts), seed_entities=["A"])
+    assert row["relations"] == [["r", "forward"], ["s", "forward"]]
 
 
 @pytest.mark.parametrize(
@@ -302,6 +364,15 @@ def test_examples_of_no_use_are_refused(examples: Any, wanted: str) -> None:
         ExampleRelationPaths(INDEX, examples)
     with pytest.raises(InvalidArgumentError, match=wanted):
         retriever(examples=examples)
+
+
+def test_answers_that_are_labels_are_named() -> None:
+    graph = KnowledgeGraph.from_triples([("Q1", BY, "Q2")], labels={"Q1": "Her", "Q2": "Jonze"})
+    labelled = [Question("Who directed Her?", answers=("Nobody", "Jonze"))]
+    with pytest.raises(
+        InvalidArgumentError, match=r"'Jonze', an answer to 'Who directed Her\?', is a name of 'Q2': write the key\.$"
+    ):
+        ExampleRelationPaths(GraphIndex.build(graph, HashedEmbeddings()), labelled)
 
 
 @pytest.mark.parametrize("neighbors", [0, "2", True, 1.5])
@@ -455,7 +526,9 @@ def test_a_model_beside_examples_is_refused() -> None:
 
 
 def test_what_proposes_paths_is_needed_once() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"wanted llm=.* or examples=.*but got neither"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"llm= \(on the shell --llm\).* examples= \(on the shell --examples\).* neither"
+    ):
         RelationPathRetriever.from_index(INDEX)
     with pytest.raises(InvalidArgumentError, match=r"got \['examples', 'proposer'\]; relation paths come from one"):
         retriever(proposer=RunnableLambda(nothing), examples=LABELLED)

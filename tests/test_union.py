@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, interrupt
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from kg_retrievers import (
     Budget,
@@ -93,6 +93,7 @@ class Scripted(BaseKGRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     k: int = 99
+    only: Any = Field(default_factory=object)  # no two are alike
     evidence: Any = ()
     error: Any = None
     waits: Any = None
@@ -517,7 +518,8 @@ def test_a_member_that_asks_a_person(fields: dict[str, Any]) -> None:
 
 
 def test_a_member_that_finds_no_entity() -> None:
-    lost, lucky = told(error=EntityLinkingError("nobody there")), told(([AB], 1))
+    lost, astray = (told(error=EntityLinkingError("nobody there")) for _ in range(2))
+    lucky = told(([AB], 1))
     assert lost.no_entity == "raise"
     with pytest.raises(EntityLinkingError, match="nobody there"):
         UnionRetriever.of(lucky, lost).invoke("?")
@@ -525,8 +527,8 @@ def test_a_member_that_finds_no_entity() -> None:
         (document,) = UnionRetriever.of(lost, lucky, **fields).invoke("?")
         assert document.metadata["details"]["failed"] == {"Scripted": "EntityLinkingError: nobody there"}
     with pytest.raises(EntityLinkingError):
-        UnionRetriever.of(lost, lost, on_error="skip").invoke("?")
-    assert UnionRetriever.of(lost, lost, no_entity="empty").invoke("?") == []
+        UnionRetriever.of(lost, astray, on_error="skip").invoke("?")
+    assert UnionRetriever.of(lost, astray, no_entity="empty").invoke("?") == []
     lost.no_entity = "empty"  # that is for it to say
     (document,) = UnionRetriever.of(lost, lucky).invoke("?")
     assert "failed" not in document.metadata["details"]
@@ -672,7 +674,7 @@ def test_names_of_the_members() -> None:
 def test_what_it_takes_from_its_members() -> None:
     silent, speaking = Silent(index=INDEX), told()
     assert UnionRetriever.of(silent, speaking).proposes_answers
-    assert not UnionRetriever.of(silent, silent).proposes_answers
+    assert not UnionRetriever.of(silent, Silent(index=INDEX)).proposes_answers
     assert UnionRetriever.of(silent, speaking).suits == {"open", "one entity"}
     assert UnionRetriever.of(speaking).answer_prompt is PROMPT
     own = PromptTemplate.from_template("My own: {question} {evidence}")
@@ -701,8 +703,30 @@ def test_fields_are_checked() -> None:
     refused("answering", answering="Answer {question} from {evidence}.")
     refused("fusion", fusion="sum")
     refused("granularity", granularity="path")
-    with pytest.raises(InvalidArgumentError, match="GraphIndex"):
-        UnionRetriever.of("pcst")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("members", [("pcst",), (told(), None), ([told(), told()],)])
+def test_only_retrievers_are_united(members: Any) -> None:
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r"^UnionRetriever\.of: wanted retrievers .*but got .*UnionRetriever\.of\(\*retrievers\)",
+    ):
+        UnionRetriever.of(*members)
+
+
+def test_the_same_member_twice_is_refused() -> None:
+    """Whether it is one object or two, and whatever it has been asked; not where a field differs."""
+    one, same, other = (PCSTRetriever.from_index(TINY, k=k) for k in (1, 1, 2))
+    one.invoke(AMELIE)
+    for members in ((one, one), (one, same), (other, one, same)):
+        with pytest.raises(
+            InvalidArgumentError, match=r"the PCSTRetriever is there twice, with equal fields.*Leave one"
+        ):
+            UnionRetriever.of(*members)
+    union = UnionRetriever.of(one, other, TripleSimilarityRetriever.from_index(TINY))
+    with pytest.raises(InvalidArgumentError, match="the PCSTRetriever is there twice"):
+        union.retrievers = (one, same)
+    assert len(UnionRetriever.of(UnionRetriever.of(one), one).invoke(AMELIE)) == 1
 
 
 def test_fields_fit_each_other_whichever_is_changed() -> None:

@@ -53,8 +53,9 @@ class RelationPathRetriever(SeededRetriever):
 
     A language model names the relation paths, or labelled examples do without one: see `LLMRelationPaths` and
     `ExampleRelationPaths`. All walks from the entities of the question that follow a relation path are evidence, and
-    the entities where they end are its answers; a walk crosses no triple twice and does not end where it began. The
-    score is that of the relation path, in (0, 1]. One that cannot be followed is noted in the details as "empty".
+    the entities where they end are its answers; a walk crosses no triple twice and does not end where it began, not
+    even by a fact that joins an entity to itself. The score is that of the relation path, in (0, 1]. One that cannot be
+    followed is noted in the details as "empty"; examples propose none such.
 
     Differs from the paper: the language model is not trained for this; it sees relations of the graph, and names
     `beam_width` paths in one reply, since a model behind an API has no beam search; relations have directions, and are
@@ -135,8 +136,9 @@ class RelationPathRetriever(SeededRetriever):
             fields["proposer"] = ExampleRelationPaths(index, examples, neighbors=neighbors)
         elif not sources:
             raise InvalidArgumentError(
-                f"{cls.__name__}: wanted llm=, a language model that proposes relation paths, or examples=, questions "
-                "with answers that they are learned from, but got neither."
+                f"{cls.__name__}: wanted llm= (on the shell --llm), a language model that proposes relation paths, or "
+                "examples= (on the shell --examples), questions with answers that they are learned from, but got "
+                "neither."
             )
         return cls(index=index, **fields)
 

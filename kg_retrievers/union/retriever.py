@@ -85,7 +85,8 @@ class UnionRetriever(BaseKGRetriever):
     Cost: that of its members, which run side by side: in threads, or in async together.
 
     Raises:
-        InvalidArgumentError: If a member is on another graph, or there are not as many weights as members.
+        InvalidArgumentError: If a member is on another graph, or like another in class and fields; or if there are
+            not as many weights as members.
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
@@ -126,7 +127,12 @@ class UnionRetriever(BaseKGRetriever):
         """Check that what depends on each other fits, whichever is changed."""
         fields: dict[str, Any] = {**info.data, str(info.field_name): value}  # without those that are no good
         index, retrievers, weights = fields.get("index"), fields.get("retrievers", ()), fields.get("weights")
-        for retriever in retrievers:
+        for place, retriever in enumerate(retrievers):
+            if any(type(other) is type(retriever) and vars(other) == vars(retriever) for other in retrievers[:place]):
+                raise InvalidArgumentError(
+                    f"the {type(retriever).__name__} is there twice, with equal fields, and finds nothing more. Leave "
+                    "one out, give it other fields, or have it count more by `weights`"
+                )
             if index is not None and retriever.graph.fingerprint != index.graph.fingerprint:
                 raise InvalidArgumentError(
                     f"the {type(retriever).__name__} is on another graph than the index of the union. Build all on one"
@@ -179,9 +185,18 @@ class UnionRetriever(BaseKGRetriever):
 
     @classmethod
     def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever, **fields: Any) -> Self:
-        """Unite retrievers, with the index of the first."""
-        index: Any = getattr(first, "index", None)  # what is no retriever is refused with the fields
-        return cls(index=index, retrievers=(first, *others), **fields)
+        """Unite retrievers, with the index of the first.
+
+        Raises:
+            InvalidArgumentError: If one is no retriever, or a field is wrong.
+        """
+        for member in (first, *others):
+            if not isinstance(member, BaseKGRetriever):
+                raise InvalidArgumentError(
+                    f"{cls.__name__}.of: wanted retrievers of this package, one by one, but got {member!r:.200}. "
+                    f"For those in a list: {cls.__name__}.of(*retrievers)."
+                )
+        return cls(index=first.index, retrievers=(first, *others), **fields)
 
     @property
     def members(self) -> dict[str, BaseKGRetriever]:
