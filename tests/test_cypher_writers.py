@@ -413,8 +413,13 @@ async def test_templates_of_the_nearest_example() -> None:
 def test_writers_say_what_they_want() -> None:
     with pytest.raises(InvalidArgumentError, match="generator of patterns"):
         PatternCypherWriter(INDEX, "examples")  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="none with a pattern"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"none of 1 examples has a pattern, .* 'nobody', an answer .* is no key"
+    ):
         TemplateCypherWriter(INDEX, [Question("Who?", answers=("nobody",))])
+    for examples in ("Who?", ["Who?"], 5):
+        with pytest.raises(InvalidArgumentError, match="wanted a list of Question"):
+            TemplateCypherWriter(INDEX, examples)  # type: ignore[arg-type]
 
 
 # --- queries by a model -----------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -31,7 +33,12 @@ from kg_retrievers.graph import Path as Walk
 
 HER = ("Her", "directed by", "Spike Jonze")
 FACTS = [HER, ("Her", "starring", "Amy Adams"), ("Her", "written by", "Spike Jonze"), ("Her", "sequel of", "Her")]
-HEAVY = "UNWIND range(1, 10000000) AS i UNWIND range(1, 1000) AS j RETURN sum(i * j) AS total"
+#: A million rows, and 10^12 of them added up.
+MILLION = " ".join(f"UNWIND [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] AS i{number}" for number in range(6))
+HEAVY = "UNWIND $many AS i UNWIND $many AS j RETURN sum(i * j) AS total"
+#: What LadybugDB does not stop.
+UNSTOPPABLE = f"{MILLION} {MILLION.replace('i', 'j')} RETURN sum(i0 * j0) AS total"
+MANY = {"many": list(range(30_000))}
 
 
 @pytest.fixture(scope="module")
@@ -291,8 +298,8 @@ def test_rows_are_the_same_and_cut_off_is_said(executor: LadybugExecutor) -> Non
 def test_a_million_rows_stay_where_they_are(executor: LadybugExecutor) -> None:
     tracemalloc.start()
     for query in (
-        "UNWIND range(1, 1000000) AS i RETURN i",
-        "UNWIND range(1, 1000000) AS i RETURN i UNION ALL UNWIND range(1, 1000000) AS i RETURN i",
+        f"{MILLION} RETURN i0",
+        f"{MILLION} RETURN i0 UNION ALL {MILLION} RETURN i0",
     ):
         rows = executor.run(query, limit=10)
         assert len(rows) == 10
@@ -355,9 +362,24 @@ def test_arguments(executor: LadybugExecutor) -> None:
 def test_a_heavy_query_is_stopped_and_the_next_one_runs(executor: LadybugExecutor) -> None:
     start = time.monotonic()
     with pytest.raises(DatabaseTimeoutError, match=r"longer than 0.2 s"):
-        executor.run(HEAVY, timeout=0.2)
+        executor.run(HEAVY, MANY, timeout=0.2)
     assert time.monotonic() - start < 20
     assert len(executor.run("MATCH (n) RETURN n", timeout=20)) == 4
+
+
+def test_a_query_that_does_not_stop_is_given_up() -> None:
+    """In a process of its own, which ends in spite of it."""
+    program = f"""
+from kg_retrievers import KnowledgeGraph, LadybugExecutor
+from kg_retrievers.errors import DatabaseTimeoutError
+with LadybugExecutor.from_graph(KnowledgeGraph.from_triples([("a", "r", "b")])) as executor:
+    try:
+        executor.run({UNSTOPPABLE!r}, timeout=0.2)
+    except DatabaseTimeoutError:
+        print(len(executor.run("MATCH (n) RETURN n")))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, "2\n"), ended.stderr
 
 
 def test_several_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,7 +400,7 @@ def test_closed_while_a_query_runs(graph: KnowledgeGraph) -> None:
 
     def work() -> None:
         try:
-            executor.run(HEAVY, timeout=100)
+            executor.run(HEAVY, MANY, timeout=100)
         except DatabaseUnavailableError as error:
             errors.append(error)
 

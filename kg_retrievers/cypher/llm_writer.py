@@ -49,8 +49,7 @@ class LLMCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
     The model is shown what of the schema is near to the question, with a fact for each relation, and what the question
     names as parameters. Its query must only read, name nothing that the database does not have, and return
     relationships; arrows that can only point the other way are turned; then the database compiles it, without running
-    it, if the executor can `explain`. Where the likeliest name in the question may mean further entities, the same
-    query is there again for each.
+    it. Where the likeliest name in the question may mean further entities, the same query is there again for each.
 
     Args:
         index: The indexed graph.
@@ -128,8 +127,7 @@ class LLMCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
         check_properties(checked.text, schema)
         check_shows_facts(checked.text)
         mended = mend_directions(checked.text, parameters, schema, self._directions)
-        if explain := getattr(executor, "explain", None):
-            explain(mended, parameters)
+        executor.explain(mended, parameters)
         return mended
 
     # --- what the model is shown --------------------------------------------------------------------------------------

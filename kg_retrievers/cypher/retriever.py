@@ -54,8 +54,8 @@ class CypherState(RetrievalState, total=False):
 
 
 def _checked_executor(executor: object) -> Any:
-    if executor is not None and not all(hasattr(executor, name) for name in ("run", "schema", "dialect")):
-        raise InvalidArgumentError(f"wanted an executor, such as LadybugExecutor(path), but got {executor!r:.100}.")
+    if executor is not None and not all(hasattr(executor, name) for name in ("run", "explain", "schema", "dialect")):
+        raise ValueError("wanted an executor, such as LadybugExecutor(path)")
     return executor
 
 
@@ -240,7 +240,7 @@ class CypherRetriever(BaseKGRetriever):
         try:
             return {"seed_entities": _keys(question_entities(self._linker, state["question"]))}
         except EntityLinkingError:
-            if self._by_model:  # it may ask for all there is of a kind
+            if self._by_model or "cypher" in state:  # which may ask for all there is of a kind
                 return {"seed_entities": []}
             raise
 

@@ -121,6 +121,9 @@ def label_examples(
         The examples in their order. Without a pattern still are those that name no entity, have no answer in the
         graph, or one that no walk comes to.
 
+    Raises:
+        InvalidArgumentError: If `examples` is no list of questions.
+
     Example:
         >>> from kg_retrievers.index import HashedEmbeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Her", "starring", "Adams")])
@@ -128,6 +131,12 @@ def label_examples(
         >>> label_examples(GraphIndex.build(graph, HashedEmbeddings()), examples)[0].pattern.to_dict()["triples"]
         [['Her', 'directed_by', {'unknown': 'entity 1'}]]
     """
+    is_list = isinstance(examples, Sequence) and not isinstance(examples, str)
+    if not is_list or not all(isinstance(example, Question) for example in examples):
+        raise InvalidArgumentError(
+            f"label_examples: wanted a list of Question, but got {examples!r:.100}. Read a file with "
+            "read_questions(path)."
+        )
     linker = linker or EntityLinker(index)
     alike: dict[str, dict[int, list[QuestionEntity]]] = {}
     for number, example in enumerate(examples):

@@ -14,9 +14,11 @@ from kg_retrievers.cypher.templates import MAX_HOPS, label_examples
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.database.rendering import render
-from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.database.schema import DatabaseSchema
+from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
+from kg_retrievers.index.question_entities import told_of_answers
 from kg_retrievers.pattern_generation import ExamplePatternGenerator
 from kg_retrievers.questions import Question
 from kg_retrievers.steps import Call, SteppedRunnable, Steps
@@ -72,9 +74,10 @@ class PatternCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
 
         Raises:
             PatternError: If the pattern names something and the graph is empty.
-            InvalidArgumentError: If the database lacks a relation of the graph.
+            StaleIndexError: If the database lacks a relation of the graph.
         """
         pattern = self._in_names_of_graph(pattern)
+        self._check_relations(pattern, executor.schema())
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities) for node in known]
         ranks = sorted(product(*map(range, map(len, choices))), key=lambda ranks: (sum(ranks), ranks))
@@ -109,6 +112,18 @@ class PatternCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
         triples = [(node(head), relation(name), node(tail)) for head, name, tail in pattern.triples]
         different = [(node(one), node(other)) for one, other in pattern.different]
         return Pattern.of(*triples, target=pattern.target, different=different, source=pattern.source)
+
+    def _check_relations(self, pattern: Pattern, schema: DatabaseSchema) -> None:
+        for _, relation, _ in pattern.triples:
+            if isinstance(relation, Known):
+                try:
+                    schema.type_of(relation.text)
+                except InvalidArgumentError as cause:
+                    raise StaleIndexError(
+                        f"{type(self).__name__}: the indexed graph has the relation {relation.text!r}, the database "
+                        "has not. One of them has changed, or they hold different graphs: read the schema again, by "
+                        "schema(refresh=True) of the executor, or index the graph of this database again."
+                    ) from cause
 
     def _choices(self, node: Known, entities: Sequence[QuestionEntity]) -> list[list[str]]:
         """Return the entities that a node may be, those that fit equally well together, the likeliest first."""
@@ -169,4 +184,10 @@ class TemplateCypherWriter(PatternCypherWriter):
         """Give each example a template."""
         linker = EntityLinker(index)
         labelled = label_examples(index, examples, max_hops=max_hops, linker=linker)
+        if not any(example.pattern for example in labelled):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: none of {len(labelled)} examples has a pattern, or an answer within "
+                f"{max_hops} relations of an entity that it names. Answers are keys of the graph."
+                + told_of_answers(index.graph, labelled)
+            )
         super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker), distinct=distinct)

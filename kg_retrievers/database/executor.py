@@ -62,6 +62,9 @@ class Executor(Protocol):
             DatabaseUnavailableError: If the database cannot be reached.
         """
 
+    def explain(self, query: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """Have the database compile a query, without running it; raises what `run` does."""
+
     def read_graph(self, page_size: int) -> GraphRows:
         """Read the whole graph, so many rows at a time; for `KnowledgeGraph.from_executor`."""
 
@@ -110,16 +113,28 @@ class DatabaseExecutor(ABC):
             raise InvalidArgumentError(f"{who}.run: limit is {limit}. Ask for at least 1 row.")
         if not 0 < timeout <= MAX_TIMEOUT:
             raise InvalidArgumentError(f"{who}.run: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
-        values = {name: _parameter(who, name, value) for name, value in (parameters or {}).items()}
-        counts = frozenset((name, value if isinstance(value, int) else None) for name, value in values.items())
-        bounded = _checked(query, counts, limit, self.dialect)
-        used = {name: values[name] for name in bounded.parameters}
+        bounded, used = self._bounded(query, parameters, limit)
         schema = self.schema()
         columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
         if bounded.columns is not None:
             columns = [name or of_engine for name, of_engine in zip_longest(bounded.columns, columns, fillvalue="")]
         rows, labels = resolve(stored[:limit], schema, self._find_nodes)
         return Rows(tuple(columns), rows, len(stored) > limit, labels)
+
+    def explain(self, query: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """Have the database compile a query, without running it; see `Executor.explain`."""
+        bounded, used = self._bounded(query, parameters, LIMIT)
+        self._compile(bounded.text, used)
+
+    def _bounded(
+        self, query: str, parameters: Mapping[str, Any] | None, limit: int
+    ) -> tuple[CheckedQuery, dict[str, Any]]:
+        """Return the query that is sent, and the parameters that it uses."""
+        who = type(self).__name__
+        values = {name: _parameter(who, name, value) for name, value in (parameters or {}).items()}
+        counts = frozenset((name, value if isinstance(value, int) else None) for name, value in values.items())
+        bounded = _checked(query, counts, limit, self.dialect)
+        return bounded, {name: values[name] for name in bounded.parameters}
 
     def read_graph(self, page_size: int) -> GraphRows:
         """Read the whole graph, so many rows at a time; for `KnowledgeGraph.from_executor`."""
@@ -146,6 +161,10 @@ class DatabaseExecutor(ABC):
     @abstractmethod
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a checked query and fetch `most` rows of it at most."""
+
+    def _compile(self, query: str, parameters: dict[str, Any]) -> None:
+        """Have a checked query compiled."""
+        self._fetch(f"EXPLAIN {query}", parameters, 1, TIMEOUT)
 
     @abstractmethod
     def _find_nodes(self, ids: list[Hashable]) -> Iterable[StoredNode]:

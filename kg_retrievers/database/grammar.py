@@ -15,6 +15,10 @@ from typing import NamedTuple
 
 from kg_retrievers.database.tokens import Token, refusal, tokenize
 
+#: Words of which a message says plainly what is wrong with them; whatever else is not in the grammar is refused, too.
+_NOT_READING = "ALTER ATTACH COPY CREATE DELETE DETACH DROP EXPORT FOREACH IMPORT INSERT INSTALL LOAD MERGE REMOVE SET"
+NOT_READING = frozenset(_NOT_READING.split())
+
 #: Words in capitals and signs stand for themselves, those with @ for a kind of token, those in small letters for rules.
 #: The first alternative that fits counts; ?, * and + take as much as fits; ! is what must not follow.
 GRAMMAR = """
@@ -151,7 +155,8 @@ def read(query: str) -> tuple[list[Token], Node]:
     if found := _rules()["query"](state, 0):
         return tokens, found[1][0]
     wanted = sorted(word if word[0].isalpha() else repr(word) for word in state.wanted if word != "CALL")
-    reason = f", where can stand: {', '.join(wanted)}. Write one query that only reads, in plain Cypher"
+    what = ", which does more than read" if state.words[state.reached] in NOT_READING else ""
+    reason = f"{what}, where can stand: {', '.join(wanted)}. Write one query that only reads, in plain Cypher"
     raise refusal(query, tokens[state.reached], reason)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Hashable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -35,6 +37,10 @@ MAX_SIZE = 1 << 40
 #: After so many queries a connection is replaced, since it keeps every statement that it ever prepared.
 QUERIES_OF_A_CONNECTION = 1000
 
+#: How many seconds longer than its timeout a query is waited for: LadybugDB takes no notice of it inside an expression,
+#: or where three and more parts of a query have nothing to do with each other.
+GRACE = 2.0
+
 #: The most nodes whose keys and labels are kept; about 500 bytes each.
 MAX_NODES = 200_000
 
@@ -42,7 +48,9 @@ MAX_NODES = 200_000
 class LadybugExecutor(DatabaseExecutor):
     """Runs queries in a LadybugDB database, a file that is opened read-only inside this process.
 
-    Each thread that runs a query has a connection of its own.
+    Queries of several threads run side by side. One that LadybugDB does not stop at its timeout is given up: its caller
+    gets a `DatabaseTimeoutError`, while it may keep a core busy until the process ends. Run queries of strangers in a
+    process that you can end.
 
     Args:
         path: The file of the database.
@@ -129,17 +137,23 @@ class LadybugExecutor(DatabaseExecutor):
         return f"LadybugExecutor({str(self.path)!r})"
 
     def close(self) -> None:
-        """Stop what runs and close the database; remove it if `from_graph` made it for this executor alone."""
+        """Stop what runs and close the database; remove it if `from_graph` made it for this executor alone.
+
+        If a query does not stop for `GRACE` seconds, the database stays open until the process ends.
+        """
+        until = time.monotonic() + GRACE
         with self._changed:
             database, self._database = self._database, None
-            while self._busy:
+            while self._busy and time.monotonic() < until:
                 for connection in self._busy:
                     connection.interrupt()
                 self._changed.wait(0.05)  # an interrupt is lost on a query that is still being compiled
             while self._idle:
                 self._idle.pop().close()
-        if database is not None:
-            database.close()
+            if self._busy:
+                _LEFT_OPEN.append(database)
+            elif database is not None:
+                database.close()
         self._at_close.close()
 
     @contextmanager
@@ -162,6 +176,21 @@ class LadybugExecutor(DatabaseExecutor):
                 self._changed.notify_all()
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
+        """Run a query in a thread of its own, which is left alone where LadybugDB does not stop in time."""
+        fetched: Future[Fetched] = Future()
+
+        def work() -> None:
+            try:
+                fetched.set_result(self._fetch_here(query, parameters, most, timeout))
+            except BaseException as error:
+                fetched.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        if not wait([fetched], timeout + GRACE).done:
+            raise self._error(_INTERRUPTED, query, timeout)
+        return fetched.result()
+
+    def _fetch_here(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         with self._connection() as connection:
             connection.set_query_timeout(max(1, round(1000 * timeout)))
             try:
@@ -180,7 +209,7 @@ class LadybugExecutor(DatabaseExecutor):
     def _error(self, reason: str, query: str, timeout: float) -> Exception:
         if self._database is None:
             return DatabaseUnavailableError(f"{self!r} was closed while it ran a query. Open it again.")
-        if reason == "Interrupted.":
+        if reason == _INTERRUPTED:
             return DatabaseTimeoutError(
                 f"LadybugExecutor: the query took longer than {timeout:g} s and was stopped. "
                 "Make it smaller, or raise timeout."
@@ -215,11 +244,18 @@ class LadybugExecutor(DatabaseExecutor):
         return schema
 
 
+#: Databases in which a query did not stop; to close one then would end the process.
+_LEFT_OPEN: list[ladybug.Database | None] = []
+
+
 class _Connection(ladybug.Connection):
     """A connection that counts its queries."""
 
     queries = 0
 
+
+#: What LadybugDB says of a query that was stopped.
+_INTERRUPTED = "Interrupted."
 
 #: The types of columns that hold nodes, relationships and paths.
 _STORED = {"NODE", "REL", "RECURSIVE_REL"}

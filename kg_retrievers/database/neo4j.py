@@ -137,6 +137,9 @@ class Neo4jExecutor(DatabaseExecutor):
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         return self._wait(self._fetch_soon(query, parameters, most, timeout, self._explain))
 
+    def _compile(self, query: str, parameters: dict[str, Any]) -> None:
+        self._read(f"EXPLAIN {query}", parameters, 1, TIMEOUT)
+
     def _read(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a query of this package's own."""
         return self._wait(self._fetch_soon(query, parameters, most, timeout, False))

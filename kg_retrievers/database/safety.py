@@ -21,8 +21,8 @@ MAX_QUERY = 100_000
 
 _FUNCTIONS = """
 all any avg coalesce collect count elementid endnode exists head id isempty keys labels last length max min none
-nodes nullif percentilecont percentiledisc properties range reduce relationships reverse single size startnode stdev
-stdevp sum tail type valuetype
+nodes nullif percentilecont percentiledisc properties reduce relationships reverse single size startnode stdev stdevp
+sum tail type valuetype
 abs acos asin atan atan2 ceil cos cosh cot coth degrees e exp floor haversin isnan log log10 pi radians round sign
 sin sinh sqrt tan tanh
 btrim char_length character_length left lower ltrim normalize replace right rtrim split substring tolower toupper
@@ -33,9 +33,9 @@ duration.indays duration.inmonths duration.inseconds localdatetime localdatetime
 localtime.truncate time time.truncate timestamp
 distance point point.distance point.withinbbox vector.similarity.cosine vector.similarity.euclidean
 cardinality cast ceiling concat concat_ws contains cost count_if date_part date_trunc dayname element_at end_node
-ends_with greatest ifnull initcap interval is_acyclic is_trail label last_day lcase least levenshtein ln log2 lpad
+ends_with greatest ifnull initcap interval is_acyclic is_trail label last_day lcase least levenshtein ln log2
 make_date map map_extract map_keys map_values monthname offset pow prefix regexp_extract regexp_extract_all
-regexp_full_match regexp_matches regexp_replace rels repeat rpad split_part start_node starts_with string_split
+regexp_full_match regexp_matches regexp_replace rels split_part start_node starts_with string_split
 struct_extract struct_pack substr suffix to_date to_timestamp typeof ucase
 list_any_value list_append list_concat list_contains list_distinct list_element list_extract list_has_all
 list_has_any list_max list_min list_position list_prepend list_product list_reverse list_reverse_sort list_slice
@@ -43,7 +43,8 @@ list_sort list_sum list_to_string list_unique
 array_cosine_similarity array_distance array_dot_product array_inner_product array_squared_distance array_value
 """
 #: Functions that only read, in small letters. What opens files or addresses, changes sequences or settings, waits or is
-#: random is not among them.
+#: random is not among them; nor what makes a large value of a small one, such as `range` and `repeat`, for which
+#: LadybugDB takes all memory and no notice of a timeout.
 READ_FUNCTIONS = frozenset(_FUNCTIONS.split())
 
 
@@ -91,7 +92,8 @@ def check_read_only(
     same rules. Everything else is refused, among it CALL { ... }, EXPLAIN and a second query after `;`. Words such as
     `create` and `set` are free as properties, keys, labels and aliases, and as anything in back-ticks or quotes.
 
-    Not refused is what merely takes long, as `-[*]->` or `range(1, 1000000000)`: that is what timeouts are for.
+    Not refused is what merely takes long, as `-[*]->`: that is what timeouts are for. Nor is what doubles a text again
+    and again, by `+`: the memory of a database is to be bounded where it runs.
 
     Args:
         query: One query in Cypher, of at most `MAX_QUERY` characters.
@@ -125,23 +127,24 @@ def check_read_only(
     nodes = list(root.walk())
     variables = {tokens[node.start].name for node in nodes if node.rule == "variable"}
     may_be = None if labels is None or relations is None else {*labels, *relations}
-    rules: dict[str, tuple[Collection[str] | None, str]] = {
-        "labels": (labels, "a label that the graph does not have. Use one of: {}"),
-        "types": (relations, "a relationship type that the graph does not have. Use one of: {}"),
-        "is_a": (may_be, "a label or relationship type that the graph does not have. Use one of: {}"),
-        "procedure": (procedures, "a procedure that is not allowed. Use MATCH, or one of: {}"),
-        "function": (functions, "a function that is not known to only read. Use a plain one, or one of: {}"),
-        "parameter": (parameters, "a parameter that is not given. Use one of: {}"),
-        "string": (() if values_as_parameters else None, "a value inside the query. Pass it as a parameter"),
+    rules: dict[str, tuple[Collection[str] | None, str, str]] = {  # what is allowed, what is wrong, what to use
+        "labels": (labels, "a label that the graph does not have", ""),
+        "types": (relations, "a relationship type that the graph does not have", ""),
+        "is_a": (may_be, "a label or relationship type that the graph does not have", ""),
+        "procedure": (procedures, "a procedure that is not allowed", "MATCH"),
+        "function": (functions, "a function that is not known to only read and to stay small", "a plain one"),
+        "parameter": (parameters, "a parameter that is not given", ""),
+        "string": (() if values_as_parameters else None, "a value inside the query", "a parameter"),
     }
     used = list(_used(tokens, nodes))
     for rule, name, token in used:
-        allowed, complaint = rules[rule]
+        allowed, wrong, instead = rules[rule]
         if allowed is None or name in allowed or (rule == "function" and name.lower() in READ_FUNCTIONS):
             continue
         if rule == "is_a" and name in variables:  # [x IN y WHERE x:Label | x]: no label stands behind |
             continue
-        raise refusal(query, token, ", " + complaint.format(_shown(allowed)))
+        ways = [*([instead] if instead else []), *([f"one of: {_shown(allowed)}"] if allowed else [])]
+        raise refusal(query, token, f", {wrong}" + (f". Use {', or '.join(ways)}" if ways else ""))
     parts = root.inside[0]
     text = without_comments(query)[: tokens[parts.end - 1].end]
     names = tuple(dict.fromkeys(name for rule, name, _ in used if rule == "parameter"))
@@ -210,7 +213,7 @@ def _value(count: Token, parameters: Mapping[str, Any]) -> int | str:
 
 
 def _shown(names: Collection[str]) -> str:
-    return (", ".join(sorted(names)[:20]) or "none") + (", ..." if len(names) > 20 else "")
+    return ", ".join(sorted(names)[:20]) + (", ..." if len(names) > 20 else "")
 
 
 def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -> CheckedQuery:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from kg_retrievers.database.schema import DatabaseSchema
@@ -190,6 +191,8 @@ def plain(value: Any) -> Any:
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(part) for part in value]
+    if isinstance(value, Decimal):  # the sum of whole numbers in LadybugDB
+        return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, bytes | bytearray):
         return value.hex()
     if isinstance(value, datetime.date | datetime.time):

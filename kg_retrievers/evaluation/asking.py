@@ -15,11 +15,14 @@ from kg_retrievers.base import BaseKGRetriever, documents_answers
 from kg_retrievers.cost import CostCounter
 from kg_retrievers.errors import (
     BudgetError,
+    DatabaseLoginError,
+    DatabaseUnavailableError,
     EntityLinkingError,
     InvalidArgumentError,
     KGRetrieversError,
     MissingExtraError,
     ModelMismatchError,
+    StaleIndexError,
 )
 from kg_retrievers.evaluation.identity import digest, identity
 from kg_retrievers.evaluation.metrics import hops, question_metrics
@@ -35,7 +38,15 @@ from kg_retrievers.questions import Question
 Topic = Literal["given", "linked"]
 
 # They say that something is wrong with the run, not with one question.
-_OF_THE_RUN = (InvalidArgumentError, MissingExtraError, ModelMismatchError, BudgetError)
+_OF_THE_RUN = (
+    InvalidArgumentError,
+    MissingExtraError,
+    ModelMismatchError,
+    BudgetError,
+    StaleIndexError,
+    DatabaseUnavailableError,
+    DatabaseLoginError,
+)
 
 
 class Asker:

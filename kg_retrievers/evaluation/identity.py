@@ -15,6 +15,7 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.load import dumps
 from langchain_core.prompts import BasePromptTemplate
 
+from kg_retrievers.database.executor import DatabaseExecutor
 from kg_retrievers.index import EntityLinker, GraphIndex
 
 
@@ -75,7 +76,7 @@ def _texts(part: Any, inside: tuple[int, ...]) -> Iterator[str]:
         case FunctionType():
             yield part.__qualname__
             yield from _texts([cell.cell_contents for cell in part.__closure__ or ()], inside)
-        case type():
+        case type() | DatabaseExecutor():  # a database is where facts are, and another place changes no result
             pass
         case _:
             for name, value in sorted(getattr(part, "__dict__", {}).items()):
