@@ -533,7 +533,7 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"], "--format: invalid choice: 'csv'"),
         (["compare"], "name files of records, or methods to run"),
         (["compare", "--method", "simgrag", "--data", "x"], "--graph and --format must be given"),
-        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of gnn-rag, pcst, relation-paths, simgrag, "),
+        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of cypher, gnn-rag, pcst, relation-paths, "),
         (["compare", "none.jsonl"], "none.jsonl: wanted a file of records, but it cannot be read"),
         (["compare", "notes.txt"], "notes.txt: this is no file of records"),
         (["compare", "notes.txt", "--failures", "few"], "--failures: wanted a whole number of 0 or more"),

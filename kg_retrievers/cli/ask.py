@@ -7,10 +7,12 @@ import json
 from typing import TYPE_CHECKING
 
 import kg_retrievers
+from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.load import (
     AND,
     asked_method,
     build_retriever,
+    check_database_is_used,
     make_llm,
     read_index,
     read_models,
@@ -35,22 +37,25 @@ def run(options: argparse.Namespace) -> int:
     examples = kg_retrievers.read_questions(options.examples) if options.examples else None
     models = read_models(options.model)
     method = asked_method(options.method, models)
+    check_database_is_used(method, options)
     llm = make_llm(options.llm)
     index = read_index(options)
     seeds = kg_retrievers.EntityLinker(index).resolve(options.seed)
     given = share_examples(method, examples, llm) if AND in method else {method: examples}
-    retriever = build_retriever(method, index, dict(options.field), llm=llm, examples=given, models=models)
-    k = retriever.k if options.k is None else options.k
-    one_more = int(retriever.proposes_answers)  # to see whether another reading is equally good
-    found: list[Document] = []
-    reason = "Nothing in the graph fits."
-    with working("searching"), compilation_told():
-        try:
-            found = retriever.invoke(question, k=k + one_more, seed_entities=seeds)
-        except EntityLinkingError as error:
-            reason = str(error)
-        documents = found[:k]
-        answer = _answer(question, documents, retriever, llm) if documents else None
+    fields = dict(options.field)
+    with QueryDatabase(options, index.graph) as database:
+        retriever = build_retriever(method, index, fields, llm=llm, examples=given, models=models, database=database)
+        k = retriever.k if options.k is None else options.k
+        one_more = int(retriever.proposes_answers)  # to see whether another reading is equally good
+        found: list[Document] = []
+        reason = "Nothing in the graph fits."
+        with working("searching"), compilation_told():
+            try:
+                found = retriever.invoke(question, k=k + one_more, seed_entities=seeds)
+            except EntityLinkingError as error:
+                reason = str(error)
+            documents = found[:k]
+            answer = _answer(question, documents, retriever, llm) if documents else None
     if options.json:
         reply = {"question": question, "answer": answer, "reason": None if documents else reason}
         print(json.dumps(reply | {"documents": [document.model_dump() for document in documents]}), flush=True)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.load import RETRIEVERS, method_names, read_models
-from kg_retrievers.cli.show import remark, show_comparison
+from kg_retrievers.cli.load import CYPHER, RETRIEVERS, method_names, read_models
+from kg_retrievers.cli.show import message, remark, show_comparison
 from kg_retrievers.cli.task import Method, Task, build_method, check_output, make_task, run_method, write_output
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
     from kg_retrievers.evaluation import Report
@@ -60,16 +60,20 @@ def _measured(options: argparse.Namespace) -> Iterator[Report]:
     for name, model in models.items():
         if name not in asked and ALL not in asked:
             remark(f"the model in {model.folder} is left out: {name} is not compared")
+    if options.database is not None and not {CYPHER, ALL} & asked:
+        remark(f"--database is left out: {CYPHER} is not compared")
     task = make_task(options, models)
-    for method in _built(options, task):
-        yield run_method(method, task, options, folder and folder / f"{method.name.replace(':', '-')}.jsonl")
+    with task.database:
+        for method in _built(options, task):
+            yield run_method(method, task, options, folder and folder / f"{method.name.replace(':', '-')}.jsonl")
 
 
 def _built(options: argparse.Namespace, task: Task) -> list[Method]:
     """Build the methods that are named, and for ALL each with nothing and with each of what is given.
 
     Raises:
-        InvalidArgumentError: If none of them can be built.
+        InvalidArgumentError: If none of them can be built, or
+        MissingExtraError: if what is missing is an optional package.
     """
     methods: dict[str, bool] = {}  # and whether it is named
     every = [f"{name}:{source}" for name in sorted(RETRIEVERS) for source in task.sources]
@@ -78,11 +82,11 @@ def _built(options: argparse.Namespace, task: Task) -> list[Method]:
     for name in options.method:
         methods |= {name: True} if name != ALL else {one: methods.get(one, False) for one in every}
     built: list[Method] = []
-    refused: dict[str, InvalidArgumentError] = {}
+    refused: dict[str, Exception] = {}
     for name, named in methods.items():
         try:
             method = build_method(name, task, options)
-        except InvalidArgumentError as error:
+        except (InvalidArgumentError, MissingExtraError) as error:
             refused[name] = error
             continue
         alike = [one.name for one in built if _fields(one) == _fields(method)]
@@ -93,7 +97,7 @@ def _built(options: argparse.Namespace, task: Task) -> list[Method]:
     if not built:
         raise next(iter(refused.values()))
     for name, reason in refused.items():
-        remark(f"{name} is left out: {reason}")
+        remark(f"{name} is left out: {message(reason, options.format_flag)}")
     return built
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 
 import kg_retrievers
-from kg_retrievers.cli.load import asked_method, read_models
+from kg_retrievers.cli.load import asked_method, check_database_is_used, read_models
 from kg_retrievers.cli.show import show_comparison
 from kg_retrievers.cli.task import build_method, check_output, make_task, run_method, write_output
 
@@ -17,8 +17,10 @@ def run(options: argparse.Namespace) -> int:
     check_output(options.records)
     models = read_models(options.model)
     method = asked_method(options.method, models)
+    check_database_is_used(method, options)
     task = make_task(options, models)
-    report = run_method(build_method(method, task, options), task, options, options.records)
+    with task.database:
+        report = run_method(build_method(method, task, options), task, options, options.records)
     if options.json:
         write_output(options.json, json.dumps(report.to_dict(), indent=2))
     if options.json != "-":

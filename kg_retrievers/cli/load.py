@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
+from kg_retrievers.cli.database import QueryDatabase, check_database_options, is_database, open_database
 from kg_retrievers.cli.show import remark, working
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, ModelLoadError
 
@@ -32,18 +33,23 @@ RETRIEVERS = {
     "subgraph-rag": "SubgraphRAGRetriever",
     "gnn-rag": "GNNRAGRetriever",
     "relation-paths": "RelationPathRetriever",
+    "cypher": "CypherRetriever",
 }
 
 #: The method that is asked where none is named.
 DEFAULT = "simgrag"
 
+#: The method that runs queries in a database.
+CYPHER = "cypher"
+
 #: Those of the methods that are trained, each with the function that does it and the class of its model.
 TRAINERS = {"subgraph-rag": "train_triple_scorer", "gnn-rag": "train_graph_reasoner"}
 MODELS = {"subgraph-rag": "TripleScorer", "gnn-rag": "GraphReasoner"}
 
-#: Those of the methods that learn from labelled questions, each with what these must have. They take a language model
-#: instead.
-TAUGHT = {"simgrag": "pattern", "relation-paths": "answers"}
+#: Those of the methods that learn from labelled questions, each with what one of these must have, any of it; and those
+#: that take a language model beside them, where the others take it instead.
+TAUGHT = {"simgrag": ("pattern",), "relation-paths": ("answers",), CYPHER: ("answers", "pattern")}
+TAUGHT_WITH_LLM = (CYPHER,)
 
 #: What joins the names of methods whose evidence is united, and the class that unites it.
 AND = "+"
@@ -54,19 +60,25 @@ RECORD = "cli.json"
 
 
 def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
-    """Read the graph of a file, or of a folder that `index` saved."""
+    """Read the graph of a file, of a folder that `index` saved, or of a database."""
+    check_database_options(options)
     path = Path(options.graph)
     names = {"entities": "entities", "graph_format": "format", "columns": "columns"}
     names |= {"encoding": "encoding", "on_error": "on_error"}
     given = {name: value for option, name in names.items() if (value := getattr(options, option)) is not None}
-    with working(f"reading {path}"):
+    in_database = is_database(options.graph)
+    if given and (in_database or path.is_dir()):
+        kind = "graph database" if in_database else "folder"
+        raise InvalidArgumentError(f"{options.graph} is a {kind}; leave out what says how to read a file: {[*given]}.")
+    with working(f"reading {options.graph}"):
+        if in_database:
+            with open_database(options.graph, options) as executor:
+                return kg_retrievers.KnowledgeGraph.from_executor(executor)
         if not path.is_dir():
             graph = kg_retrievers.KnowledgeGraph.from_file(path, **given)
             if graph.skipped:
                 remark(f"malformed lines of {path} that were skipped: {graph.skipped}")
             return graph
-        if given:
-            raise InvalidArgumentError(f"{path} is a folder; leave out what says how to read a file: {[*given]}.")
         try:
             return kg_retrievers.KnowledgeGraph.open(path)
         except GraphLoadError as error:
@@ -75,7 +87,7 @@ def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
 
 
 def read_index(options: argparse.Namespace) -> GraphIndex:
-    """Open the index of a folder, or index the graph of a file in memory."""
+    """Open the index of a folder, or index the graph of a file or database in memory."""
     graph = read_graph(options)
     if Path(options.graph).is_dir():
         return open_index(options.graph, options.embeddings, graph=graph)
@@ -169,6 +181,18 @@ def asked_method(named: str | None, models: Mapping[str, TrainedModel]) -> str:
     return method
 
 
+def check_database_is_used(method: str, options: argparse.Namespace) -> None:
+    """Check that the only method that is asked runs queries, if it is said where.
+
+    Raises:
+        InvalidArgumentError: If it does not.
+    """
+    if options.database is not None and CYPHER not in method_names(method):
+        raise InvalidArgumentError(
+            f"--database is for {CYPHER}, but asked is {method}. Leave it out, or: --method {CYPHER}"
+        )
+
+
 def method_names(method: str) -> list[str]:
     """Return the methods that are asked, one or those that are united, without what stands behind a colon."""
     return method.partition(":")[0].split(AND)
@@ -179,6 +203,11 @@ def method_class(method: str) -> type[BaseKGRetriever]:
     names = method_names(method)
     kind: type[BaseKGRetriever] = getattr(kg_retrievers, RETRIEVERS[names[0]] if len(names) == 1 else UNION)
     return kind
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Return alternatives as a sentence has them."""
+    return " or ".join(f'"{name}"' for name in names)
 
 
 def share_examples(
@@ -196,10 +225,10 @@ def share_examples(
         return shared
     names = method_names(method)
     for name in (name for name in TAUGHT if name in names):
-        if llm is not None:
+        if llm is not None and name not in TAUGHT_WITH_LLM:
             remark(f"{name} takes --llm or examples, not both; it gets the former. For the latter, leave out --llm")
-        elif len(names) > 1 and not any(getattr(example, TAUGHT[name]) for example in examples):
-            remark(f'{name} goes without the examples, none of which has "{TAUGHT[name]}"')
+        elif len(names) > 1 and not any(getattr(example, what) for example in examples for what in TAUGHT[name]):
+            remark(f"{name} goes without the examples, none of which has {quoted(TAUGHT[name])}")
         else:
             shared[name] = examples
     return shared
@@ -213,6 +242,7 @@ def build_retriever(
     llm: BaseChatModel | None,
     examples: Mapping[str, Sequence[Question] | None],
     models: Mapping[str, TrainedModel],
+    database: QueryDatabase | None = None,
 ) -> BaseKGRetriever:
     """Build a method, or several and their union.
 
@@ -223,9 +253,12 @@ def build_retriever(
         llm: The language model of all, if there is one.
         examples: Those that a method gets, by its name.
         models: The trained models, by the names of their methods.
+        database: Where queries are run; None for a database that each retriever makes for itself.
     """
 
     def build(name: str, **fields: Any) -> BaseKGRetriever:
+        if name == CYPHER and database is not None:
+            fields["executor"] = database.executor
         model = models[name].model if name in models else None
         return method_class(name).from_index(index, llm=llm, examples=examples.get(name), model=model, **fields)
 

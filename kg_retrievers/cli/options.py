@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Collection
 from functools import partial
 from importlib.metadata import version
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.load import AND, DEFAULT, RETRIEVERS, TAUGHT, TRAINERS, UNION
+from kg_retrievers.cli.database import SCHEMES, is_database_file, is_uri
+from kg_retrievers.cli.load import AND, CYPHER, DEFAULT, RETRIEVERS, TAUGHT, TRAINERS, UNION, quoted
 from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES
 from kg_retrievers.cli.train import NAMED_BY_OPTIONS as NAMED_IN_TRAINING
+from kg_retrievers.database.neo4j_login import address_in
 from kg_retrievers.errors import InvalidArgumentError
 
 EPILOG = """\
@@ -25,6 +28,7 @@ examples:
   kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
   kg-retrievers train subgraph-rag --graph films.index --questions questions.jsonl --output films.model
   kg-retrievers ask films.index "Who directed Her?" --model films.model
+  kg-retrievers index bolt://localhost:7687 --key Movie=title --key Person=name --output movies.index
   kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
 
 exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
@@ -38,14 +42,18 @@ UNITED = f"{BOTH} asks both and unites what they find"
 FIELD = f"a field of the retriever, with several methods of {UNION} alone"
 
 #: What the help says of examples: which methods use them, and what these must have.
-EXAMPLES = "labelled questions, for " + " and ".join(f'{name} (with "{what}")' for name, what in TAUGHT.items())
+EXAMPLES = "labelled questions, for " + ", ".join(f"{name} (with {quoted(what)})" for name, what in TAUGHT.items())
+
+#: What the help says of graphs.
+GRAPH = "a folder of `index`, a LadybugDB file, or a URI of a Neo4j database, as bolt://localhost:7687"
 
 
 class _Parser(argparse.ArgumentParser):
     """Tells a mistake on one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise InvalidArgumentError(f"{message}. See: {self.prog} --help")
+        shown = re.sub(r"://\S*@", "://...@", message)  # an argument may hold a password
+        raise InvalidArgumentError(f"{shown}. See: {self.prog} --help") from None
 
 
 _Options = _Parser | argparse._ArgumentGroup
@@ -96,6 +104,7 @@ def _ask(ask: _Parser) -> None:
     ask.add_argument("--examples", metavar="FILE", help=f"{EXAMPLES}, as JSON lines; other methods use none")
     ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
     _field(ask, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
+    _database(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="KEY", help="an entity it is about; repeatable")
     _json_flag(ask)
 
@@ -177,8 +186,9 @@ def _compare(compare: _Parser) -> None:
 def _graph(parser: _Parser) -> None:
     parser.add_argument(
         "graph",
+        type=_place,
         metavar="GRAPH",
-        help="a file with a triple a line (.csv, .tsv, head|relation|tail, .jsonl; also .gz), or a folder of `index`",
+        help=f"a file with a triple a line (.csv, .tsv, head|relation|tail, .jsonl; also .gz), {GRAPH}",
     )
     _reading(parser, "--format")
 
@@ -197,6 +207,19 @@ def _reading(parser: _Parser, format_flag: str) -> None:
     )
     reading.add_argument("--encoding", help="of the files (default: utf-8)")
     reading.add_argument("--on-error", choices=("raise", "skip"), help="at a malformed line (default: raise)")
+    database = parser.add_argument_group(
+        "how a graph database is read", "User name and password come from NEO4J_USERNAME and NEO4J_PASSWORD."
+    )
+    database.add_argument(
+        "--key",
+        type=_key,
+        action="append",
+        default=[],
+        metavar="[LABEL=]PROPERTY",
+        help="the property that names a node, of those with a label or of all (default: key); repeatable",
+    )
+    database.add_argument("--database-name", metavar="NAME", help="a Neo4j database that is not the server's default")
+    parser.set_defaults(database=None)
 
 
 def _embeddings(parser: _Options) -> None:
@@ -206,6 +229,16 @@ def _embeddings(parser: _Options) -> None:
         metavar="WHICH",
         help="hashed (no download) or local:MODEL_OR_FOLDER (sentence-transformers); "
         "default: those that a folder was built with, else hashed",
+    )
+
+
+def _database(parser: _Options) -> None:
+    parser.add_argument(
+        "--database",
+        type=_database_place,
+        metavar="URI_OR_FILE",
+        help=f"where {CYPHER} runs its queries: a Neo4j database, as bolt://localhost:7687, or a LadybugDB file, made "
+        "of the graph if it is not there (default: GRAPH if it is a database, else one for this run alone)",
     )
 
 
@@ -251,7 +284,9 @@ def _questions(
     questions: _Options, flag: str, splits: str, *, format: str | None = None, required: bool = True
 ) -> None:
     """Add what says which questions, of which graph; `format` is how they are written by default."""
-    questions.add_argument("--graph", required=required, metavar="GRAPH", help="a graph file, or a folder of `index`")
+    questions.add_argument(
+        "--graph", type=_place, required=required, metavar="GRAPH", help=f"a file with a triple a line, {GRAPH}"
+    )
     questions.add_argument(flag, required=required, metavar="FILE_OR_FOLDER", help="the questions")
     formats = ("metaqa", "pathquestion", "jsonl")
     questions.add_argument(
@@ -292,6 +327,7 @@ def _task(parser: _Parser, required: bool) -> None:
     )
     method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
     _llm(method)
+    _database(method)
     _reading(parser, "--graph-format")
 
 
@@ -338,6 +374,34 @@ def _methods(text: str) -> str:
 
 def _method_or_all(text: str) -> str:
     return text if text == ALL else _method(text)
+
+
+def _place(text: str) -> str:
+    if is_uri(text):  # which is not shown, since it may hold a password
+        if text.partition("://")[0].lower() not in SCHEMES:
+            raise argparse.ArgumentTypeError(
+                f"wanted a file, or a URI as bolt://localhost:7687 that begins with one of {', '.join(SCHEMES)}"
+            )
+        try:
+            address_in(text)
+        except InvalidArgumentError as error:
+            raise argparse.ArgumentTypeError(str(error).rstrip(".")) from error
+    return text
+
+
+def _database_place(text: str) -> str:
+    path = Path(_place(text))
+    if not is_uri(text) and not is_database_file(text) and (path.exists() or ":" in path.name):
+        shown = f", but got {text!r}" if path.exists() else ""  # else it may be an address with a password
+        raise argparse.ArgumentTypeError(f"wanted a URI as bolt://localhost:7687, a LadybugDB file or a new one{shown}")
+    return text
+
+
+def _key(text: str) -> tuple[str, str]:
+    label, equals, name = text.rpartition("=")
+    if not name or (equals and not label):
+        raise argparse.ArgumentTypeError(f"wanted PROPERTY or LABEL=PROPERTY, as Person=name, but got {text!r}")
+    return label, name
 
 
 def _file(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import textwrap
@@ -29,6 +30,19 @@ PATTERN_SOURCES = {
     "llm": "by a language model",
 }
 
+#: What messages of the package say of its arguments, and what the shell has in their place.
+ON_THE_SHELL = {
+    "encoding=": "--encoding ",
+    "on_error=": "--on-error ",
+    "key='name' or key={'Person': 'name'}": "--key name or --key Person=name",
+    "make the executor with another key=...": "name another property, by label if need be: --key LABEL=PROPERTY.",
+    ", before the executor is made": "",
+    "or raise timeout": "or give it longer: --field timeout=SECONDS",
+    "If it was added lately, read the schema again: schema(refresh=True).": "Index the graph of this database again.",
+    "Read it again, by schema(refresh=True), and write the query anew.": "Ask again.",
+    "index the graph of this database again": "index the graph of this database again, with the same --key",
+}
+
 #: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.
 ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
 
@@ -36,11 +50,15 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def summary(question: str, answer: str | None, documents: list[Document]) -> RenderableType:
-    """Lay out the answer to a question, if there is one, and the pattern that led to it."""
+    """Lay out the answer to a question, if there is one, and the pattern or query that led to it."""
     rows = [("Question", question), *([("Answer", answer)] if answer is not None else [])]
-    if documents and (pattern := documents[0].metadata["details"].get("pattern")):
+    details = documents[0].metadata["details"] if documents else {}
+    if pattern := details.get("pattern"):
         lines = kg_retrievers.graph.pattern_lines(pattern)
         rows.append(("Pattern", "\n".join([*lines, f"made {PATTERN_SOURCES[pattern['source']]}"])))
+    if query := details.get("query"):
+        values = [f"${name} = {json.dumps(value, ensure_ascii=False)}" for name, value in details["parameters"].items()]
+        rows.append(("Query", "\n".join([query, *values, f"made {PATTERN_SOURCES[details['from']]}"])))
     return grid(*rows)
 
 
@@ -134,8 +152,8 @@ def message(error: Exception, format_flag: str) -> str:
     text = " ".join(_CONTROL.sub(" ", str(error)).split())
     if not isinstance(error, KGRetrieversError):
         return f"{type(error).__name__}: {textwrap.shorten(text, 500)} (--debug shows where)"
-    for option, flag in {"encoding": "--encoding", "format": format_flag, "on_error": "--on-error"}.items():
-        text = text.replace(f"{option}=", f"{flag} ")
+    for argument, option in {**ON_THE_SHELL, "format=": f"{format_flag} "}.items():
+        text = text.replace(argument, option)
     return text
 
 

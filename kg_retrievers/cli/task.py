@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
+from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.load import (
     AND,
+    CYPHER,
     RETRIEVERS,
     UNION,
     TrainedModel,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 SOURCES = ("plain", "examples", "llm")
 
 #: What `--field` does not set: other options do, or nothing that a shell can write.
-NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers")
+NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Task:
     examples: Sequence[Question] | None
     llm: BaseChatModel | None
     models: Mapping[str, TrainedModel]
+    database: QueryDatabase
     settings: dict[str, Any]
 
     @property
@@ -98,6 +101,7 @@ def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel]) -
         examples=examples,
         llm=llm,
         models=models,
+        database=QueryDatabase(options, index.graph),
         settings={
             "graph": options.graph,
             "data": options.data,
@@ -167,7 +171,8 @@ def build_method(method: str, task: Task, options: argparse.Namespace) -> Method
             fields = {field: value for field, value in fields.items() if field not in left}
     shared = share_examples(method, examples, llm)
     models = {name: task.models[name] for name in method_names(method) if name in task.models}
-    retriever = build_retriever(method, task.index, fields, llm=llm, examples=shared, models=models)
+    given: dict[str, Any] = {"llm": llm, "examples": shared, "models": models, "database": task.database}
+    retriever = build_retriever(method, task.index, fields, **given)
     return Method(method, retriever, llm, examples if shared else None, models)
 
 
@@ -177,6 +182,7 @@ def run_method(method: Method, task: Task, options: argparse.Namespace, records:
         "llm": method.llm and task.settings["llm"],
         "examples": method.examples and task.settings["examples"],
         "model": _weights(method),
+        "database": task.database.where if CYPHER in method_names(method.name) else None,
     }
     begun = records and Path(records).is_file()
     try:

@@ -135,4 +135,8 @@ def _ask_command(options: argparse.Namespace) -> str:
     for name, flag in READING.items():
         if value := getattr(options, name):
             command += [flag, value if isinstance(value, str) else ",".join(value)]
+    if options.database_name is not None:
+        command += ["--database-name", options.database_name]
+    for label, key in options.key:
+        command += ["--key", f"{label}={key}" if label else key]
     return shlex.join([*command, "--model", options.output])

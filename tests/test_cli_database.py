@@ -1,0 +1,497 @@
+"""Graph databases on the command line: the method cypher, and graphs that are in a database."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import ladybug
+import pytest
+from bolt_stub import BoltStub, Reply, by_pattern, relationship
+from openai_server import OpenAIServer
+from openai_server import Reply as ChatReply
+
+from kg_retrievers import KnowledgeGraph, LadybugExecutor
+from kg_retrievers.cli import database, show, train
+from kg_retrievers.cli.options import make_parser
+from kg_retrievers.errors import StaleSchemaError
+
+USER, PASSWORD = "the-reader", "a-secret"
+HER = "Who directed Her?"
+ASK = ("ask", "films.csv", HER)
+CYPHER = ("--method", "cypher")
+KEYS = ("--key", "Movie=title", "--key", "Person=name")
+
+FILES = {
+    "films.csv": "head,relation,tail\nHer,directed_by,Spike Jonze\nHer,starring,Amy Adams\n"
+    "Adaptation,directed_by,Spike Jonze\n",
+    "more.csv": "Her,directed_by,Spike Jonze\nHer,starring,Amy Adams\nHer,starring,Rooney Mara\n"
+    "Adaptation,directed_by,Spike Jonze\n",
+    "lbug.csv": "LBUG,is_a,database\n",
+    "asked.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n',
+    "taught.jsonl": '{"question": "Who starred in Adaptation?", "answers": ["Nobody"]}\n'
+    '{"question": "Which films did the director of Adaptation direct?", "answers": ["Her", "Adaptation"]}\n'
+    '{"question": "Who was Adaptation directed by?", "answers": ["Spike Jonze"]}\n',
+    "movies.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n',
+}
+FILMS = ("--graph", "films.csv", "--data", "asked.jsonl", "--format", "jsonl")
+
+#: A database of one fact, whose nodes have no property `key`.
+MOVIES = by_pattern(
+    (r"CALL db\.labels", Reply(["label"], [["Movie"], ["Person"]])),
+    (r"CALL db\.relationshipTypes", Reply(["type"], [["DIRECTED"]])),
+    (r"\(n:`Movie`\) RETURN properties", Reply(["n"], [[{"title": "Her", "year": 2013}]])),
+    (r"\(n:`Person`\) RETURN properties", Reply(["n"], [[{"name": "Spike Jonze"}]])),
+    (r"RETURN labels", Reply(["a", "b", "r"], [[["Person"], ["Movie"], {}]])),
+    (r"\(n:`Person`\) WHERE n\.`title` .*count", Reply(["nodes"], [[0]])),
+    (r"count", Reply(["nodes"], [[1]])),
+    (r"\(n:`Movie`\) .*ORDER BY key", Reply(["key"], [["Her"]])),
+    (r"\(n:`Person`\) .*ORDER BY key", Reply(["key"], [["Spike Jonze"]])),
+    (r"\(a:`Person`\)-", Reply(["head", "tail", "type"], [["Spike Jonze", "Her", "DIRECTED"]])),
+    (r"\(a:`Movie`\)-", Reply(["head", "tail", "type"])),
+    (
+        r"elementId\(n\) IN",
+        Reply(
+            ["id", "labels", "name", "title"],
+            [["4:db:1", ["Movie"], None, "Her"], ["4:db:2", ["Person"], "Spike Jonze", None]],
+        ),
+    ),
+    (
+        r"\[r0:`DIRECTED`\]",
+        Reply(
+            ["target", "r0"],
+            [["Spike Jonze", relationship(7, 2, "DIRECTED", 1)]],
+            notifications=[("Neo.ClientNotification.Statement.FeatureDeprecationWarning", "This is old.")],
+        ),
+    ),
+)
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files above, to work in; `temporary` is for what is there for a while."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    monkeypatch.setenv("NEO4J_USERNAME", USER)
+    monkeypatch.setenv("NEO4J_PASSWORD", PASSWORD)
+    return tmp_path
+
+
+@pytest.fixture
+def movies() -> Iterator[BoltStub]:
+    """The database of movies on loopback, which knows one user."""
+    with BoltStub(MOVIES, USER, PASSWORD) as stub:
+        yield stub
+
+
+@pytest.fixture
+def own(folder: Path) -> str:
+    """A LadybugDB file that another program made, with primary keys of its own."""
+    with ladybug.Database("own.lbug", max_db_size=1 << 30) as made, ladybug.Connection(made) as connection:
+        connection.execute("CREATE NODE TABLE Movie(title STRING PRIMARY KEY)")
+        connection.execute("CREATE NODE TABLE Person(name STRING PRIMARY KEY)")
+        connection.execute("CREATE REL TABLE DIRECTED(FROM Person TO Movie)")
+        connection.execute("CREATE (:Person {name: 'Spike Jonze'})-[:DIRECTED]->(:Movie {title: 'Her'})")
+        connection.execute("MATCH (p:Person), (m:Movie) CREATE (p)-[:DIRECTED]->(m)")
+    return "own.lbug"
+
+
+def mistake(done: tuple[int, str, str]) -> str:
+    """Check that a command told a mistake on one line and nothing else; return the line."""
+    code, out, err = done
+    assert (code, out) == (2, ""), err
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("kg-retrievers: error: ")
+    return err
+
+
+def closed() -> bool:
+    """Whether no connection to a Neo4j database is left, or is soon."""
+    for thread in threading.enumerate():
+        if thread.name == "Neo4jExecutor":
+            thread.join(10)
+    return not any(thread.name == "Neo4jExecutor" for thread in threading.enumerate())
+
+
+# --- the method -------------------------------------------------------------------------------------------------------
+
+
+def test_ask_shows_the_query(run: Run, folder: Path) -> None:
+    code, out, err = run(*ASK, *CYPHER)
+    assert (code, err) == (0, "")
+    first, *more = json.loads(run(*ASK, *CYPHER, "--json")[1])["documents"][0]["metadata"]["details"]["query"].split(
+        "\n"
+    )
+    assert out.splitlines() == [
+        "Question  Who directed Her?",
+        "Answer    Spike Jonze",
+        f"Query     {first}",
+        *(f"          {line}" for line in more),
+        '          $n0 = "Her"',
+        "          made from the entities named in the question (no LLM, no examples)",
+        "",
+        "Evidence 1: score 1.000, 1 triple",
+        " #  head  relation     tail",
+        " 1  Her   directed_by  Spike Jonze",
+    ]
+    assert not list((folder / "temporary").iterdir())  # the database is gone
+
+
+def test_ask_with_examples_that_have_answers(run: Run) -> None:
+    examples = ("--examples", "taught.jsonl")
+    code, out, err = run("ask", "films.csv", "Which films did the director of Her direct?", *CYPHER, *examples)
+    assert (code, err) == (0, "")
+    assert "Answer    Adaptation" in out
+    assert "made by the nearest example" in out
+    code, out, err = run("ask", "films.csv", HER, "--method", "simgrag+cypher", *examples)
+    assert code == 0
+    assert err == 'kg-retrievers: simgrag goes without the examples, none of which has "pattern"\n'
+    assert "Query     MATCH" in out or "Pattern   Her" in out
+
+
+def test_ask_a_language_model_that_is_shown_examples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "MATCH (f)-[r0:directed_by]->(x)\nWHERE f.key IN $e0\nRETURN x.key AS target, r0"
+    with OpenAIServer(ChatReply(f"```cypher\n{query}\n```"), ChatReply("Spike Jonze did.")) as peer:
+        monkeypatch.setenv("OPENAI_BASE_URL", peer.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        more = ("--llm", "openai:test-model", "--examples", "taught.jsonl")
+        code, out, err = run("ask", "films.csv", HER, *CYPHER, *more)
+    assert (code, err) == (0, "")
+    assert "Answer    Spike Jonze did.\n" in out
+    assert "Query     MATCH (f)-[r0:directed_by]->(x)\n          WHERE f.key IN $e0\n" in out
+    assert '          $e0 = ["Her"]\n          made by a language model\n' in out
+    assert "Who was Adaptation directed by?" in str(peer.requests[0]["messages"])
+
+
+def test_a_missing_package_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for missing in ("ladybug", "neo4j"):
+        monkeypatch.setitem(sys.modules, missing, None)
+        monkeypatch.delitem(sys.modules, f"kg_retrievers.database.{missing}", raising=False)
+    install = 'Run: pip install "kg-retrievers[{}]"\n'
+    assert mistake(run("ask", "films.csv", HER, *CYPHER)).endswith(install.format("ladybug"))
+    assert mistake(run("ask", "films.csv", HER, *CYPHER, "--database", "bolt://x")).endswith(install.format("neo4j"))
+    assert mistake(run("compare", *FILMS, *CYPHER)).endswith(install.format("ladybug"))
+    code, out, err = run("compare", *FILMS, "--method", "all", "--json", "-")
+    assert code == 0
+    assert "kg-retrievers: cypher is left out: LadybugExecutor needs an optional package. " in err
+    assert "simgrag" in [one["method"] for one in json.loads(out)["runs"]]
+
+
+# --- a LadybugDB file -------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_made_once(run: Run, folder: Path) -> None:
+    asked = ("ask", "films.csv", HER, *CYPHER)
+    _, alone, _ = run(*asked, "--json")
+    code, out, err = run(*asked, "--json", "--database", "films.lbug")
+    assert (code, out) == (0, alone)
+    assert err == (
+        "kg-retrievers: the graph was loaded into the new database films.lbug, which is there for the next time\n"
+    )
+    made = (folder / "films.lbug").read_bytes()
+    assert run(*asked, "--json", "--database", "films.lbug") == (0, alone, "")
+    assert (folder / "films.lbug").read_bytes() == made
+    union = ("--method", "pcst+cypher", "--database", "films.lbug")
+    code, out, _ = run("ask", "films.csv", HER, *union)
+    assert code == 0
+    assert "Answer    Spike Jonze\n" in out
+
+
+def test_a_graph_in_a_file(run: Run) -> None:
+    LadybugExecutor.from_graph(KnowledgeGraph.from_file("films.csv"), "films.database").close()
+    _, of_text, _ = run("info", "films.csv", "--json")
+    code, out, err = run("info", "films.database", "--json")
+    assert (code, err) == (0, "")
+    told, wanted = json.loads(out), json.loads(of_text)
+    assert (told["entities"], told["triples"], told["names"]) == (4, 3, 4) == (
+        wanted["entities"], wanted["triples"], wanted["names"],
+    )  # fmt: skip
+    code, out, err = run("index", "films.database", "--output", "films.index")
+    assert (code, err) == (0, "")
+    assert out.startswith("Indexed 4 entities, 2 relations, 3 triples in films.index")
+    code, out, err = run("ask", "films.index", HER, *CYPHER, "--database", "films.database")
+    assert (code, err) == (0, "")
+    assert "Answer    Spike Jonze\n" in out
+
+
+@pytest.mark.parametrize("keys", [(), ("--key", "name")])
+def test_a_file_of_another_program(run: Run, own: str, keys: tuple[str, ...]) -> None:
+    """Primary keys are keys; facts that are there twice are one."""
+    code, out, err = run("ask", own, HER, *CYPHER, *keys)
+    assert (code, err) == (0, "")
+    assert "Answer    Spike Jonze\n" in out
+    assert "n1.`title` = $n1" in out
+    assert run("index", own, "--output", "own.index", *keys)[0] == 0
+    code, again, err = run("ask", "own.index", HER, *CYPHER, "--database", own, *keys)
+    assert (code, again, err) == (0, out, "")
+
+
+def test_text_is_no_database(run: Run) -> None:
+    code, out, err = run("ask", "lbug.csv", "What is LBUG?")
+    assert (code, err) == (0, "")
+    assert "Answer    database\n" in out
+
+
+def test_a_database_of_another_time_is_told(run: Run) -> None:
+    """Facts that are missing in it are a remark, facts that the graph lacks an error when one is met."""
+    for name in ("films.csv", "more.csv"):
+        LadybugExecutor.from_graph(KnowledgeGraph.from_file(name), f"{name}.lbug").close()
+    question = "Who starred in Her?"
+    code, out, err = run("ask", "more.csv", question, *CYPHER, "--database", "films.csv.lbug")
+    assert code == 0
+    assert "Answer    Amy Adams\n" in out
+    older = (
+        "holds {} facts and the graph {}: one of them is out of date. Index the database again, or name a new file for "
+        "the graph: --database ...\n"
+    )
+    assert err == f"kg-retrievers: films.csv.lbug {older.format(3, 4)}"
+    code, out, err = run("ask", "films.csv", question, *CYPHER, "--database", "more.csv.lbug")
+    assert (code, out) == (2, "")
+    remark, told = err.splitlines(keepends=True)
+    assert remark == f"kg-retrievers: more.csv.lbug {older.format(4, 3)}"
+    assert "which is not in the indexed graph" in told
+    assert told.endswith("index the graph of this database again, with the same --key.\n")
+    LadybugExecutor.from_graph(KnowledgeGraph.from_triples([]), "empty.lbug").close()
+    code, _, err = run("ask", "films.csv", question, *CYPHER, "--database", "empty.lbug")
+    assert code == 2
+    assert "empty.lbug holds 0 facts and the graph 3" in err
+    assert err.endswith("It has, for example, []. Index the graph of this database again.\n")
+
+
+# --- a Neo4j database -------------------------------------------------------------------------------------------------
+
+
+def test_index_a_database_and_ask_it(run: Run, movies: BoltStub) -> None:
+    code, out, err = run("index", movies.uri, *KEYS, "--output", "movies.index")
+    assert (code, err) == (0, "")
+    assert out.startswith("Indexed 2 entities, 1 relations, 1 triples in movies.index")
+    code, out, err = run("ask", "movies.index", HER, *CYPHER, "--database", movies.uri, *KEYS)
+    assert (code, err) == (0, "")
+    assert database.SILENCE in logging.getLogger("neo4j").handlers  # else its warnings were on stderr
+    assert "Answer    Spike Jonze\nQuery     MATCH (n0)-[r0:`DIRECTED`]->(n1)\n" in out
+    assert closed()
+    for uri in (movies.uri, movies.uri.replace("bolt://", "NEO4J://")):
+        assert run("ask", uri, HER, *CYPHER, *KEYS) == (0, out, "")
+    assert all(request.extra["mode"] == "r" for request in movies.requests)
+    code, out, _ = run("ask", movies.uri, HER, *KEYS)  # another method, of the same graph
+    assert code == 0
+    assert "Answer    Spike Jonze\nPattern   " in out
+    assert closed()
+
+
+def test_a_file_is_made_of_a_database(run: Run, movies: BoltStub) -> None:
+    asked = ("ask", movies.uri, HER, *CYPHER, *KEYS, "--database", "movies.lbug")
+    code, out, _ = run(*asked)
+    assert code == 0
+    assert "Answer    Spike Jonze\n" in out
+    assert run(*asked) == (0, out, "")  # the keys are those of the database
+
+
+def test_the_name_of_a_database(run: Run, movies: BoltStub) -> None:
+    assert run("info", movies.uri, *KEYS, "--database-name", "films")[0] == 0
+    assert {request.extra["db"] for request in movies.requests} == {"films"}
+
+
+def test_measure_in_a_database(run: Run, movies: BoltStub) -> None:
+    asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl")
+    records = ("--records", "r.jsonl")
+    for told in ("", "kg-retrievers: what was measured before was taken from r.jsonl\n"):
+        code, out, err = run("evaluate", *asked, *CYPHER, *records, "--json", "-")
+        assert (code, err) == (0, told)
+        found = json.loads(out)
+        assert found["metrics"]["hit"] == 1
+        assert (found["settings"]["graph"], found["settings"]["database"]) == (movies.uri, movies.uri)
+    code, out, err = run("compare", *asked, "--method", "simgrag", *CYPHER, "--json", "-")
+    assert (code, err) == (0, "")
+    assert [one["settings"]["database"] for one in json.loads(out)["runs"]] == [None, movies.uri]
+    assert closed()
+
+
+def test_train_says_how_to_ask_the_database() -> None:
+    named = ("--database-name", "films", *KEYS)
+    learns = ("--questions", "asked.jsonl", "--output", "model")
+    options = make_parser().parse_args(["train", "subgraph-rag", "--graph", "bolt://localhost", *named, *learns])
+    wanted = f"kg-retrievers ask bolt://localhost 'Who ...?' {' '.join(named)} --model model"
+    assert train._ask_command(options) == wanted
+
+
+# --- evaluate and compare ---------------------------------------------------------------------------------------------
+
+
+def test_all_variants_share_a_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    real = LadybugExecutor.from_graph
+
+    def from_graph(*given: Any) -> LadybugExecutor:
+        made.append(given[1])
+        return real(*given)
+
+    monkeypatch.setattr(LadybugExecutor, "from_graph", from_graph)
+    variants = ("--method", "cypher:plain", "--method", "cypher:examples", "--method", "simgrag:plain")
+    more = ("--examples", "taught.jsonl", "--field", "timeout=5", "--json", "-")
+    for named in ((), ("--database", "films.lbug")):
+        code, out, err = run("compare", *FILMS, *variants, *more, *named)
+        assert code == 0
+        assert "kg-retrievers: simgrag has no field timeout; it goes without\n" in err
+        runs = json.loads(out)["runs"]
+        assert [one["metrics"]["hit"] for one in runs] == [1, 1, 1]
+        assert runs[0]["settings"]["fields"]["executor"] == "LadybugExecutor"
+        place = named[1] if named else None
+        assert [one["settings"]["database"] for one in runs] == [place, place, None]
+    assert made == [None, "films.lbug"]
+
+
+def test_methods_without_queries_go_without_a_database(run: Run, folder: Path) -> None:
+    code, _, err = run("compare", *FILMS, "--method", "simgrag", "--database", "films.lbug")
+    assert (code, err) == (0, "kg-retrievers: --database is left out: cypher is not compared\n")
+    assert not (folder / "films.lbug").exists()
+
+
+def test_compare_says_why_a_database_cannot_be_asked(run: Run, movies: BoltStub) -> None:
+    methods = ("--method", "simgrag", *CYPHER)
+    code, out, err = run("compare", *FILMS, *methods, "--database", movies.uri, "--json", "-")
+    assert code == 0
+    assert err.startswith("kg-retrievers: cypher is left out: Neo4jExecutor: no label has the property that holds keys")
+    assert err.endswith("Name it, by label if need be: --key name or --key Person=name.\n")
+    assert [one["method"] for one in json.loads(out)["runs"]] == ["simgrag"]
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ([*ASK, "--database", "films.lbug"], "--database is for cypher, but asked is simgrag. Leave it out, or: --"),
+        (["evaluate", *FILMS, "--method", "pcst+simgrag", "--database", "x"], "for cypher, but asked is pcst+simgrag."),
+        ([*ASK, *CYPHER, "--database", "films.csv"], "a LadybugDB file or a new one, but got 'films.csv'. See: kg-ret"),
+        ([*ASK, *CYPHER, "--database", "."], "--database: wanted a URI as bolt://localhost:7687, a LadybugDB file or"),
+        ([*ASK, *CYPHER, "--database", "localhost:7687"], "--database: wanted a URI as bolt://localhost:7687, a Lady"),
+        ([*ASK, *CYPHER, "--database", "none/films.lbug"], "cannot write to 'none/films.lbug'"),
+        ([*ASK, *CYPHER, "--database", "bolt://"], "--database: Neo4jExecutor: wanted a URI as in 'neo4j://localhost"),
+        (["info", "http://localhost:7474"], "argument GRAPH: wanted a file, or a URI as bolt://localhost:7687 that be"),
+        (["info", "none.lbug"], "none.lbug: there is no such file."),
+        ([*ASK, "--key", "title"], "--key is for a graph database, but none is given."),
+        ([*ASK, "--key", "=title"], "--key: wanted PROPERTY or LABEL=PROPERTY, as Person=name, but got '=title'"),
+        ([*ASK, "--key", "Movie="], "--key: wanted PROPERTY or LABEL=PROPERTY"),
+        ([*ASK, *CYPHER, "--database", "x", "--database-name", "films"], "--database-name is for a Neo4j database"),
+        ([*ASK, *CYPHER, "--field", "executor=x"], "executor comes from other options"),
+        (["info", "own.lbug", "--key", "Movie=title"], "own.lbug: LadybugDB has a primary key for each label, or"),
+        (["info", "own.lbug", "--format", "csv"], "own.lbug is a graph database; leave out what says how to read a fi"),
+        (["info", "cut.lbug"], "LadybugExecutor: 'cut.lbug' cannot be opened: "),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_on_one_line(run: Run, own: str, folder: Path, argv: list[str], told: str) -> None:
+    (folder / "cut.lbug").write_bytes((folder / own).read_bytes()[:5000])
+    assert told in mistake(run(*argv))
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ((), "There are, for example, {'Movie': ['title', 'year'], 'Person': ['name']}. Name it, by label if need "),
+        (("--key", "title"), "1 of 1 nodes 'Person' have no text in 'title', which holds their keys. Give them one"),
+        (("--key", "title"), "or name another property, by label if need be: --key LABEL=PROPERTY.\n"),
+        (("--key", "name", "--key", "Movie=title"), "--key PROPERTY is for all nodes. Give it once, or --key LABEL="),
+    ],
+)  # fmt: skip
+def test_keys_that_are_not_there(run: Run, movies: BoltStub, keys: tuple[str, ...], told: str) -> None:
+    assert told in mistake(run("info", movies.uri, *keys))
+
+
+def test_a_graph_that_cannot_be_read_as_text_or_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError("Permission denied")
+
+    monkeypatch.setattr(database, "open", refuse, raising=False)
+    assert not database.is_database("films.csv")
+    assert run(*ASK)[0] == 0  # by the one who reads texts
+
+
+def test_a_query_that_takes_too_long(run: Run) -> None:
+    def script(query: str, parameters: dict[str, Any]) -> Reply | None:
+        return Reply(slow=True) if query.startswith("MATCH (n0)") else MOVIES(query, parameters)
+
+    with BoltStub(script, USER, PASSWORD) as stub:
+        told = mistake(run("ask", stub.uri, HER, *CYPHER, *KEYS, "--field", "timeout=0.1"))
+    assert told.endswith(
+        "took longer than 0.1 s and was stopped. Make it smaller, or give it longer: --field timeout=SECONDS.\n"
+    )
+
+
+def test_nobody_is_there(run: Run) -> None:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for argv in (
+        ("ask", f"neo4j://127.0.0.1:{port}", HER),
+        (*ASK, *CYPHER, "--database", f"bolt://127.0.0.1:{port}"),
+        ("compare", *FILMS, "--method", "all", "--database", f"bolt://127.0.0.1:{port}"),
+    ):
+        assert f"127.0.0.1:{port} does not answer: " in mistake(run(*argv))
+
+
+def test_the_schema_has_changed() -> None:
+    error = StaleSchemaError(
+        "Neo4jExecutor: the database has no ['A'] any longer, which were there when its schema was read. "
+        "Read it again, by schema(refresh=True), and write the query anew.",
+        ["A"],
+    )
+    assert show.message(error, "--format").endswith("when its schema was read. Ask again.")
+
+
+def test_no_secret_is_shown(run: Run, movies: BoltStub, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = movies.uri.removeprefix("bolt://")
+    with_secret = f"bolt://{USER}:{PASSWORD}@{address}"
+    refused = [
+        ("info", with_secret),
+        ("info", with_secret.replace("bolt", "https")),
+        ("index", with_secret, "--output", "x"),
+        ("ask", with_secret, HER),
+        (*ASK, *CYPHER, "--database", with_secret),
+        (*ASK, *CYPHER, "--database", with_secret.removeprefix("bolt://")),
+        (*ASK, *CYPHER, "--databse", with_secret),
+        (with_secret,),
+        ("evaluate", *FILMS, *CYPHER, "--database", with_secret),
+        ("compare", *FILMS, "--method", "all", "--graph", with_secret),
+        ("train", "gnn-rag", "--graph", with_secret, "--questions", "asked.jsonl", "--output", "x"),
+    ]
+    done = [mistake(run(*argv)) for argv in refused]
+    done += [run("--debug", *argv)[2] for argv in refused]
+    assert sum("NEO4J_USERNAME and NEO4J_PASSWORD" in err for err in done) == 14
+    assert not movies.connections
+    argv = ("ask", movies.uri, HER, *CYPHER, *KEYS)
+    done += run(*argv, "--json")[1:]
+    monkeypatch.setenv("NEO4J_PASSWORD", "another-secret")
+    told = mistake(run(*argv))
+    assert told.endswith(
+        f"{movies.uri} does not let this user in (Neo.ClientError.Security.Unauthorized). Set the environment "
+        "variables NEO4J_USERNAME and NEO4J_PASSWORD to a user who may read there.\n"
+    )
+    done += [told, run("--debug", *argv)[2]]
+    monkeypatch.delenv("NEO4J_PASSWORD")
+    told = mistake(run(*argv))
+    assert "the environment variable NEO4J_PASSWORD is not set. Set it, or neither." in told
+    assert not [text for text in [*done, told] for secret in (USER, "secret") if secret in text]
+
+
+def test_a_union_in_a_database_is_measured_and_continued(run: Run, movies: BoltStub) -> None:
+    asked = ("--graph", movies.uri, *KEYS, "--data", "movies.jsonl", "--format", "jsonl", "--method", "cypher+simgrag")
+    for place in ((), ("--database", "movies.lbug")):
+        for _ in range(2):
+            assert run("evaluate", *asked, *place, "--records", f"r{len(place)}.jsonl")[0] == 0
