@@ -20,6 +20,7 @@ from kg_retrievers import (
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.cypher import CypherRetriever, PatternCypherWriter, TemplateCypherWriter
+from kg_retrievers.cypher import retriever as module
 from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.errors import (
     CypherGenerationError,
@@ -139,13 +140,15 @@ def test_all_rows_or_one_each() -> None:
     assert all(len(row.metadata["triples"]) == 2 for row in rows)
 
 
-def test_overlapping_rows_are_merged() -> None:
+def test_overlapping_rows_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     question = "Who starred in films by Jonze?"
     fields = {"ties": "overlap", "order": "breadth_first", "k": 5}
     groups = retriever(overlap=1 / 3, **fields).invoke(question)  # both of Her share a fact of three
     assert [group.metadata["answers"] for group in groups] == [["Adams", "Mara"], ["Streep"]]
     assert groups[0].metadata["triples"] == [["Her", BY, "Jonze"], ["Her", STAR, "Adams"], ["Her", STAR, "Mara"]]
     assert len(retriever(overlap=0.4, **fields).invoke(question)) == 3
+    monkeypatch.setattr(module, "MAX_MERGED", 1)
+    assert len(retriever(overlap=1 / 3, **fields).invoke(question)) == 3
 
 
 def test_triples_in_the_order_of_a_search() -> None:
@@ -182,6 +185,12 @@ def test_a_database_is_made_when_there_is_none() -> None:
     made = CypherRetriever.from_index(INDEX, examples=EXAMPLES)
     assert made.invoke("Who directed Arrival?")[0].metadata["answers"] == ["Q1"]
     assert made.database is made.database
+    made.database.close()
+    other = KnowledgeGraph.from_triples([("Arrival", BY, "Lynch")])
+    made.index = GraphIndex.build(other, HashedEmbeddings())
+    assert made.invoke("?", cypher=FACTS.replace("$film", "'Arrival'").replace("starring", BY))[0].metadata[
+        "answers"
+    ] == ["Lynch"]
     made.database.close()
 
 
@@ -260,6 +269,15 @@ def test_rows_without_facts_or_answers() -> None:
     none = "MATCH (f {key: 'Mara'}) OPTIONAL MATCH (f)-[r:directed_by]->() RETURN f, r"
     assert retriever().invoke("?", seed_entities=["Her"], cypher=none) == []
     assert retriever().invoke("?", seed_entities=["Her"], cypher=[]) == []
+
+
+def test_an_answer_as_text_is_first_looked_for_in_its_facts() -> None:
+    facts = [("Q1", "capital", "Q90"), ("Paris", "lives in", "Q5")]
+    graph = KnowledgeGraph.from_triples(facts, labels={"Q90": "Paris", "Paris": "Paris Hilton"})
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    query = "MATCH (a {key: 'Q1'})-[r:capital]->(b) RETURN b.label, r"
+    (document,) = CypherRetriever.from_index(index, executor=executor_of(graph)).invoke("?", cypher=query)
+    assert document.metadata["answers"] == ["Q90"]
 
 
 ATTACKS = [

@@ -132,6 +132,17 @@ def test_many_relations() -> None:
         assert set(KnowledgeGraph.from_executor(executor).triples()) == set(graph.triples())
 
 
+def test_rows_of_several_loads_are_in_the_same_order() -> None:
+    graph = KnowledgeGraph.from_triples(
+        (f"film {i}", "starring", f"actor {i * j % 41}") for i in range(4000) for j in b"abc"
+    )
+    found = set()
+    for _ in range(4):
+        with LadybugExecutor.from_graph(graph) as executor:
+            found.add(str(executor.run("MATCH (:Entity {key: 'actor 7'})<-[r]-() RETURN r", limit=50).rows))
+    assert len(found) == 1
+
+
 def test_an_empty_graph_comes_back() -> None:
     with LadybugExecutor.from_graph(KnowledgeGraph.from_triples([])) as executor:
         assert len(KnowledgeGraph.from_executor(executor).entities) == 0

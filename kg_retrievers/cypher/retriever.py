@@ -26,7 +26,7 @@ from kg_retrievers.cypher.subgraphs import Subgraph, subgraphs_of
 from kg_retrievers.cypher.writers import MAX_QUERIES, PatternCypherWriter, TemplateCypherWriter
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph import Evidence
+from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, question_entities
 from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator
 from kg_retrievers.prompts.cypher import ANSWER_PROMPT
@@ -37,6 +37,10 @@ OVERLAP = 0.5
 
 #: The most rows of a query.
 MAX_ROWS = 100_000
+
+#: How many rows are compared with each other by `ties="overlap"`; later ones are left as they are. Of 300 that share a
+#: triple, all pairs take less than a second.
+MAX_MERGED = 300
 
 #: Imported when it is needed, since it needs an extra.
 _EMBEDDED = "kg_retrievers.database.ladybug"
@@ -104,7 +108,7 @@ class CypherRetriever(BaseKGRetriever):
     #: How the facts of a Document are written.
     style: Literal["triples", "grouped", "tables", "paths"] = "triples"
     #: "merge": all rows are one piece of evidence, whose answers are complete. "break": each row is one. "overlap":
-    #: those are one that overlap by `overlap` or more, see `merge_overlapping`.
+    #: of the first `MAX_MERGED`, those are one that overlap by `overlap` or more, see `merge_overlapping`.
     ties: Literal["merge", "break", "overlap"] = "merge"
     #: The least overlap of two subgraphs that are merged.
     overlap: float = Field(default=OVERLAP, gt=0, le=1)
@@ -119,6 +123,7 @@ class CypherRetriever(BaseKGRetriever):
 
     _made_linker: EntityLinker | None = PrivateAttr(default=None)
     _made_database: Executor | None = PrivateAttr(default=None)
+    _made_of: KnowledgeGraph | None = PrivateAttr(default=None)
 
     @classmethod
     def from_index(
@@ -185,8 +190,9 @@ class CypherRetriever(BaseKGRetriever):
         if self.executor is not None:
             return cast(Executor, self.executor)
         with _LOCK:
-            if self._made_database is None:
+            if self._made_of is not self.graph:
                 self._made_database = import_module(_EMBEDDED).LadybugExecutor.from_graph(self.graph)
+                self._made_of = self.graph
             return cast(Executor, self._made_database)
 
     @property
@@ -277,7 +283,8 @@ class CypherRetriever(BaseKGRetriever):
         if self.ties == "merge":
             groups = [list(range(len(subgraphs)))] if subgraphs else []
         elif self.ties == "overlap":
-            groups = merge_overlapping([subgraph.triples for subgraph in subgraphs], self.overlap)
+            groups = merge_overlapping([subgraph.triples for subgraph in subgraphs[:MAX_MERGED]], self.overlap)
+            groups += [[number] for number in range(MAX_MERGED, len(subgraphs))]
         evidence = []
         for group in groups:
             triples = list(dict.fromkeys(triple for number in group for triple in subgraphs[number].triples))

@@ -23,8 +23,8 @@ class Subgraph(NamedTuple):
 def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
     """Return the rows that hold facts.
 
-    The answers of a row are in the column `target`, else in the first one: nodes, keys, or what an end of its facts is
-    called.
+    The answers of a row are in the column `target`, else in the first one: nodes; keys, or what ends of its facts are
+    called; or keys of others.
 
     Raises:
         StaleIndexError: If there is a fact or a node in the rows that the graph does not hold.
@@ -64,10 +64,10 @@ def _is_fact(graph: KnowledgeGraph, triple: Triple, numbers: Mapping[str, int]) 
 def _entities(value: Any, facts: Sequence[Triple], graph: KnowledgeGraph) -> Iterator[str]:
     if isinstance(value, Node):
         yield value.key
-    elif isinstance(value, str) and value in graph.entities:
-        yield value
     elif isinstance(value, str):
-        yield from (key for head, _, tail in facts for key in (head, tail) if graph.label(key) == value)
+        ends = dict.fromkeys(key for head, _, tail in facts for key in (head, tail))
+        of_facts = [value] if value in ends else [key for key in ends if graph.label(key) == value]
+        yield from of_facts or [value] * (value in graph.entities)
     elif isinstance(value, list):
         for part in value:
             yield from _entities(part, facts, graph)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product
 from typing import Any, Literal
 
 from langchain_core.runnables import Runnable
@@ -80,8 +79,7 @@ class PatternCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
         self._check_relations(pattern, executor.schema())
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities) for node in known]
-        ranks = sorted(product(*map(range, map(len, choices))), key=lambda ranks: (sum(ranks), ranks))
-        for chosen in islice(ranks, MAX_QUERIES):
+        for chosen in _likeliest([len(of_node) for of_node in choices], MAX_QUERIES):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
             any_relation = any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples)
             query, parameters = render(
@@ -155,6 +153,20 @@ class PatternCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
             for number, triple in enumerate(pattern.triples)
         )
         return replace(pattern, triples=triples)
+
+
+def _likeliest(counts: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """Return the first choices, one of each of several lists of so many, by the sum of their ranks.
+
+    Example:
+        >>> _likeliest([3, 1, 2], 4)
+        [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]
+    """
+    chosen: list[tuple[int, ...]] = [()]
+    for count in counts:  # of the first choices, the beginnings are first choices, too
+        longer = ((*ranks, rank) for ranks in chosen for rank in range(min(count, most)))
+        chosen = sorted(longer, key=lambda ranks: (sum(ranks), ranks))[:most]
+    return chosen
 
 
 class TemplateCypherWriter(PatternCypherWriter):

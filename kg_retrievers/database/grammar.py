@@ -155,7 +155,8 @@ def read(query: str) -> tuple[list[Token], Node]:
     if found := _rules()["query"](state, 0):
         return tokens, found[1][0]
     wanted = sorted(word if word[0].isalpha() else repr(word) for word in state.wanted if word != "CALL")
-    what = ", which does more than read" if state.words[state.reached] in NOT_READING else ""
+    writes = state.words[state.reached] in NOT_READING and "RETURN" in state.wanted  # where a clause can stand
+    what = ", which does more than read" if writes else ""
     reason = f"{what}, where can stand: {', '.join(wanted)}. Write one query that only reads, in plain Cypher"
     raise refusal(query, tokens[state.reached], reason)
 

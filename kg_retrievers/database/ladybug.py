@@ -118,6 +118,7 @@ class LadybugExecutor(DatabaseExecutor):
             on_error.enter_context(folder)
             file = Path(folder.name) / "graph.lbdb"
             with _open(file, max_memory, read_only=False) as database, ladybug.Connection(database) as connection:
+                connection.execute("CALL threads=1")  # several would number relationships otherwise each time
                 load_graph(connection.execute, graph, Path(folder.name))
                 connection.execute("CHECKPOINT")
             if path is not None:
