@@ -86,12 +86,23 @@ def test_a_relationship_without_its_nodes_is_no_fact(store: LangChainStore) -> N
     assert rows.column("target") == ["Spike Jonze"]
 
 
+def test_a_node_with_two_keys_is_in_no_fact() -> None:
+    """Whether it is a person is not known, since its labels did not come."""
+    one, two, same = {"title": "Her"}, {"title": "Her", "name": "x"}, {"title": "Her", "name": "Her"}
+    rows = [{"r": (start, "DIRECTED", {"name": "Ann"})} for start in (one, two, same)]
+    found = QueryExecutor(LlamaIndexStore(rows), schema=SCHEMA).run("MATCH ()-[r]->() RETURN r").column("r")
+    fact = Relationship(Triple("Her", "directed", "Ann"), {})
+    assert found == [fact, [two, "DIRECTED", {"name": "Ann"}], fact]
+
+
 def test_the_schema_is_read_where_it_is_not_given(store: LangChainStore) -> None:
     executor = QueryExecutor(store, key="title")
     assert executor.schema() == DatabaseSchema(
-        (NodeLabel("Film", "title", {"scores": "LIST", "title": "STRING"}),),
+        (NodeLabel("Film", "title", {"scores": "LIST<FLOAT>", "title": "STRING"}),),
         (RelationType("DIRECTED", (("Person", "Film"),), {}),),
     )
+    with pytest.raises(InvalidArgumentError, match=r"^QueryExecutor: no label has"):
+        QueryExecutor(store, key="name").schema()
 
 
 def test_llama_index() -> None:

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from kg_retrievers.database import ladybug as module
 from kg_retrievers.database.ladybug import LadybugExecutor
-from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.values import Node, Relationship, triples_in
 from kg_retrievers.errors import (
     CypherSafetyError,
@@ -155,11 +154,8 @@ def test_schema(executor: LadybugExecutor) -> None:
         "key": "STRING", "label": "STRING", "types": "STRING[]", "aliases": "STRING[]",
     }  # fmt: skip
     assert schema.relations[0].ends == (("Entity", "Entity"),)
-    assert DatabaseSchema.from_dict(schema.to_dict()) == schema
     assert executor.schema() is schema
     assert executor.schema(refresh=True) == schema
-    with pytest.raises(InvalidArgumentError, match=r"wanted what DatabaseSchema\.to_dict wrote"):
-        DatabaseSchema.from_dict({"labels": [{"name": "x"}], "relations": []})
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

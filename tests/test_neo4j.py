@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import re
@@ -177,7 +178,37 @@ def test_schema(serve: Serve) -> None:
         (RelationType("DIRECTED IT", (("Person", "Film"),), {"year": "INTEGER"}),),
         label="label",
     )
-    assert DatabaseSchema.from_dict(executor.schema().to_dict()) == executor.schema()
+
+
+def test_types_of_properties(serve: Serve) -> None:
+    values = {
+        "title": ("Her", "STRING"),
+        "born": (Structure(ord("D"), (0,)), "DATE"),
+        "local": (Structure(ord("d"), (0, 0)), "LOCAL DATETIME"),
+        "zoned": (Structure(ord("I"), (0, 0, 0)), "ZONED DATETIME"),
+        "clock": (Structure(ord("t"), (0,)), "LOCAL TIME"),
+        "length": (Structure(ord("E"), (0, 1, 2, 3)), "DURATION"),
+        "place": (Structure(ord("X"), (4326, 1.0, 2.0)), "POINT"),
+        "scores": ([0.5, 1.5], "LIST<FLOAT>"),
+        "years": ([2013], "LIST<INTEGER>"),
+        "types": (["Film"], "LIST<STRING>"),
+        "nothing": ([], "LIST"),
+        "late": ([], "LIST<STRING>"),
+        "seen": (True, "BOOLEAN"),
+    }
+    rows = [[{name: value for name, (value, _) in values.items()}], [{"late": ["x"]}]]
+    _, executor = serve((r"MATCH \(n:`Film`\) RETURN properties", Reply(["n"], rows)))
+    schema = executor.schema()
+    assert schema.labels[0].properties == {name: type for name, (_, type) in sorted(values.items())}
+    assert (schema.types, schema.aliases, schema.sampled) == ("types", None, False)
+
+
+@pytest.mark.parametrize("of", [r"MATCH \(n:`Film`\)", r":`DIRECTED IT`\]->\(b\)"])
+def test_schema_of_a_sample(serve: Serve, of: str) -> None:
+    """There may be further properties and ends where there are as many nodes or relationships as are looked at."""
+    rows = [[["Person"], ["Film"], {}] if "DIRECTED" in of else [{"title": "x"}]] * 100
+    _, executor = serve((f"{of} RETURN", Reply(["a", "b", "c"][: len(rows[0])], rows)))
+    assert executor.schema().sampled
 
 
 def test_schema_of_a_database_without_the_procedures(serve: Serve) -> None:
@@ -198,25 +229,36 @@ def test_no_label_has_the_key(serve: Serve) -> None:
 
 
 def test_a_whole_graph(serve: Serve) -> None:
+    """Two nodes have the key "Her": the relationships of nodes that are films too are not read again, but others."""
+    named_her = Triple("Her", "DIRECTED IT", "Her")
     _, executor = serve(
-        ("count", Reply(["nodes"], [[1]])),
+        (r"size\(labels\(n\)\) = 0", Reply(["nodes"], [[0]])),
+        (r"MATCH \(n:`Film`\) .*count", Reply(["nodes"], [[1]])),
+        (r"MATCH \(n:`Person`\) .*count", Reply(["nodes"], [[2]])),
         (r"MATCH \(n:`Film`\) WHERE .* ORDER BY key", Reply(["key", "label"], [["Her", "Her (2013)"]])),
-        (r"MATCH \(n:`Person`\) WHERE .* ORDER BY key", Reply(["key"], [["Spike Jonze"]])),
-        (r"MATCH \(a:`Person`\)-", Reply(["head", "tail", "type"], [["Spike Jonze", "Her", "DIRECTED IT"]])),
+        (r"MATCH \(n:`Person`\) WHERE .* ORDER BY key", Reply(["key"], [["Her"], ["Spike Jonze"]])),
+        (
+            r"MATCH \(a:`Person`\)-.* AND NOT a:`Film` RETURN",
+            Reply(["head", "tail", "type"], [["Her", "Her", "DIRECTED IT"], ["Spike Jonze", "Her", "DIRECTED IT"]]),
+        ),
         (r"MATCH \(a:`Film`\)-", Reply(["head", "tail", "type"])),
     )
     graph = KnowledgeGraph.from_executor(executor)
-    assert list(graph.triples()) == [FACT]
+    assert list(graph.triples()) == [named_her, FACT]
     assert (graph.label("Her"), graph.types_of("Her"), graph.types_of("Spike Jonze")) == (
         "Her (2013)",
-        ["Film"],
+        ["Film", "Person"],
         ["Person"],
     )
 
 
-def test_a_whole_graph_with_nodes_without_key(serve: Serve) -> None:
-    _, executor = serve(("WHERE .* count", Reply(["nodes"], [[3]])), ("count", Reply(["nodes"], [[5]])))
+def test_a_whole_graph_with_nodes_without_key_or_label(serve: Serve) -> None:
+    labelled = (r"size\(labels\(n\)\) = 0", Reply(["nodes"], [[0]]))
+    _, executor = serve(labelled, ("WHERE .* count", Reply(["nodes"], [[3]])), ("count", Reply(["nodes"], [[5]])))
     with pytest.raises(InvalidArgumentError, match=r"2 of 5 nodes 'Film' have no text in 'title'"):
+        KnowledgeGraph.from_executor(executor)
+    _, executor = serve(("count", Reply(["nodes"], [[4]])))
+    with pytest.raises(InvalidArgumentError, match="4 nodes have no label"):
         KnowledgeGraph.from_executor(executor)
 
 
@@ -291,6 +333,40 @@ def test_stopped_while_it_is_used(serve: Serve) -> None:
     stub.stop()
     with pytest.raises(DatabaseUnavailableError, match="does not answer"):
         executor.run("RETURN 1 AS x")
+
+
+def test_cannot_now(serve: Serve) -> None:
+    full = Reply(failure=("Neo.TransientError.General.MemoryPoolOutOfMemoryError", "The pool is full."))
+    _, executor = serve(("RETURN 1", full))
+    with pytest.raises(DatabaseUnavailableError, match=r"query now: The pool is full\. Try again, or make .* smaller"):
+        executor.run("RETURN 1 AS x")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(2**63, -(2**63) - 1, "\ud800", {"\ud800": 1}, {1: 2}, {1}),
+        *([1, "a"], [True, 1], [[1], ["a"]], [[1], None]),
+        *([{"a": 1}, {"b": 2}], [{"a": 1}, {"a": "x"}], [{"a": 1}, None]),
+    ],
+    ids=repr,
+)
+def test_values_that_are_no_parameters(serve: Serve, value: object) -> None:
+    stub, executor = serve()
+    with pytest.raises(InvalidArgumentError, match=r"^Neo4jExecutor\.run: the parameter \$x holds"):
+        executor.run("RETURN $x AS x", {"x": value})
+    assert not stub.requests
+
+
+def test_parameters(serve: Serve) -> None:
+    stub, executor = serve(("RETURN", Reply(["x"])))
+    with pytest.raises(InvalidArgumentError, match="a name that is a text"):
+        executor.run("RETURN 1 AS x", {1: 2})  # type: ignore[dict-item]
+    value = [{"b": [1, 2.5, None], "a": None}, {"a": "x", "b": ()}]
+    executor.run("RETURN $x AS x", {"x": value})
+    sent = stub.requests[-1].parameters["x"]
+    assert sent == [{"a": None, "b": [1, 2.5, None]}, {"a": "x", "b": []}]
+    assert [list(part) for part in sent] == [["a", "b"], ["a", "b"]]  # LadybugDB goes by the order
 
 
 def test_no_such_database(serve: Serve) -> None:
@@ -394,6 +470,24 @@ def test_closed(serve: Serve) -> None:
     assert errors
     with pytest.raises(DatabaseUnavailableError, match="is closed"):
         executor.run("RETURN 1 AS x")
+
+
+def test_closed_while_a_query_is_handed_over(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, executor = serve(("RETURN 1", Reply(hangs=True)), explain=False)
+    executor.schema()
+    closing = threading.Thread(target=executor.close)
+    hand_over = asyncio.run_coroutine_threadsafe
+
+    def slowly(work: Any, loop: asyncio.AbstractEventLoop) -> Any:
+        if threading.current_thread() is not closing:
+            closing.start()
+            closing.join(0.1)
+        return hand_over(work, loop)
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", slowly)
+    with pytest.raises(DatabaseUnavailableError, match="was closed while it ran"):
+        executor.run("RETURN 1 AS x")
+    closing.join()
 
 
 def test_nothing_goes_on_when_an_executor_is_forgotten() -> None:

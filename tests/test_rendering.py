@@ -139,6 +139,8 @@ def test_keys_by_label(films: LadybugExecutor) -> None:
     assert found_by(films, HER, direction="respect") == [("Spike Jonze", (fact,))]
     both = [("Spike Jonze", (fact,)), ("Spike Jonze", (Triple("Her", "directed it", "Spike Jonze"),))]
     assert sorted(found_by(films, HER), key=str) == sorted(both, key=str)
+    graph = KnowledgeGraph.from_executor(films, page_size=1)
+    assert set(graph.triples()) == {triple for _, (triple,) in both}
     typed = Pattern.of((Unknown("who", "a `Person`"), "directed it", Unknown("what", "Film")), target="what")
     assert [target for target, _ in found_by(films, typed)] == ["Her", "Spike Jonze"]
     backwards = Pattern.of((Unknown("x", "Film"), "directed it", Unknown("y")))
@@ -158,7 +160,8 @@ def test_text_for_neo4j() -> None:
         "WHERE n0 <> n1\n"
         "MATCH (n1)-[r2]->(n3)\n"
         "WHERE (n3:`Film` AND n3.`title` = $n3 OR n3:`a ``Person``` AND n3.`name` = $n3) AND type(r0) = type(r2)\n"
-        "RETURN CASE WHEN n1:`Film` THEN n1.`title` WHEN n1:`a ``Person``` THEN n1.`name` END AS target, "
+        "RETURN coalesce(CASE WHEN n1:`Film` THEN n1.`title` END, "
+        "CASE WHEN n1:`a ``Person``` THEN n1.`name` END) AS target, "
         "r0, r1, r2\n"
         "ORDER BY target, elementId(r0), elementId(r1), elementId(r2)\n"
         "LIMIT 3"

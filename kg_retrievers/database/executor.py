@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -178,14 +179,43 @@ def _checked(query: str, parameters: frozenset[tuple[str, int | None]], limit: i
 
 
 def _parameter(who: str, name: str, value: Any) -> Any:
-    """Return the value of a parameter if it is one that every database takes."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list | tuple):
-        return [_parameter(who, name, part) for part in value]
-    if isinstance(value, Mapping) and all(isinstance(part, str) for part in value):
-        return {part: _parameter(who, name, inner) for part, inner in value.items()}
+    """Return the value of a parameter if it is one that every database takes, and takes for what it is."""
+    match value:
+        case _ if not isinstance(name, str):
+            pass
+        case None | bool() | float():
+            return value
+        case int() if -(2**63) <= value < 2**63:
+            return value
+        case str() if not _HALVES.search(value):
+            return value
+        case list() | tuple():
+            if _are_alike(parts := [_parameter(who, name, part) for part in value]):
+                return parts
+        case Mapping() if all(isinstance(part, str) and not _HALVES.search(part) for part in value):
+            # In one order, since LadybugDB takes the names from the last in a list and the values as they come.
+            return {part: _parameter(who, name, value[part]) for part in sorted(value)}
     raise InvalidArgumentError(
-        f"{who}.run: the parameter ${name} holds {value!r}. Wanted None, a bool, number or text, or lists and "
-        "dictionaries of these."
+        f"{who}.run: the parameter ${name} holds {value!r:.200}. Wanted a name that is a text, and None, a bool, "
+        "number (whole ones of 64 bits) or text (without halves of surrogate pairs), or lists and dictionaries of "
+        "these; in a list all of one kind, and dictionaries with the same names."
     )
+
+
+#: What UTF-8 cannot write.
+_HALVES = re.compile(r"[\ud800-\udfff]")
+
+#: The kinds of values, of which a list holds one; None stands among all but lists and dictionaries.
+_KINDS = (bool, int | float, str, list, dict, type(None))
+
+
+def _are_alike(values: Sequence[Any]) -> bool:
+    """Return whether values can stand in one list: LadybugDB fails on others, or changes them without a word."""
+    kinds = {next(kind for kind in _KINDS if isinstance(value, kind)) for value in values}
+    if not kinds & {list, dict}:
+        return len(kinds - {type(None)}) <= 1
+    if kinds == {list}:
+        return _are_alike([part for value in values for part in value])
+    if kinds != {dict} or len(set(map(tuple, values))) > 1:
+        return False
+    return all(map(_are_alike, zip(*map(dict.values, values), strict=True)))

@@ -23,7 +23,8 @@ class QueryExecutor(DatabaseExecutor):
     - There is no timeout but the one that the store itself was made with.
     - All rows come at once; they are bounded by the LIMIT that the query is given, which a UNION cannot have.
     - A node is the dictionary of its properties. A relationship becomes a `Relationship` only if its two nodes were
-      returned in the same row with their keys, as by `render(..., nodes=True)`. A path is a list without directions.
+      returned in the same row with their keys, as by `render(..., nodes=True)`, and none has the key property of
+      another label with another value. A path is a list without directions.
 
     Args:
         store: The object.
@@ -73,6 +74,11 @@ class QueryExecutor(DatabaseExecutor):
         """Do nothing: the store belongs to whoever made it."""
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
+        columns, rows = self._read(query, parameters, most, timeout)
+        return Fetched(columns, [[self._value(value) for value in row] for row in rows])
+
+    def _read(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
+        """Run a query; values are the store's."""
         try:
             rows = self._query(query, parameters)
         except Exception as cause:  # each store has errors of its own
@@ -82,7 +88,7 @@ class QueryExecutor(DatabaseExecutor):
         if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
             raise DatabaseError(f"{self!r}: wanted a list of dictionaries, but the store returned {rows!r:.200}")
         columns = list(rows[0]) if rows else []
-        return Fetched(columns, [[self._value(row[name]) for name in columns] for row in rows[:most]])
+        return Fetched(columns, [[row[name] for name in columns] for row in rows[:most]])
 
     def _value(self, value: Any) -> Any:
         match value:
@@ -97,11 +103,15 @@ class QueryExecutor(DatabaseExecutor):
                 return plain(value)
 
     def _key_in(self, properties: Mapping[str, Any]) -> str:
+        """Return the key in a node's properties; "" if there is none, or one of two, since its labels are not known."""
         keys = self._schema.keys if self._schema is not None else ()
-        return next((str(properties[key]) for key in keys if properties.get(key) is not None), "")
+        found = {str(properties[key]) for key in keys if properties.get(key) is not None}
+        return found.pop() if len(found) == 1 else ""
 
     def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
         return []
 
     def _read_schema(self) -> DatabaseSchema:
-        return read_schema(self._fetch, self._key, self._label) if self._given is None else self._given
+        if self._given is not None:
+            return self._given
+        return read_schema(self._read, self._key, self._label, "QueryExecutor")

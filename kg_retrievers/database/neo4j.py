@@ -81,7 +81,7 @@ class Neo4jExecutor(DatabaseExecutor):
         self.address = address_in(uri)
         self._database, self._key, self._label, self._explain = database, key, label, explain
         self._explained: set[str] = set()
-        self._closed = False
+        self._closed, self._closing = False, threading.Lock()
         # The driver's asyncio side: other than the synchronous one, it can give up on a server that does not answer.
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=(self._loop,), name="Neo4jExecutor", daemon=True).start()
@@ -108,8 +108,9 @@ class Neo4jExecutor(DatabaseExecutor):
 
     def close(self) -> None:
         """Close the connections; queries that run are given up."""
-        if not self._closed:
-            self._closed = True
+        with self._closing:
+            closed, self._closed = self._closed, True
+        if not closed:
             asyncio.run_coroutine_threadsafe(self._close_soon(), self._loop).result()
             self._stop()
 
@@ -119,13 +120,15 @@ class Neo4jExecutor(DatabaseExecutor):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await self._driver.close()
+        await self._loop.shutdown_asyncgens()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Do something on the thread of the driver, and wait for it on this one."""
-        if self._closed:
-            work.close()
-            raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._closing:  # so that the loop goes on until all that it was given is done or given up
+            if self._closed:
+                work.close()
+                raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except CancelledError:
@@ -135,13 +138,14 @@ class Neo4jExecutor(DatabaseExecutor):
             raise
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
-        return self._wait(self._fetch_soon(query, parameters, most, timeout, self._explain))
+        columns, rows = self._wait(self._fetch_soon(query, parameters, most, timeout, self._explain))
+        return Fetched(columns, [[_stored(value) for value in row] for row in rows])
 
     def _compile(self, query: str, parameters: dict[str, Any]) -> None:
         self._read(f"EXPLAIN {query}", parameters, 1, TIMEOUT)
 
     def _read(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
-        """Run a query of this package's own."""
+        """Run a query of this package's own; values are the driver's."""
         return self._wait(self._fetch_soon(query, parameters, most, timeout, False))
 
     async def _fetch_soon(
@@ -165,7 +169,7 @@ class Neo4jExecutor(DatabaseExecutor):
                 self._check_names(await result.consume())
         except (exceptions.Neo4jError, exceptions.DriverError, TimeoutError, OSError) as cause:
             raise self._error(cause, query, timeout) from cause
-        return Fetched(columns, [[_stored(value) for value in record.values()] for record in records])
+        return Fetched(columns, [record.values() for record in records])
 
     def _check_kind(self, query: str, summary: neo4j.ResultSummary) -> None:
         """Refuse a query of which the database does not say that it only reads."""
@@ -212,12 +216,17 @@ class Neo4jExecutor(DatabaseExecutor):
                 "NEO4J_USERNAME and NEO4J_PASSWORD to a user who may read there, before the executor is made."
             )
         refused = code.startswith(("Neo.ClientError.", "Neo.DatabaseError.")) and ".Database." not in code
-        if isinstance(cause, exceptions.Neo4jError) and refused:
-            reason = cause.message or code
+        reason = (cause.message or code) if isinstance(cause, exceptions.Neo4jError) else str(cause)
+        if refused:
             return DatabaseQueryError(
                 f"Neo4jExecutor: {self.address} refused the query: {reason} Mend the query; it was: {query}",
                 query,
                 reason,
+            )
+        if code.startswith("Neo.TransientError."):
+            return DatabaseUnavailableError(
+                f"Neo4jExecutor: {self.address} cannot run the query now: {reason} Try again, or make the query "
+                "smaller."
             )
         return DatabaseUnavailableError(
             f"Neo4jExecutor: {self.address} does not answer: {cause} Is it running, and is this its address and its "
@@ -231,11 +240,12 @@ class Neo4jExecutor(DatabaseExecutor):
         query = f"MATCH (n) WHERE elementId(n) IN $ids RETURN elementId(n), labels(n), {properties}"
         rows = self._read(query, {"ids": ids}, len(ids), TIMEOUT).rows
         return [
-            StoredNode(id, tuple(sorted(labels)), dict(zip(names, rest, strict=True))) for id, labels, *rest in rows
+            StoredNode(id, tuple(sorted(labels)), dict(zip(names, plain(rest), strict=True)))
+            for id, labels, *rest in rows
         ]
 
     def _read_schema(self) -> DatabaseSchema:
-        return read_schema(self._read, self._key, self._label)
+        return read_schema(self._read, self._key, self._label, "Neo4jExecutor")
 
 
 #: What Neo4j says of a label or type that it does not have.

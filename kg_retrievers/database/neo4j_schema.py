@@ -18,34 +18,55 @@ WIDE_SAMPLE = 100_000
 #: The most names of labels, and of types.
 MOST = 100_000
 
-_TYPES = {bool: "BOOLEAN", int: "INTEGER", float: "FLOAT", str: "STRING", list: "LIST", dict: "MAP"}
+#: What the types of values are called, by the names of their classes in Python and in the driver.
+_TYPES = {
+    "bool": "BOOLEAN",
+    "int": "INTEGER",
+    "float": "FLOAT",
+    "str": "STRING",
+    "bytes": "BYTES",
+    "bytearray": "BYTES",
+    "list": "LIST",
+    "dict": "MAP",
+    "date": "DATE",
+    "Date": "DATE",
+    "time": "TIME",
+    "Time": "TIME",
+    "datetime": "DATETIME",
+    "DateTime": "DATETIME",
+    "Duration": "DURATION",
+    "Point": "POINT",
+    "Vector": "VECTOR",
+}
 
 
-def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -> DatabaseSchema:
+def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None, who: str) -> DatabaseSchema:
     """Read labels, types, their properties and what types join.
 
     Properties and ends are those of the first `SAMPLE` nodes of each label and relationships of each type, since the
     procedures that know all of them (`db.schema.nodeTypeProperties`) read the whole graph for it.
 
     Args:
-        fetch: Runs a query.
+        fetch: Runs a query, and returns values as the driver does.
         key: The property that holds keys; or that property by label, "key" where none is given.
         label: The property that holds what an entity is called.
+        who: The class that asks, for messages.
 
     Raises:
         InvalidArgumentError: If there are nodes, and no label has its key.
     """
-    labels = []
+    labels, sampled = [], False
     for name in _names(fetch, "CALL db.labels()", "MATCH (n) WITH n LIMIT $most UNWIND labels(n) AS name"):
         query = f"MATCH (n:{backticked(name)}) RETURN properties(n) LIMIT {SAMPLE}"
         rows = fetch(query, {}, SAMPLE, TIMEOUT).rows
         of_label = key if isinstance(key, str) else key.get(name, "key")
         if rows:  # Neo4j remembers labels and types of which nothing is left
             labels.append(NodeLabel(name, of_label, _types_of(row[0] for row in rows)))
+        sampled |= len(rows) == SAMPLE
     if labels and not any(label.key in label.properties for label in labels):
         found = {label.name: list(label.properties)[:5] for label in labels[:5]}
         raise InvalidArgumentError(
-            f"Neo4jExecutor: no label has the property that holds keys, {sorted({label.key for label in labels})}. "
+            f"{who}: no label has the property that holds keys, {sorted({label.key for label in labels})}. "
             f"There are, for example, {found}. Name it, by label if need be: key='name' or key={{'Person': 'name'}}."
         )
     relations = []
@@ -57,13 +78,16 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None) -
         ends = {(head, tail) for heads, tails, _ in rows for head in heads for tail in tails}
         if rows:
             relations.append(RelationType(name, tuple(sorted(ends)), _types_of(row[2] for row in rows)))
+        sampled |= len(rows) == SAMPLE
     held = [properties for label in labels for properties in label.properties.items()]
+    lists = {name for name, type in held if type in ("LIST", "LIST<STRING>")}
     return DatabaseSchema(
         tuple(labels),
         tuple(relations),
         label if label in {name for name, _ in held} else None,
-        "types" if ("types", "LIST") in held else None,
-        "aliases" if ("aliases", "LIST") in held else None,
+        "types" if "types" in lists else None,
+        "aliases" if "aliases" in lists else None,
+        sampled,
     )
 
 
@@ -79,5 +103,16 @@ def _types_of(samples: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     types: dict[str, str] = {}
     for properties in samples:
         for name, value in properties.items():
-            types.setdefault(name, _TYPES.get(type(value), "STRING"))
+            if types.get(name, "LIST") == "LIST":  # of an empty one, another says more
+                types[name] = _type_of(value)
     return dict(sorted(types.items()))
+
+
+def _type_of(value: Any) -> str:
+    """Return the type of a value, as `valueType` in Cypher writes it but for NOT NULL."""
+    name = next((_TYPES[kind.__name__] for kind in type(value).__mro__ if kind.__name__ in _TYPES), "STRING")
+    if name == "LIST" and value:
+        return f"LIST<{_type_of(value[0])}>"
+    if name in ("TIME", "DATETIME"):
+        return f"{'LOCAL' if value.tzinfo is None else 'ZONED'} {name}"
+    return name

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
-from kg_retrievers.database.rendering import TYPE_OF, key_of
+from kg_retrievers.database.rendering import TYPE_OF, has_label, key_of
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import InvalidArgumentError
@@ -15,20 +15,16 @@ from kg_retrievers.graph import GraphRows, Triple
 PAGE_TIMEOUT = 600.0
 
 
-class Run(Protocol):
-    """Runs a query; see `Executor.run`."""
-
-    def __call__(
-        self, query: str, parameters: Mapping[str, Any] | None = None, *, limit: int = ..., timeout: float = ...
-    ) -> Rows:
-        """Run it."""
+#: `Executor.run`.
+Run = Callable[..., Rows]
 
 
 def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int) -> GraphRows:
     """Read all triples, labels, types and aliases.
 
     A page begins where the one before ended, by key, so that each costs the same; where keys are indexed, no more than
-    itself. Entities with equal keys become one. What is changed meanwhile may be read or not.
+    itself. Nodes with equal keys become one entity, with the triples of all. What is changed meanwhile may be read or
+    not.
 
     Args:
         run: Runs a query.
@@ -37,21 +33,30 @@ def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: in
         page_size: How many rows are read at a time.
 
     Raises:
-        InvalidArgumentError: If there are nodes without a text as key.
+        InvalidArgumentError: If there are nodes without a label, or without a text as key.
     """
+    if dialect == "neo4j":  # the other knows no such nodes
+        (without,) = run(
+            "MATCH (n) WHERE size(labels(n)) = 0 RETURN count(*) AS nodes", limit=1, timeout=PAGE_TIMEOUT
+        ).column("nodes")
+        if without:
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.from_executor: {without} nodes have no label, by which nodes are read. Give them one, "
+                "as by MATCH (n) WHERE size(labels(n)) = 0 SET n:Entity, and a key, and make another executor."
+            )
     rows = GraphRows()
     relations = {relation.name: relation.relation or relation.name for relation in schema.relations}
-    seen: set[str] = set()
+    read: dict[str, set[str]] = {}
     for label in schema.labels:
         keys = _read_entities(run, schema, label, page_size, rows)
-        new = [key for key in keys if key not in seen]
-        for start in range(0, len(new), page_size):
-            part = new[start : start + page_size]
-            wanted = set(part)
-            for head, tail, type in _pages_of_triples(run, schema, dialect, label, (part[0], part[-1]), page_size):
-                if head in wanted:  # else a node of another label too, whose triples are there already
-                    rows.triples.append(Triple(head, relations.get(type, type), tail))
-        seen.update(new)
+        # A key may be there of the same node, whose triples are there then, or of another one.
+        done = [earlier for earlier, its_keys in read.items() if not its_keys.isdisjoint(keys)]
+        for start in range(0, len(keys), page_size):
+            part = keys[start : start + page_size]
+            ends = part[0], part[-1]
+            for head, tail, type in _pages_of_triples(run, schema, dialect, label, done, ends, page_size):
+                rows.triples.append(Triple(head, relations.get(type, type), tail))
+        read[label.name] = set(keys)
     return rows
 
 
@@ -92,11 +97,21 @@ def _describe(rows: GraphRows, key: str, label: NodeLabel, schema: DatabaseSchem
 
 
 def _pages_of_triples(
-    run: Run, schema: DatabaseSchema, dialect: Dialect, label: NodeLabel, ends: Sequence[str], page_size: int
+    run: Run,
+    schema: DatabaseSchema,
+    dialect: Dialect,
+    label: NodeLabel,
+    done: Collection[str],
+    ends: Sequence[str],
+    page_size: int,
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield head, tail and type of the relationships whose heads have keys from the first to the last of `ends`."""
+    """Yield head, tail and type of relationships.
+
+    Their heads have the label, none of the labels that are `done`, and keys from the first to the last of `ends`.
+    """
     head, tail, type = f"a.{backticked(label.key)}", key_of("b", schema, dialect), f"{TYPE_OF[dialect]}(r)"
     within = f"{head} >= $first AND {head} <= $last"
+    within += "".join(f" AND NOT {has_label('a', name, dialect)}" for name in done)
     beyond = f"{head} > $head OR {head} = $head AND ({tail} > $tail OR {tail} = $tail AND {type} > $type)"
     match = f"MATCH (a:{backticked(label.name)})-[r]->(b) WHERE {within}"
     result = f"RETURN {head} AS head, {tail} AS tail, {type} AS type ORDER BY head, tail, type"

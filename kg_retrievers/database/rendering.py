@@ -133,30 +133,34 @@ def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:
     """Return the expression for the key of the node that a query calls `name`."""
     if len(schema.keys) == 1:
         return f"{name}.{backticked(schema.keys[0])}"
-    cases = (
-        f"WHEN {_has_label(name, label.name, dialect)} THEN {name}.{backticked(label.key)}" for label in schema.labels
-    )
-    return f"CASE {' '.join(cases)} END"
+    cases = [
+        f"WHEN {has_label(name, label.name, dialect)} THEN {name}.{backticked(label.key)}" for label in schema.labels
+    ]
+    if dialect == "ladybug":
+        return f"CASE {' '.join(cases)} END"
+    # A node may have several labels, and the key of one of them only.
+    return f"coalesce({', '.join(f'CASE {case} END' for case in cases)})"
 
 
 def _has_key(name: str, compared: str, schema: DatabaseSchema, dialect: Dialect) -> str:
     if dialect == "ladybug" and len(schema.keys) == 1:
         return f"{name}.{backticked(schema.keys[0])} {compared}"
     cases = [  # with its label, so that Neo4j looks into the index of each
-        f"{_has_label(name, label.name, dialect)} AND {name}.{backticked(label.key)} {compared}"
+        f"{has_label(name, label.name, dialect)} AND {name}.{backticked(label.key)} {compared}"
         for label in schema.labels
     ]
     return cases[0] if len(cases) == 1 else f"({' OR '.join(cases)})"
 
 
-def _has_label(name: str, label: str, dialect: Dialect) -> str:
+def has_label(name: str, label: str, dialect: Dialect) -> str:
+    """Return the condition that the node that a query calls `name` has a label."""
     return f"label({name}) = {quoted(label)}" if dialect == "ladybug" else f"{name}:{backticked(label)}"
 
 
 def _has_type(name: str, type: str, schema: DatabaseSchema, dialect: Dialect, parameters: dict[str, Any]) -> str:
     """Return the condition that a node has a type, as node label or in a list of types."""
     if type in {label.name for label in schema.labels}:
-        return _has_label(name, type, dialect)
+        return has_label(name, type, dialect)
     if schema.types is None:
         raise InvalidArgumentError(
             f"render: the database has no node label {type!r}. It has {[label.name for label in schema.labels]}."

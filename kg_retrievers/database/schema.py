@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 
@@ -55,6 +55,7 @@ class DatabaseSchema:
         label: The property that holds what an entity is called; None if there is none.
         types: The property that holds the list of types of an entity; None if its node labels are its types.
         aliases: The property that holds the list of further names of an entity; None if there is none.
+        sampled: Whether ends and properties are those of a sample, so that there may be more.
 
     Example:
         >>> film = NodeLabel("Film", "title", {"title": "STRING"})
@@ -68,6 +69,7 @@ class DatabaseSchema:
     label: str | None = None
     types: str | None = None
     aliases: str | None = None
+    sampled: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -93,35 +95,6 @@ class DatabaseSchema:
                 "If it was added lately, read the schema again: schema(refresh=True)."
             )
         return names[relation]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-safe dictionary that `from_dict` reads back."""
-        data = asdict(self)
-        for part in (*data["labels"], *data["relations"]):
-            part["properties"] = dict(part["properties"])
-        return data | {
-            "labels": list(data["labels"]),
-            "relations": [part | {"ends": [list(pair) for pair in part["ends"]]} for part in data["relations"]],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> DatabaseSchema:
-        """Read what `to_dict` wrote.
-
-        Raises:
-            InvalidArgumentError: If a key is missing or unknown.
-        """
-        try:
-            labels = tuple(NodeLabel(**part) for part in data["labels"])
-            relations = tuple(
-                RelationType(**{**part, "ends": tuple((head, tail) for head, tail in part["ends"])})
-                for part in data["relations"]
-            )
-            return cls(**{**data, "labels": labels, "relations": relations})
-        except (KeyError, TypeError, ValueError) as cause:
-            raise InvalidArgumentError(
-                f"DatabaseSchema.from_dict: wanted what DatabaseSchema.to_dict wrote, but {cause!r} came of it."
-            ) from cause
 
 
 def backticked(name: str) -> str:
