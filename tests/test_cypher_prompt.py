@@ -39,6 +39,15 @@ def test_ragged_replies(reply: str) -> None:
     assert parse_cypher(reply) == QUERY
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [(r".*\d+", r".*\d+"), (r".*\\d+", r".*\d+"), (r"\u00e9", "é"), (r"\uZZ", r"\uZZ"), (r"a\\\w", r"a\\w")],
+)
+def test_backslashes_that_json_does_not_have(written: str, meant: str) -> None:
+    reply = '{"query": "MATCH (n) WHERE n.key =~ \'' + written + "' RETURN n\"}"
+    assert parse_cypher(reply) == f"MATCH (n) WHERE n.key =~ '{meant}' RETURN n"
+
+
 def test_blank_lines_inside_of_a_query() -> None:
     parts = QUERY.split("\n")
     assert parse_cypher("\n\n".join(parts) + "\n\nThis finds it.") == "\n\n".join(parts)
@@ -65,6 +74,8 @@ def test_what_counts_as_a_query(reply: str, found: str) -> None:
         ("  \n", "empty"),
         ("<think>MATCH (n) RETURN n", "reasoning only"),
         ("I cannot answer that.", "no query"),
+        ('{"query": ""}', "no query"),
+        ('{"query": "\\ud800"}', "no query"),
         ("Match the film with its director.", "no query"),
         ("```python\nprint('MATCH')\n```", "no query"),
         ("__import__('os').system('id')", "no query"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
+import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, Question, Unknown
 from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.cypher import (
@@ -24,7 +26,8 @@ from kg_retrievers.cypher import (
     schema_templates,
 )
 from kg_retrievers.cypher.directions import Directions, Edge
-from kg_retrievers.cypher.queries import check_properties, check_query, check_shows_facts, mend_directions
+from kg_retrievers.cypher.queries import check_lists, check_properties, check_query, check_shows_facts, mend_directions
+from kg_retrievers.database import grammar
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.errors import (
     CypherGenerationError,
@@ -33,6 +36,7 @@ from kg_retrievers.errors import (
     InvalidArgumentError,
     PatternError,
 )
+from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import EntityLinker, question_entities
 from kg_retrievers.questions import read_metaqa
 from kg_retrievers.testing import ScriptedChatModel
@@ -84,6 +88,12 @@ class OnPaper:
         for part, reason in self._refused.items():
             if part in query:
                 raise DatabaseQueryError(f"refused: {reason}", query, reason)
+
+
+def ladybug(graph: KnowledgeGraph) -> Any:
+    """Return an executor that runs what it is given."""
+    pytest.importorskip("ladybug")
+    return kg_retrievers.LadybugExecutor.from_graph(graph)
 
 
 def asked(question: str, seeds: Sequence[str] = (), executor: Any = None, index: GraphIndex = INDEX) -> dict[str, Any]:
@@ -242,6 +252,56 @@ def test_directions_by_hand(edges: list[tuple[str, str, str]], turned: list[bool
     assert Directions(INDEX).mend(numbered(*edges), entities) == turned
 
 
+FAMILY = KnowledgeGraph.from_triples(
+    [
+        ("Anna", "parent_of", "Berta"),
+        ("Berta", "parent_of", "Carla"),
+        ("Doris", "parent_of", "Emma"),
+        ("Emma", BY, "Fritz"),
+    ]
+)
+
+
+def test_what_joins_things_of_one_kind_is_not_turned_for_missing_facts() -> None:
+    directions = Directions(GraphIndex.build(FAMILY, HashedEmbeddings()))
+    parent_of, by = FAMILY.relations.find("parent_of"), FAMILY.relations.find(BY)
+    doris, fritz = ([FAMILY.entities.find(name)] for name in ("Doris", "Fritz"))
+    edge = Edge("x", [parent_of], "y")
+    assert directions.mend([edge], {"y": doris}) == [False]  # nobody is a parent of Doris; her child is none
+    assert directions.mend([Edge("x", [by, parent_of], "y")], {"y": doris}) == [False]
+    assert directions.mend([edge, Edge("y", [by], "z")], {"y": doris}) == [False, False]
+    assert directions.mend([edge], {"y": doris}, lambda number, turned: turned) == [True]  # by the labels of a schema
+    assert directions.mend([Edge("w", [parent_of], "x"), Edge("z", [by], "x")], {"z": fritz}) == [False, True]
+
+
+@given(FACTS, st.sampled_from("abcd"), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_one_edge_is_turned_only_where_it_has_facts_one_way(
+    facts: list[tuple[str, str, str]], name: str, outward: bool
+) -> None:
+    graph = KnowledgeGraph.from_triples(facts)
+    relation, entity = graph.relations.find(facts[0][1]), graph.entities.find(name)
+    heads = {head for head, kind, _ in facts if kind == facts[0][1]}
+    tails = {tail for _, kind, tail in facts if kind == facts[0][1]}
+    here, there = (heads, tails) if outward else (tails, heads)
+    edge = Edge("n", [relation], "x") if outward else Edge("x", [relation], "n")
+    if entity >= 0:
+        turned = Directions(GraphIndex.build(graph, HashedEmbeddings())).mend([edge], {"n": [entity]})
+        assert turned == [name in there - here and heads.isdisjoint(tails)]
+
+
+def test_the_answer_none_is_not_turned_into_the_opposite_fact() -> None:
+    index = GraphIndex.build(FAMILY, HashedEmbeddings())
+    query = "MATCH (p)-[r0:parent_of]->(c) WHERE c.key IN $e0 RETURN p.key AS target, r0"
+    pattern = Pattern.of((Unknown("x"), "parent_of", "Doris"), target="x")
+    with ladybug(FAMILY) as executor:
+        asks = asked("Who is a parent of Doris?", executor=executor, index=index)
+        llm = ScriptedChatModel(replies=[query])
+        for writer in (LLMCypherWriter(index, llm), PatternCypherWriter(index, fixed(pattern))):
+            (row,) = writer.invoke(asks)
+            assert executor.run(row["query"], row["parameters"]).rows == ()
+
+
 def test_directions_of_many_edges_are_left_alone() -> None:
     edges = numbered(*[("Jonze", BY, f"film {number}") for number in range(11)])
     assert Directions(INDEX).mend(edges, {"Jonze": [GRAPH.entities.find("Jonze")]}) == [False] * 11
@@ -268,6 +328,36 @@ def test_directions_of_queries(query: str, mended: str | None) -> None:
     parameters = {"e0": ["Jonze"], "e1": "Jonze", "e2": "nobody", "e3": 7}
     found = mend_directions(f"MATCH {query} RETURN r", parameters, SCHEMA, Directions(INDEX))
     assert found == f"MATCH {mended or query} RETURN r"
+
+
+@pytest.mark.parametrize(
+    ("query", "turned"),
+    [
+        ("MATCH (p)-[r:directed_by]->(f) WHERE NOT p.key IN $e0 RETURN r", False),
+        ("MATCH (p)-[r:directed_by]->(f) WHERE NOT (p.key IN $e0) RETURN r", False),
+        ("MATCH (p)-[r:directed_by]->(f) WHERE p.key IN $e0 OR p.key IN $e1 RETURN r", False),
+        ("MATCH (p)-[r:directed_by]->(f) WHERE f.key <> 'x' XOR p.key IN $e0 RETURN r", False),
+        ("MATCH (p)-[r:directed_by]->(f) WHERE p.key IN $e0 = false RETURN r", False),
+        ("MATCH (p)-[r:directed_by]->(f) WHERE x.key IN $e0 RETURN r", False),
+        ("MATCH (p)-[r:directed_by]->(f) WHERE f.key <> 'x' AND p.key IN $e0 RETURN r", True),
+        ("MATCH (p WHERE p.key IN $e0)-[r:directed_by]->(f) RETURN r", True),
+        ("MATCH (p) WHERE p.key IN $e0 AND NOT (p)-[r:directed_by]->() RETURN p", False),
+        ("MATCH (p) WHERE p.key IN $e0 AND NOT EXISTS { MATCH (p)-[r:directed_by]->() } RETURN p", False),
+        ("MATCH (p) WHERE p.key IN $e0 MATCH (p)-[r:directed_by]->(f) RETURN r", True),
+        ("MATCH (p) WHERE p.key IN $e0 OPTIONAL MATCH (p)-[r:directed_by]->(f) RETURN r", True),
+        ("OPTIONAL MATCH (p)-[r:directed_by]->(f) WHERE p.key IN $e0 RETURN r", False),
+        ("MATCH (p) WHERE p.key IN $e0 RETURN p AS r UNION MATCH (p)-[r:directed_by]->(f) RETURN r", False),
+        ("MATCH (p) RETURN p AS r UNION MATCH (p)-[r:directed_by]->(f) WHERE p.key IN $e0 RETURN r", True),
+        ("MATCH (q) WHERE q.key IN $e0 WITH q AS p MATCH (p)-[r:directed_by]->(f) RETURN r", True),
+        ("MATCH (p) WHERE p.key IN $e0 WITH *, 1 AS one MATCH (p)-[r:directed_by]->(f) RETURN r", True),
+        ("MATCH (p) WHERE p.key IN $e0 WITH count(p) AS n MATCH (p)-[r:directed_by]->(f) RETURN r", False),
+        ("MATCH (p:!Person)-[r:directed_by]->(f:!Film) RETURN r", False),
+    ],
+)
+def test_only_what_a_query_requires_turns_its_arrows(query: str, turned: bool) -> None:
+    mended = query.replace("-[r:directed_by]->", "<-[r:directed_by]-") if turned else query
+    for schema in (SCHEMA, TYPED):
+        assert mend_directions(query, {"e0": ["Jonze"], "e1": ["Her"]}, schema, Directions(INDEX)) == mended
 
 
 def test_directions_by_labels() -> None:
@@ -455,6 +545,10 @@ REPAIRED = [
     (GOOD.replace("f.key", "f.title"), "a property that the graph does not have"),
     (GOOD.replace("$e0", "$name"), "a parameter that is not given"),
     (GOOD.replace(", r0", ""), "returns no relationship"),
+    (GOOD.replace("IN $e0", "= $e0"), "got '$e0' at line 1, column 47, a list, which is equal to no key. Write IN $e0"),
+    (GOOD.replace("(f)", "(f {key: $e0})"), "Write IN $e0"),
+    (GOOD.replace("f.key IN $e0", "toLower(f.key) = toLower($e0)"), "Write IN $e0"),
+    (f"{GOOD} LIMIT $e0", "Write IN $e0"),
     (f"{GOOD} ORDER BY r0", "Cannot sort by a relationship"),
 ]
 
@@ -474,6 +568,44 @@ def test_no_second_repair(reply: str) -> None:
     with pytest.raises(CypherGenerationError) as caught:
         written("no", reply, executor=executor)
     assert caught.value.reply == reply
+
+
+def test_the_database_refuses_in_its_own_words() -> None:
+    with ladybug(GRAPH) as executor:
+        rows, prompts = written(f"{GOOD} ORDER BY r0", GOOD, executor=executor)
+    assert rows[0]["query"] == GOOD
+    assert "Binder exception: Cannot order by r0" in prompts[1].split("What is wrong with it:")[1]
+
+
+def test_lists_may_be_unwound() -> None:
+    query = "UNWIND $e0 AS name MATCH (f {key: name})-[r0:directed_by]->(d) RETURN d.key AS target, r0"
+    rows, prompts = written(query)
+    assert (rows[0]["query"], len(prompts)) == (query, 1)
+    check_lists("MATCH (f {key: $e0})-[r]->() RETURN r", {"e0": "Her"})
+
+
+def test_one_query_is_read_once() -> None:
+    query = f"{GOOD}, 'read once' AS mark"
+    before = grammar._read.cache_info().misses
+    written(query)
+    assert grammar._read.cache_info().misses == before + 1
+    grammar.read(query)[0].clear()
+    assert grammar.read(query)[0]
+
+
+async def test_the_database_is_read_beside_the_event_loop() -> None:
+    class Watched(OnPaper):
+        threads: set[int] = set()  # noqa: RUF012
+
+        def schema(self, *, refresh: bool = False) -> DatabaseSchema:
+            self.threads.add(threading.get_ident())
+            return super().schema(refresh=refresh)
+
+    examples = [Question("Who directed Arrival?", answers=("Villeneuve",))]
+    writer = LLMCypherWriter(INDEX, ScriptedChatModel(replies=[GOOD]), examples=examples)
+    await writer.ainvoke(asked("Who directed Her?", executor=Watched()))
+    assert Watched.threads
+    assert threading.get_ident() not in Watched.threads
 
 
 def test_wrong_directions_need_no_repair() -> None:
@@ -538,13 +670,43 @@ def test_the_schema_that_is_shown() -> None:
         "(:Planet)-[:`VISITED BY`]->(:Person)",
         "(:Planet)-[:`VISITED BY`]->(:Film)",
     ]
-    short = LLMCypherWriter(INDEX, ScriptedChatModel(replies=[]), max_schema_tokens=50)
+    short = LLMCypherWriter(INDEX, ScriptedChatModel(replies=[]), max_schema_tokens=60)
     text = short.describe_schema(VECTORS, "Who directed Her?")
     assert "Planet" not in text
     assert text.endswith("(2 more relationship types are not shown)")
     bare = DatabaseSchema((ENTITY,), (RelationType("R", (), {}),))
     assert "()-[:R]->()" in short.describe_schema(bare, "?")
     assert "(:Entity" in short.describe_schema(DatabaseSchema((ENTITY,), ()), "?")
+
+
+MANY = {f"property number {number}": "STRING" for number in range(3000)}
+PAIRS = tuple((f"L{one}", f"M{other}") for one in range(50) for other in range(50))
+
+
+@pytest.mark.parametrize("most", [20, 100, 1500])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        DatabaseSchema((ENTITY,), (RelationType(BY, PAIRS, {}), RelationType("x" * 9000, PAIRS, {}))),
+        DatabaseSchema((ENTITY,), (RelationType("x" * 9000, PAIRS, {}), RelationType("y", (), {}))),
+        DatabaseSchema((NodeLabel("Entity", "key", MANY),), (RelationType(BY, (("Entity", "Entity"),), MANY),)),
+        DatabaseSchema(tuple(NodeLabel(f"Label{number}", "key", {"key": "STRING"}) for number in range(3000)), ()),
+    ],
+)
+def test_the_schema_that_is_shown_is_bounded(schema: DatabaseSchema, most: int) -> None:
+    writer = LLMCypherWriter(INDEX, ScriptedChatModel(replies=[]), max_schema_tokens=most)
+    text = writer.describe_schema(schema, "Who directed Her?", ["Her"])
+    assert approximate_tokens(text) <= most
+    assert "more" in text
+
+
+def test_long_parts_of_a_schema_are_cut() -> None:
+    label = NodeLabel("L0", "key", {"key": "STRING", **MANY})
+    text = LLMCypherWriter(INDEX, ScriptedChatModel(replies=[])).describe_schema(
+        DatabaseSchema((label,), (RelationType(BY, PAIRS, {}),)), "?"
+    )
+    assert "`property number 18`: STRING, ... 2981 more}), its key is key" in text
+    assert "(:L0)-[:directed_by]->(:M4)   for example Her -> Jonze\n(2495 more pairs of labels of directed_by" in text
 
 
 def test_what_a_model_writer_wants() -> None:

@@ -50,7 +50,8 @@ class Directions:
         """Say which edges must be turned so that all of them can be in the graph, as few as possible.
 
         They can be there if at each node all ends of relations meet in some entity: in one of the node's own, where
-        these are known. Where nothing is wrong, or no choice is right, none is turned.
+        these are known. Where nothing is wrong, or no choice is right, none is turned. That facts are missing does not
+        turn an edge whose relation joins things of one kind, as "parent of" does: the right answer may be none.
 
         Args:
             edges: Edges with relations of the graph.
@@ -59,10 +60,19 @@ class Directions:
         """
         numbers = range(len(edges))
         choices = product([False, True], repeat=len(edges)) if len(edges) <= MAX_TURNED else [(False,) * len(edges)]
+
+        def may_be(number: int, turned: bool) -> bool:
+            free = not turned or not allowed(number, False) or self._is_one_way(edges[number].relations)
+            return free and allowed(number, turned)
+
         for turned in sorted(choices, key=sum):
-            if all(map(allowed, numbers, turned)) and self._fits(edges, turned, entities):
+            if all(map(may_be, numbers, turned)) and self._fits(edges, turned, entities):
                 return list(turned)
         return [False] * len(edges)
+
+    def _is_one_way(self, relations: Collection[int]) -> bool:
+        """Whether no entity is both head and tail of one of the relations."""
+        return not any(self._meets(2 * relation, 2 * relation + 1) for relation in relations)
 
     def _fits(self, edges: Sequence[Edge], turned: Sequence[bool], entities: Mapping[Any, Sequence[int]]) -> bool:
         ends: dict[Hashable, list[list[int]]] = {}

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.cypher.directions import Directions
-from kg_retrievers.cypher.queries import check_properties, check_query, check_shows_facts, mend_directions
+from kg_retrievers.cypher.queries import check_lists, check_properties, check_query, check_shows_facts, mend_directions
 from kg_retrievers.cypher.templates import label_examples
 from kg_retrievers.cypher.writers import MAX_QUERIES, PatternCypherWriter, Queries
 from kg_retrievers.database.executor import Executor
@@ -34,6 +34,9 @@ from kg_retrievers.steps import Call, SteppedRunnable, Steps
 #: The most tokens of the schema that a language model is shown, and how far around the entities of a question it is
 #: looked at first.
 MAX_SCHEMA_TOKENS, SCHEMA_HOPS = 1500, 3
+
+#: The most pairs of labels that are shown of a relationship type, and properties of it or of a label.
+PAIRS_SHOWN, PROPERTIES_SHOWN = 5, 20
 
 #: How many of the user's examples a language model is shown.
 EXAMPLES_SHOWN = 3
@@ -93,19 +96,12 @@ class LLMCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
 
     def steps(self, input: Mapping[str, Any]) -> Steps[Queries]:
         """Ask, check, and if need be ask again with the reason."""
-        question, executor = input["question"], input["executor"]
+        executor: Executor = input["executor"]
         entities: list[QuestionEntity] = input["entities"][:MAX_QUERIES]
         parameters = {f"e{number}": list(entity.entities[: entity.best]) for number, entity in enumerate(entities)}
-        values = {
-            "question": question,
-            "parameters": _shown(parameters, {f"e{number}": entity.name for number, entity in enumerate(entities)}),
-            "schema": self.describe_schema(executor.schema(), question, input["seed_entities"]),
-        }
-        if isinstance(executor, QueryExecutor):
-            values["schema"] += "\nRETURN every node of the pattern, too, each under a variable of its own."
-        examples = {"examples": self._shown_examples(question, entities, executor)}
+        values, examples = yield Call(RunnableLambda(self._what_is_shown), {**input, "parameters": parameters})
         check: RunnableLambda[str, str] = RunnableLambda(lambda query: self._checked(query, parameters, executor))
-        reply = yield Call(self.prompts["cypher"] | self.llm | StrOutputParser(), values | examples)
+        reply = yield Call(self.prompts["cypher"] | self.llm | StrOutputParser(), values | {"examples": examples})
         try:
             query = yield Call(check, parse_cypher(reply))
         except (CypherGenerationError, CypherSafetyError, DatabaseQueryError) as error:
@@ -125,12 +121,23 @@ class LLMCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
         schema = executor.schema()
         checked = check_query(query, parameters, schema)
         check_properties(checked.text, schema)
+        check_lists(checked.text, parameters)
         check_shows_facts(checked.text)
         mended = mend_directions(checked.text, parameters, schema, self._directions)
         executor.explain(mended, parameters)
         return mended
 
     # --- what the model is shown --------------------------------------------------------------------------------------
+
+    def _what_is_shown(self, input: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+        """Return the values of both prompts, and the examples of the first; reads the database."""
+        question, executor, entities = input["question"], input["executor"], input["entities"][:MAX_QUERIES]
+        schema = self.describe_schema(executor.schema(), question, input["seed_entities"])
+        if isinstance(executor, QueryExecutor):
+            schema += "\nRETURN every node of the pattern, too, each under a variable of its own."
+        names = {f"e{number}": entity.name for number, entity in enumerate(entities)}
+        values = {"question": question, "parameters": _shown(input["parameters"], names), "schema": schema}
+        return values, self._shown_examples(question, entities, executor)
 
     def describe_schema(self, schema: DatabaseSchema, question: str, seed_entities: Sequence[str] = ()) -> str:
         """Write what of a schema is near to a question, within `max_schema_tokens`.
@@ -147,31 +154,36 @@ class LLMCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
             near[np.unique(graph.edges[around, 1])] = True
         rank = {graph.relations[number]: place for place, number in enumerate(np.lexsort((-likeness, ~near)).tolist())}
         relations = sorted(schema.relations, key=lambda r: (rank.get(schema.relation_of(r.name), len(rank)), r.name))
+        known = {label.name: _label_line(label) for label in schema.labels}
         labels: dict[str, str] = {}
         lines: list[str] = []
-        left = self.max_schema_tokens
+        left = self.max_schema_tokens - approximate_tokens(_more(len(relations) or len(known), "relationship types"))
         for relation in relations:
-            ends = relation.ends or (("", ""),)
-            joined = {name for pair in ends for name in pair}
-            new = {
-                label.name: _label_line(label)
-                for label in schema.labels
-                if label.name in joined and label.name not in labels
-            }
+            pairs = (relation.ends or (("", ""),))[:PAIRS_SHOWN]
+            new = {name: known[name] for pair in pairs for name in pair if name in known and name not in labels}
             line = "\n".join(
                 f"{_node(head)}-[:{_name(relation.name)}{_properties(relation.properties)}]->{_node(tail)}"
-                for head, tail in ends
+                for head, tail in pairs
             ) + self._fact(schema.relation_of(relation.name))
-            cost = approximate_tokens(line) + sum(map(approximate_tokens, new.values()))
-            if cost > left and lines:
+            if more := len(relation.ends) - len(pairs):
+                line += "\n" + _more(more, f"pairs of labels of {_name(relation.name)}")
+            cost = sum(map(approximate_tokens, (line, *new.values())))
+            if cost <= left:
+                left -= cost
+                labels |= new
+                lines.append(line)
+            elif lines:
                 break
-            left -= cost
-            labels |= new
-            lines.append(line)
         if not relations:
-            labels = {label.name: _label_line(label) for label in schema.labels}
-        if more := len(relations) - len(lines):
-            lines.append(f"({more} more relationship types are not shown)")
+            for name, line in known.items():
+                left -= approximate_tokens(line)
+                if left < 0:
+                    break
+                labels[name] = line
+            if more := len(known) - len(labels):
+                lines.append(_more(more, "labels"))
+        elif more := len(relations) - len(lines):
+            lines.append(_more(more, "relationship types"))
         return "\n".join([*labels.values(), *lines])
 
     def _fact(self, relation: str) -> str:
@@ -230,7 +242,14 @@ def _properties(properties: Mapping[str, str]) -> str:
         for name, kind in properties.items()
         if not (_VECTOR.search(kind) or (_VECTOR_NAME.search(name) and "STRING" not in kind.upper()))
     }
-    return " {" + ", ".join(f"{_name(name)}: {kind}" for name, kind in shown.items()) + "}" if shown else ""
+    texts = [f"{_name(name)}: {kind}" for name, kind in list(shown.items())[:PROPERTIES_SHOWN]]
+    if more := len(shown) - len(texts):
+        texts.append(f"... {more} more")
+    return " {" + ", ".join(texts) + "}" if texts else ""
+
+
+def _more(number: int, what: str) -> str:
+    return f"({number} more {what} are not shown)"
 
 
 def _label_line(label: NodeLabel) -> str:

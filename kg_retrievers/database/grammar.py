@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from kg_retrievers.database.tokens import Token, refusal, tokenize
@@ -149,8 +149,14 @@ def read(query: str) -> tuple[list[Token], Node]:
         CypherSafetyError: If it does not fit; the message names the first token without a place and what could stand
             there instead.
     """
-    tokens = [token for token in tokenize(query) if token.kind not in ("blank", "comment")]
-    tokens.append(Token("end", "", len(query)))
+    tokens, root = _read(query)
+    return list(tokens), root
+
+
+@lru_cache(maxsize=16)  # one query is read for several checks in a row
+def _read(query: str) -> tuple[tuple[Token, ...], Node]:
+    pieces = [token for token in tokenize(query) if token.kind not in ("blank", "comment")]
+    tokens = (*pieces, Token("end", "", len(query)))
     state = _Query(query, tokens)
     if found := _rules()["query"](state, 0):
         return tokens, found[1][0]

@@ -97,6 +97,7 @@ Answer:""")
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _IN_JSON = re.compile(r'"(?:query|cypher|statement)"\s*:\s*("(?:[^"\\]|\\.)*+")', re.IGNORECASE)
+_ESCAPE = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')  # or a backslash that JSON does not have
 _SPECIAL = re.compile(r"<\|[^|<>\s]{1,40}\|>|</?s>|\[/?INST\]")
 # Where a query begins; words that sentences begin with, too, must be in capitals or be followed by what clauses hold.
 _START = re.compile(
@@ -126,7 +127,7 @@ def parse_cypher(reply: str) -> str:
     """
     text = without_reasoning(reply)[:MAX_REPLY].replace("\r\n", "\n")
     if found := _IN_JSON.search(text):
-        text = json.loads(found[1], strict=False)
+        text = json.loads(_ESCAPE.sub(lambda escape: escape[1] or r"\\", found[1]), strict=False)
     for part in (*_FENCED.findall(text), text):
         if start := _START.search(part):
             paragraphs = _SPECIAL.split(part[start.start(1) :])[0].split("```")[0].split("\n\n")
@@ -138,7 +139,7 @@ def parse_cypher(reply: str) -> str:
             return "\n\n".join(kept).strip().removesuffix("`").strip()
     if not reply.strip():
         reason = "the reply is empty."
-    elif not text.strip():
+    elif not without_reasoning(reply).strip():
         reason = "the reply holds reasoning only."
     else:
         reason = "the reply holds no query; one begins with MATCH."

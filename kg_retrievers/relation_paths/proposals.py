@@ -33,9 +33,8 @@ NEIGHBORS = 3
 #: How many questions of a template its relation paths are mined from.
 EXAMPLES_MINED = 10
 
-#: The least share of the best score with which a relation path of the examples is proposed. In the questions of
-#: `benchmarks/all_methods.py` it leaves out .002 of the answers of the paraphrased ones, none of the others', and 42 to
-#: 96 % of the tokens.
+#: The least share of the best score with which a relation path of the examples is proposed. It leaves out none of the
+#: answers to the questions of `benchmarks/all_methods.py`, and 41 to 96 % of the tokens.
 SCORE_SHARE = 0.5
 
 #: The most relations that a language model chooses from.
