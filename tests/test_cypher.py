@@ -181,6 +181,14 @@ def test_without_examples_or_model() -> None:
     assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Q1"], "linked")
 
 
+def test_words_do_not_say_which_way_a_relation_points() -> None:
+    graph = KnowledgeGraph.from_triples([("Anna", "parent of", "Berta"), ("Berta", "parent of", "Carla")])
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    family = CypherRetriever.from_index(index, executor=executor_of(graph))
+    for question in ("Who are the parents of Berta?", "Of whom is Berta the parent?"):
+        assert sorted(family.invoke(question)[0].metadata["answers"]) == ["Anna", "Carla"]
+
+
 def test_a_database_is_made_when_there_is_none() -> None:
     made = CypherRetriever.from_index(INDEX, examples=EXAMPLES)
     assert made.invoke("Who directed Arrival?")[0].metadata["answers"] == ["Q1"]

@@ -74,6 +74,8 @@ def test_a_graph_comes_back(graph: KnowledgeGraph, executor: LadybugExecutor) ->
         assert contents(KnowledgeGraph.from_executor(executor, page_size=page_size)) == contents(graph)
     with pytest.raises(InvalidArgumentError, match="page_size is 0"):
         KnowledgeGraph.from_executor(executor, page_size=0)
+    with pytest.raises(InvalidArgumentError, match="wanted an executor"):
+        KnowledgeGraph.from_executor("films.lbdb")  # type: ignore[arg-type]
 
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
@@ -192,8 +194,10 @@ def test_nothing_is_left_of_what_failed(graph: KnowledgeGraph, tmp_path: Path, m
 
 
 def test_what_cannot_be_opened(graph: KnowledgeGraph, tmp_path: Path) -> None:
-    with pytest.raises(DatabaseUnavailableError, match="no database is at"):
+    with pytest.raises(DatabaseUnavailableError, match=r"nowhere\.lbdb' is not there"):
         LadybugExecutor(tmp_path / "nowhere.lbdb")
+    with pytest.raises(DatabaseUnavailableError, match="is a folder"):
+        LadybugExecutor(tmp_path)
     (tmp_path / "text").write_text("This is no database." * 1000)
     with pytest.raises(DatabaseUnavailableError, match="cannot be opened"):
         LadybugExecutor(tmp_path / "text")

@@ -40,7 +40,9 @@ ON_THE_SHELL = {
     "or raise timeout": "or give it longer: --field timeout=SECONDS",
     "If it was added lately, read the schema again: schema(refresh=True).": "Index the graph of this database again.",
     "Read it again, by schema(refresh=True), and write the query anew.": "Ask again.",
-    "index the graph of this database again": "index the graph of this database again, with the same --key",
+    "read the schema again, by schema(refresh=True) of the executor, or index": "index",
+    "index the graph of this database again": "index the graph of this database again, with the same --key if one was "
+    "given, or name another --database",
 }
 
 #: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.

@@ -32,8 +32,9 @@ class PatternCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
     """Has a pattern generated and writes it as Cypher, with entities as parameters.
 
     Names that the graph does not have become the nearest ones: relations, and entities that were not linked. Types that
-    it does not have are left out. A triple that points the other way in the graph is turned. Where a name may mean
-    several entities, there is one query for all that fit it equally well, then one for each further one.
+    it does not have are left out. A triple that can only point the other way in the graph is turned; those that
+    `LinkedPatternGenerator` makes of words fit facts either way. Where a name may mean several entities, there is one
+    query for all that fit it equally well, then one for each further one.
 
     Args:
         index: The indexed graph.
@@ -81,14 +82,16 @@ class PatternCypherWriter(SteppedRunnable[Mapping[str, Any], Queries]):
         choices = [self._choices(node, entities) for node in known]
         for chosen in _likeliest([len(of_node) for of_node in choices], MAX_QUERIES):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
-            any_relation = any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples)
+            any_way = pattern.source == "linked" or any(
+                isinstance(relation, Unknown) for _, relation, _ in pattern.triples
+            )
             query, parameters = render(
                 self._turned(pattern, keys),
                 executor.schema(),
                 executor.dialect,
                 entities=keys,
                 distinct=self.distinct,
-                direction="ignore" if any_relation else "respect",
+                direction="ignore" if any_way else "respect",
                 nodes=isinstance(executor, QueryExecutor),
             )
             yield {"query": query, "parameters": parameters, "from": pattern.source or "given"}

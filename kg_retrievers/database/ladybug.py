@@ -85,8 +85,9 @@ class LadybugExecutor(DatabaseExecutor):
         self._nodes: dict[Hashable, StoredNode] = {}
         self._at_close = ExitStack()
         if not self.path.is_file():
+            what = "is a folder, not the file of a database" if self.path.is_dir() else "is not there"
             raise DatabaseUnavailableError(
-                f"LadybugExecutor: no database is at {str(path)!r}. Make one: LadybugExecutor.from_graph(graph, path)."
+                f"LadybugExecutor: {str(path)!r} {what}. Make one: LadybugExecutor.from_graph(graph, path)."
             )
         self._database: ladybug.Database | None = _open(self.path, max_memory, read_only=True)
 

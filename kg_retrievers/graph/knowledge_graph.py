@@ -204,9 +204,15 @@ class KnowledgeGraph:
             page_size: How many rows are read at a time; 1 or more.
 
         Raises:
-            InvalidArgumentError: If there are nodes without a text as key, or `page_size` is below 1.
+            InvalidArgumentError: If `executor` is none, there are nodes without a text as key, or `page_size` is
+                below 1.
             DatabaseError: If the database cannot be read.
         """
+        if not hasattr(executor, "read_graph"):
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.from_executor: wanted an executor, such as LadybugExecutor(path), but got "
+                f"{executor!r:.100}."
+            )
         if page_size < 1:
             raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
         rows = executor.read_graph(page_size)
