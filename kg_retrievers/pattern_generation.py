@@ -32,7 +32,7 @@ from kg_retrievers.index import (
 )
 from kg_retrievers.prompts import check_model, check_placeholders
 from kg_retrievers.prompts.simgrag import PATTERN_PROMPT, REPAIR_PROMPT, parse_pattern
-from kg_retrievers.questions import Question
+from kg_retrievers.questions import Question, check_questions
 from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
 #: How many of the nearest examples are tried on the graph before the nearest of all is taken.
@@ -133,12 +133,7 @@ class ExamplePatternGenerator(_LinkingGenerator):
     def __init__(self, index: GraphIndex, examples: Sequence[Question], *, linker: EntityLinker | None = None) -> None:
         """Mask the examples and embed them."""
         super().__init__(index, linker)
-        is_list = isinstance(examples, Sequence) and not isinstance(examples, str)
-        if not is_list or not all(isinstance(example, Question) for example in examples):
-            raise InvalidArgumentError(
-                f"ExamplePatternGenerator: wanted a list of Question, but got {examples!r:.100}. "
-                "Read a file with read_questions(path)."
-            )
+        check_questions(examples, "ExamplePatternGenerator")
         templates: Counter[tuple[str, int, str]] = Counter()
         filled_by: dict[tuple[str, int, str], list[str]] = {}
         for example in examples:

@@ -29,6 +29,14 @@ def random_graph(seed: int) -> KnowledgeGraph:
     return KnowledgeGraph.from_triples(facts, types=types)
 
 
+#: The options of `render` that change what is found, or how it is asked for.
+MODES = {
+    "distinct": st.sampled_from(["known", "nodes", "none"]),
+    "direction": st.sampled_from(["ignore", "respect"]),
+    "nodes": st.booleans(),
+}
+
+
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
     """A pattern over the names of `random_graph`, some of which a graph may lack."""

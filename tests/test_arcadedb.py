@@ -12,7 +12,7 @@ import pytest
 from arcadedb import ArcadeDB, is_installed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pattern_matches import brute_force, found_by, has_all_relations, patterns, random_graph
+from pattern_matches import MODES, brute_force, found_by, has_all_relations, patterns, random_graph
 
 from kg_retrievers.database.neo4j import Neo4jExecutor
 from kg_retrievers.errors import (
@@ -49,15 +49,8 @@ def databases(server: ArcadeDB) -> Iterator[list[tuple[KnowledgeGraph, Neo4jExec
         executor.close()
 
 
-modes = {
-    "distinct": st.sampled_from(["known", "nodes", "none"]),
-    "direction": st.sampled_from(["ignore", "respect"]),
-    "nodes": st.booleans(),
-}
-
-
 @settings(max_examples=150)
-@given(st.integers(0, GRAPHS - 1), patterns(), st.fixed_dictionaries(modes))
+@given(st.integers(0, GRAPHS - 1), patterns(), st.fixed_dictionaries(MODES))
 def test_it_finds_what_brute_force_finds(
     databases: list[tuple[KnowledgeGraph, Neo4jExecutor]], number: int, pattern: Pattern, mode: dict[str, Any]
 ) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pattern_matches import KEYS, brute_force, found_by, has_all_relations, patterns, random_graph
+from pattern_matches import KEYS, MODES, brute_force, found_by, has_all_relations, patterns, random_graph
 
 from kg_retrievers.algorithms.pattern_match import Candidates, MatchNode, MatchQuery, match_pattern
 from kg_retrievers.database.ladybug import LadybugExecutor
@@ -38,15 +38,8 @@ def databases() -> Iterator[Databases]:
         executor.close()
 
 
-modes = {
-    "distinct": st.sampled_from(["known", "nodes", "none"]),
-    "direction": st.sampled_from(["ignore", "respect"]),
-    "nodes": st.booleans(),
-}
-
-
 @settings(max_examples=150)
-@given(st.integers(0, 7), patterns(), st.fixed_dictionaries(modes))
+@given(st.integers(0, 7), patterns(), st.fixed_dictionaries(MODES))
 def test_a_database_finds_what_brute_force_finds(
     databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
 ) -> None:
@@ -63,7 +56,7 @@ def test_a_database_finds_what_brute_force_finds(
 
 
 @settings(max_examples=75)
-@given(st.integers(0, 7), patterns(), st.fixed_dictionaries({name: modes[name] for name in ("distinct", "direction")}))
+@given(st.integers(0, 7), patterns(), st.fixed_dictionaries({name: MODES[name] for name in ("distinct", "direction")}))
 def test_a_database_finds_what_the_matcher_finds(
     databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
 ) -> None:

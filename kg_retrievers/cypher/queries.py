@@ -32,7 +32,7 @@ def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchem
 
 
 def check_properties(query: str, schema: DatabaseSchema) -> None:
-    """Check that the properties of nodes and relationships that a query names are in the schema.
+    """Check that the properties of nodes and relationships that a query names are in the schema, if it is no sample.
 
     Raises:
         CypherSafetyError: If one is not, for which Neo4j would return nothing without an error.

@@ -13,7 +13,7 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, QuestionEntity, mask, question_entities
-from kg_retrievers.questions import Question
+from kg_retrievers.questions import Question, check_questions
 
 #: The longest chain of facts that the questions of MetaQA need.
 MAX_HOPS = 3
@@ -131,12 +131,7 @@ def label_examples(
         >>> label_examples(GraphIndex.build(graph, HashedEmbeddings()), examples)[0].pattern.to_dict()["triples"]
         [['Her', 'directed_by', {'unknown': 'entity 1'}]]
     """
-    is_list = isinstance(examples, Sequence) and not isinstance(examples, str)
-    if not is_list or not all(isinstance(example, Question) for example in examples):
-        raise InvalidArgumentError(
-            f"label_examples: wanted a list of Question, but got {examples!r:.100}. Read a file with "
-            "read_questions(path)."
-        )
+    check_questions(examples, "label_examples")
     linker = linker or EntityLinker(index)
     alike: dict[str, dict[int, list[QuestionEntity]]] = {}
     for number, example in enumerate(examples):

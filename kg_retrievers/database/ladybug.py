@@ -264,6 +264,9 @@ class _Connection(ladybug.Connection):
 #: What LadybugDB says of a query that was stopped.
 _INTERRUPTED = "Interrupted."
 
+#: What there is of loops inside of expressions: comprehensions and `reduce` have a bar.
+_LOOPS = {"|", "ANY", "ALL", "NONE", "SINGLE"}
+
 
 @lru_cache(maxsize=1024)
 def _stops(query: str) -> bool:
@@ -282,7 +285,7 @@ def _stops(query: str) -> bool:
             names = {*named, f" {node.start}"}
             parts = [part for part in parts if not part & names] + [names.union(*(p for p in parts if p & names))]
     more = sum(node.rule == "clause" and tokens[node.start].word in ("UNWIND", "WITH") for node in root.walk())
-    return len(parts) + more <= 2 and all(token.text != "|" for token in tokens)
+    return len(parts) + more <= 2 and not any(token.word in _LOOPS for token in tokens)
 
 
 #: The types of columns that hold nodes, relationships and paths.

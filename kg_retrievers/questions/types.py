@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,3 +60,20 @@ class Question:
         }
         row = {key: value for key, value in row.items() if value}
         return row if self.answerable else row | {"answerable": False}
+
+
+def check_questions(questions: Any, who: str) -> None:
+    """Check that what was given is a list of questions.
+
+    Args:
+        questions: What was given.
+        who: What it was given to, for the message.
+
+    Raises:
+        InvalidArgumentError: If it is none.
+    """
+    is_list = isinstance(questions, Sequence) and not isinstance(questions, str)
+    if not is_list or not all(isinstance(question, Question) for question in questions):
+        raise InvalidArgumentError(
+            f"{who}: wanted a list of Question, but got {questions!r:.100}. Read a file with read_questions(path)."
+        )
