@@ -2,6 +2,7 @@
 
 from kg_retrievers.graph.drawing import Drawing, draw
 from kg_retrievers.graph.knowledge_graph import Adjacency, KnowledgeGraph, RelationSchema, Schema
+from kg_retrievers.graph.pyg import VectorSource, to_pyg
 from kg_retrievers.graph.readers import GraphRows
 from kg_retrievers.graph.types import Evidence, Known, Path, Pattern, PatternTriple, Term, Triple, Unknown
 from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable, verbalize
@@ -21,9 +22,11 @@ __all__ = [
     "Term",
     "Triple",
     "Unknown",
+    "VectorSource",
     "Verbalization",
     "draw",
     "pattern_lines",
     "readable",
+    "to_pyg",
     "verbalize",
 ]

@@ -1,0 +1,138 @@
+"""Graphs and evidence as `torch_geometric.data.Data` (extra `graph-prompt`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleIndexError
+from kg_retrievers.graph.columns import Array, StringTable
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data as Data
+
+    from kg_retrievers.graph.drawing import Drawable
+    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+
+
+class VectorSource(Protocol):
+    """What has vectors for the entities and relations of a graph, as `GraphIndex` does."""
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The graph."""
+
+    def entity_vectors(self, entities: Array) -> Array:
+        """Return a row for each of these numbers of entities: float32, shape (n, dimension)."""
+
+    @property
+    def relation_vectors(self) -> Array:
+        """A row for each relation: float32, shape (relations, dimension)."""
+
+
+def to_pyg(what: Drawable | Iterable[Drawable], index: VectorSource | None = None) -> Data:
+    """Return evidence, a Document of any retriever, a path, or several of these as one torch-geometric graph.
+
+    The same attributes as `KnowledgeGraph.to_pyg` gives, for the n entities and m triples that occur: entities in order
+    of first occurrence, head before tail; each triple once, in the order given and in stored direction. Of no triples,
+    n and m are 0.
+
+    Args:
+        what: What to convert; answers that are in no triple are left out.
+        index: Gives `x`, `edge_attr`, `edge_type` and the labels. Without it there are none of the first three, and the
+            labels are those that Documents bring.
+
+    Raises:
+        InvalidArgumentError: If there is something else to convert, or an entity or relation is not in the graph of the
+            index.
+        MissingExtraError: If torch-geometric is not installed.
+    """
+    single = hasattr(what, "metadata") or hasattr(what, "triples") or not isinstance(what, Iterable)
+    items: Any = [what] if single else what
+    triples: dict[tuple[str, str, str], None] = {}
+    labels: dict[str, str] = {}
+    for rows, names in map(_facts, items):
+        triples |= dict.fromkeys(rows)
+        labels = {**names, **labels}
+    numbers: dict[str, int] = {}
+    ends = [
+        (numbers.setdefault(head, len(numbers)), numbers.setdefault(tail, len(numbers))) for head, _, tail in triples
+    ]
+    relations = [relation for _, relation, _ in triples]
+    found: dict[str, Array] = {}
+    if index is not None:
+        labels = {key: index.graph.label(key) for key in numbers}
+        types = _numbers(index.graph.relations, relations, "relation")
+        found = {"edge_type": types, **_vectors(index, _numbers(index.graph.entities, numbers, "entity"), types)}
+    return _data(list(numbers), [labels.get(key, key) for key in numbers], relations, ends, found)
+
+
+def graph_to_pyg(graph: KnowledgeGraph, index: VectorSource | None = None) -> Data:
+    """Do what `KnowledgeGraph.to_pyg` says."""
+    if index is not None and index.graph.fingerprint != graph.fingerprint:
+        raise StaleIndexError(
+            f"KnowledgeGraph.to_pyg: wanted an index of {graph!r}, but got one of another graph, {index.graph!r}. "
+            "Build one of this graph: GraphIndex.build(graph, embeddings)."
+        )
+    names, relations = graph.names[:], graph.relations[:]
+    heads, types, tails = graph.edges.astype(np.int64).T
+    found = {
+        "edge_type": types,
+        **(_vectors(index, np.arange(len(graph.entities)), types) if index is not None else {}),
+    }
+    labels = [names[name] for name in graph.labels.tolist()]
+    return _data(graph.entities[:], labels, [relations[kind] for kind in types], np.stack([heads, tails], 1), found)
+
+
+def _facts(item: Any) -> tuple[list[tuple[str, str, str]], Mapping[str, str]]:
+    """Return the triples of one thing, and its labels if it has some."""
+    metadata = getattr(item, "metadata", None)
+    found = metadata if isinstance(metadata, Mapping) else {"triples": getattr(item, "triples", None)}
+    rows = found.get("triples")
+    if not isinstance(rows, list | tuple) or not all(
+        isinstance(row, list | tuple) and len(row) == 3 and all(isinstance(text, str) for text in row) for row in rows
+    ):
+        raise InvalidArgumentError(
+            "to_pyg: wanted Evidence, a Path, or a Document as a retriever returns it (its metadata has 'triples', a "
+            f"list of [head, relation, tail]), or a list of these, but got {item!r:.200}. A whole graph has a method: "
+            "graph.to_pyg(index)."
+        )
+    return [(head, relation, tail) for head, relation, tail in rows], found.get("labels") or {}
+
+
+def _numbers(table: StringTable, names: Iterable[str], what: str) -> Array:
+    known = {name: table.find(name) for name in dict.fromkeys(names)}
+    if missing := [name for name, number in known.items() if number < 0]:
+        raise InvalidArgumentError(
+            f"to_pyg: the graph of the index has no {what} {missing[0]!r}. Hand in the index of the graph that the "
+            "evidence comes from, or none."
+        )
+    return np.array([known[name] for name in names], np.int64)
+
+
+def _vectors(index: VectorSource, entities: Array, types: Array) -> dict[str, Array]:
+    return {"x": index.entity_vectors(entities), "edge_attr": index.relation_vectors[types]}
+
+
+def _data(
+    entities: Sequence[str],
+    labels: Sequence[str],
+    relations: Sequence[str],
+    ends: Array | Sequence[tuple[int, int]],
+    found: Mapping[str, Array],
+) -> Data:
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError:
+        raise MissingExtraError("to_pyg", "graph-prompt") from None
+    arrays = {"edge_index": np.array(ends, np.int64).reshape(-1, 2).T, **found}
+    return Data(
+        **{name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()},
+        num_nodes=len(entities),
+        entities=list(entities),
+        labels=list(labels),
+        relations=list(relations),
+    )
