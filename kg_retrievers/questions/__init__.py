@@ -1,8 +1,23 @@
-"""Question sets: MetaQA, PathQuestion and JSON lines, all read as `Question`."""
+"""Question sets: MetaQA, PathQuestion, JSON lines and the GraphQA benchmark, all read as `Question`."""
 
+from kg_retrievers.questions.explagraphs import read_explagraphs
+from kg_retrievers.questions.graph_question import GraphQuestion
 from kg_retrievers.questions.jsonl import read_questions, write_questions
 from kg_retrievers.questions.metaqa import read_metaqa
 from kg_retrievers.questions.pathquestion import read_pathquestion
+from kg_retrievers.questions.scene_graphs import read_scene_graphs
 from kg_retrievers.questions.types import Question, check_questions
+from kg_retrievers.questions.webqsp import read_webqsp
 
-__all__ = ["Question", "check_questions", "read_metaqa", "read_pathquestion", "read_questions", "write_questions"]
+__all__ = [
+    "GraphQuestion",
+    "Question",
+    "check_questions",
+    "read_explagraphs",
+    "read_metaqa",
+    "read_pathquestion",
+    "read_questions",
+    "read_scene_graphs",
+    "read_webqsp",
+    "write_questions",
+]
