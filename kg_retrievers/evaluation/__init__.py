@@ -2,6 +2,7 @@
 
 from kg_retrievers.evaluation.compare import Comparison, compare
 from kg_retrievers.evaluation.evaluate import evaluate
+from kg_retrievers.evaluation.hallucination import NameCheck, check_names
 from kg_retrievers.evaluation.predictions import score_predictions
 from kg_retrievers.evaluation.question_sets import read_question_set
 from kg_retrievers.evaluation.report import Report
@@ -9,7 +10,9 @@ from kg_retrievers.evaluation.unanswerable import unanswerable_questions
 
 __all__ = [
     "Comparison",
+    "NameCheck",
     "Report",
+    "check_names",
     "compare",
     "evaluate",
     "read_question_set",

@@ -1,0 +1,233 @@
+"""Nodes and edges that an answer names, against the graph: the paper's two answers, all forms of lists, long texts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.evaluation import NameCheck, check_names
+from kg_retrievers.graph import KnowledgeGraph
+
+GRAPH = KnowledgeGraph.from_triples(
+    [
+        ("elephant", "standing by", "river"),
+        ("elephant", "in", "bushes"),
+        ("elephant", "eating", "grass"),
+        ("Washington, D.C.", "capital_of", "USA"),
+        ("Dune (1984)", "directedBy", "Q1"),
+        ("women and men", "is a", "citizens"),
+        ("$", "in", "USA"),
+    ],
+    labels={
+        "Q1": "David Lynch",
+        "9/1": "name: sheep; attribute: white, fluffy; (x,y,w,h): (409, 176, 13, 10)",
+        "9/2": "name: blue sky; (x,y,w,h): (0, 0, 501, 60)",
+    },
+    aliases={"USA": ["United States"]},
+)
+
+
+def nodes(answer: str) -> dict[str, bool]:
+    check = check_names(answer, GRAPH)
+    assert not check.edges
+    return {node: node not in check.unknown_nodes for node in check.nodes}
+
+
+def edges(answer: str) -> dict[str, bool]:
+    check = check_names(answer, GRAPH)
+    assert not check.nodes
+    return {edge: edge not in check.unknown_edges for edge in check.edges}
+
+
+# --- the paper's answers, table 1 -------------------------------------------------------------------------------------
+
+
+def test_an_answer_with_hallucinations() -> None:
+    answer = """The animal in the bushes is a deer.
+Nodes:
+* Deer (node 1)
+* Bushes (node 2)
+Edges:
+* Deer →Bushes (edge 1)
+* Deer →Grass (edge 2)
+* Bushes →Grass (edge 3)"""
+    wrong = ("Deer -> Bushes", "Deer -> Grass", "Bushes -> Grass")
+    check = check_names(answer, GRAPH)
+    assert check == NameCheck(("Deer", "Bushes"), wrong, ("Deer",), wrong, ())
+    assert (check.valid_nodes, check.valid_edges, check.fully_valid) == (0.5, 0.0, False)
+
+
+def test_an_answer_in_whole_sentences() -> None:
+    answer = """Based on the information provided in the graph, the animal in the bushes is an elephant.
+The nodes that support this answer are:
+* Node 1: The elephant is mentioned in the first line of the graph.
+The edges that support this answer are:
+* The edge connects the elephant to the bushes, indicating that the elephant is in the bushes.
+Therefore, the answer to the question is: The animal in the bushes is an elephant."""
+    check = check_names(answer, GRAPH)
+    assert (check.nodes, len(check.edges), check.unknown_nodes, check.unknown_edges) == (("elephant",), 1, (), ())
+    assert (check.valid_nodes, check.valid_edges, check.fully_valid) == (1.0, 1.0, True)
+
+
+# --- nodes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Nodes: elephant, deer; River and grass.", {"elephant": True, "deer": False, "River": True, "grass": True}),
+        ("Yes. Nodes: elephant", {"elephant": True}),
+        ("**Nodes**\n\n- `elephant`\n- The Elephant!\n", {"elephant": True, "The Elephant!": True}),
+        ("## Supporting entities:\n1. USA\n2) united states\n• q1\n", {"USA": True, "united states": True, "q1": True}),
+        ("Nodes:\nelephant\ndeer\n\nThe answer is yes.", {"elephant": True, "deer": False}),
+        ("Nodes:\n* elephant\n\n* deer\nThe answer is yes.\n* no", {"elephant": True, "deer": False}),
+        ("Nodes: elephant\n* deer\nThe answer is yes.", {"elephant": True, "deer": False}),
+        ("Node 1: elephant\nNode 2: deer\nThe answer is yes.", {"elephant": True, "deer": False}),
+        ("Nodes: Washington, D.C., Washington", {"Washington, D.C": True, "Washington": False}),
+        ("Nodes: women and men, citizens", {"women and men": True, "citizens": True}),
+        ("Nodes: Dune (1984), Dune, $, €", {"Dune (1984)": True, "Dune": False, "$": True, "€": False}),
+        ("Nodes: the sheep, blue sky, sky, 9/1", {"the sheep": True, "blue sky": True, "sky": False, "9/1": True}),
+        ("Nodes: a big grey beast that nobody saw", {"a big grey beast that nobody saw": False}),
+        ("Nodes: elephant, Elephant, elephant", {"elephant": True, "Elephant": True}),
+        ("Nodes: none", {}),
+        ("Nodes:", {}),
+        ("Based on these facts, the answer is: elephant", {}),
+        ("The nodes of this graph. It has a root: elephant", {}),
+    ],
+)
+def test_nodes(answer: str, expected: dict[str, bool]) -> None:
+    assert nodes(answer) == expected
+
+
+# --- edges ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("(elephant, in, bushes)", {"elephant -> in -> bushes": True}),
+        ("(bushes, in, elephant)", {"bushes -> in -> elephant": False}),
+        ("(elephant, eating, bushes)", {"elephant -> eating -> bushes": False}),
+        (
+            "(elephant; IN; bushes), (Dune (1984), directed by, David Lynch)",
+            {"elephant -> IN -> bushes": True, "Dune (1984) -> directed by -> David Lynch": True},
+        ),
+        ("(Washington, D.C., capital of, USA)", {"Washington, D.C. -> capital of -> USA": True}),
+        ("elephant, in, the bushes", {"elephant -> in -> the bushes": True}),
+        ("elephant | in | bushes", {"elephant -> in -> bushes": True}),
+        ("elephant; in; river", {"elephant -> in -> river": False}),
+        ("elephant, in, bushes; deer, in, river", {"elephant -> in -> bushes": True, "deer -> in -> river": False}),
+        ("elephant -> in -> bushes", {"elephant -> in -> bushes": True}),
+        ("elephant -[in]-> bushes", {"elephant -> in -> bushes": True}),
+        ("elephant --in--> bushes", {"elephant -> in -> bushes": True}),
+        ("bushes <- in <- elephant", {"elephant -> in -> bushes": True}),
+        ("elephant → bushes", {"elephant -> bushes": True}),
+        ("bushes → elephant", {"bushes -> elephant": False}),
+        (
+            "river <- standing by <- elephant -> eating -> grass",
+            {"elephant -> standing by -> river": True, "elephant -> eating -> grass": True},
+        ),
+        ("elephant -> bushes -> in -> it", {"elephant -> bushes": True, "bushes -> in": False, "in -> it": False}),
+        (
+            "deer -> bushes, elephant -> in -> bushes; Washington, D.C. -> USA",
+            {"deer -> bushes": False, "elephant -> in -> bushes": True, "Washington, D.C. -> USA": True},
+        ),
+        (
+            "The elephant, as one sees, eats the grass, which is green",
+            {"The elephant, as one sees, eats the grass, which is green": True},
+        ),
+        ("The river joins the bushes", {"The river joins the bushes": False}),
+        ("The deer joins the bushes", {"The deer joins the bushes": False}),
+        ("None.", {}),
+    ],
+)
+def test_edges(entry: str, expected: dict[str, bool]) -> None:
+    assert edges(f"Edges: {entry}") == expected
+    assert edges(f"It is so.\nThe triples used are:\n- {entry}\n\nYes.") == expected
+
+
+def test_an_edge_is_an_edge_in_any_list() -> None:
+    answer = "Nodes:\n* elephant\n* elephant -> in -> bushes\n* (deer, in, bushes)"
+    check = check_names(answer, GRAPH)
+    assert (check.nodes, check.unknown_edges) == (("elephant",), ("deer -> in -> bushes",))
+    assert (check.valid_nodes, check.valid_edges, check.fully_valid) == (1.0, 0.5, False)
+
+
+# --- what is not listed -----------------------------------------------------------------------------------------------
+
+
+def test_an_answer_without_lists_has_no_shares() -> None:
+    check = check_names("It is an elephant, in WASHINGTON D.C., in the bushes.", GRAPH)
+    assert check == NameCheck((), (), (), (), ("elephant", "washington d c", "bushes"))
+    assert (check.valid_nodes, check.valid_edges, check.fully_valid) == (None, None, None)
+
+
+def test_function_words_are_no_names_in_a_text() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+    assert check_names("What did her friend Spike Jonze do?", graph).mentioned == ("spike jonze",)
+    assert check_names("Nodes: Her", graph).fully_valid is True
+
+
+# --- against evidence -------------------------------------------------------------------------------------------------
+
+
+def test_evidence_in_place_of_the_graph() -> None:
+    first = Document("", metadata={"triples": [["Q2", "directed_by", "Q1"]], "labels": {"Q2": "Dune"}})
+    second = Document("", metadata={"triples": [["Q2", "directed_by", "Q1"], ["Q2", "year", "1984"]]})
+    answer = "Nodes: Dune, Q1, Her\nEdges: (Dune, directed by, Q1), (Dune, year, 1984)"
+    one, both, none = (check_names(answer, shown) for shown in (first, [first, second], []))
+    assert (one.unknown_nodes, one.valid_edges) == (("Her",), 0.5)
+    assert (both.unknown_nodes, both.valid_edges) == (("Her",), 1.0)
+    assert (none.valid_nodes, none.valid_edges) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 5, "a text", [("a", "r", "b")], Document(""), Document("", metadata={"triples": [["a", "b"]]})]
+)
+def test_what_is_no_graph_is_refused(wrong: object) -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted a KnowledgeGraph, or Documents"):
+        check_names("Nodes: a", wrong)  # type: ignore[arg-type]
+
+
+def test_an_answer_is_a_text() -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted the answer as a text"):
+        check_names(["Nodes: a"], GRAPH)  # type: ignore[arg-type]
+
+
+# --- any answer -------------------------------------------------------------------------------------------------------
+
+names = st.sampled_from(["a", "B b", "Ç, c", "d and e", "f (1984)", "$"])
+relations = st.sampled_from(["r", "made_by", "is a"])
+facts = st.lists(st.tuples(names, relations, names), min_size=1, max_size=6, unique=True)
+
+
+@settings(max_examples=50)
+@given(facts, facts, st.sampled_from(["({}, {}, {})", "{} -> {} -> {}", "{} | {} | {}", "{} -[{}]-> {}"]))
+def test_what_is_listed_is_found_as_it_is(
+    known: list[tuple[str, str, str]], listed: list[tuple[str, str, str]], form: str
+) -> None:
+    graph = KnowledgeGraph.from_triples(known, labels={key: key for head, _, tail in listed for key in (head, tail)})
+    rows = "\n".join("* " + form.format(*fact) for fact in listed)
+    check = check_names(f"Edges:\n{rows}\nNodes:\n" + "\n".join(f"* {key}" for key in graph.entities), graph)
+    assert check.edges == tuple(" -> ".join(fact) for fact in listed)
+    assert check.unknown_edges == tuple(" -> ".join(fact) for fact in listed if fact not in known)
+    assert (check.nodes, check.unknown_nodes) == (tuple(graph.entities), ())
+
+
+@given(
+    st.lists(st.sampled_from(["Nodes:", "Edge 2:", "\n", "* ", "(", ")", ",", ";", "->", "<-", "--", "[", "a", " "]))
+)
+def test_no_answer_is_too_ragged(parts: list[str]) -> None:
+    check = check_names("".join(parts), GRAPH)
+    assert set(check.unknown_nodes) <= set(check.nodes)
+    assert set(check.unknown_edges) <= set(check.edges)
+
+
+@pytest.mark.parametrize(
+    "part", ["a, ", "(a, ", "(", "-", "-[", "->", "a -> ", " ", "; ", "* a\n", "edges ", "elephant "]
+)
+def test_long_answers_are_read(part: str) -> None:
+    check_names(f"Nodes: {part * 5_000}\nEdges: {part * 5_000}", GRAPH)
