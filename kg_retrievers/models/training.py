@@ -85,6 +85,8 @@ class Trainer(Generic[Item, Example]):
     The same arguments give the same parameters, also where a training goes on after an interruption, on the same
     machine. Torch runs on one thread, since small steps are slower on several.
 
+    A class of this one may take another `optimizer`, `rate` and `step`.
+
     Attributes:
         parameters: By name; they require gradients.
         items: What is trained on.
@@ -95,6 +97,8 @@ class Trainer(Generic[Item, Example]):
         identity: Changes with everything that the result depends on; an unfinished training of another is refused.
         output: A folder that keeps each round in `unfinished`, to go on from there; None to keep nothing.
         progress: Whether to show a progress bar on stderr.
+        buffers: What the training changes without gradients, by names other than those of the parameters.
+        threads: On how many threads torch runs; None for as many as it does anyway.
     """
 
     parameters: dict[str, torch.Tensor]
@@ -106,6 +110,8 @@ class Trainer(Generic[Item, Example]):
     identity: str
     output: Path | None = None
     progress: bool = False
+    buffers: dict[str, torch.Tensor] = field(default_factory=dict)
+    threads: int | None = 1
 
     _orders: dict[int, Array] = field(default_factory=dict, init=False)
     _best: dict[str, Array] = field(default_factory=dict, init=False)
@@ -117,8 +123,8 @@ class Trainer(Generic[Item, Example]):
             InvalidArgumentError: If the output holds an unfinished training of something else.
             ModelLoadError: If what it holds is damaged.
         """
-        with _one_thread(), _threads() as threads:
-            optimizer = torch.optim.Adam(self.parameters.values(), lr=self.schedule.learning_rate)
+        with _torch_threads(self.threads), _threads() as threads:
+            optimizer = self.optimizer()
             bar = Progress(
                 TextColumn("Training"),
                 BarColumn(),
@@ -137,7 +143,11 @@ class Trainer(Generic[Item, Example]):
                 while len(history) <= self.schedule.validations and not self._is_stuck(history):
                     done = len(history) - 1
                     for step, examples in self._batches(threads, self._first_step(done), self._first_step(done + 1)):
-                        self._step(optimizer, step, examples)
+                        for group in optimizer.param_groups:
+                            group["lr"] = self.schedule.learning_rate * self.rate(step)
+                        optimizer.zero_grad()
+                        self.step(step, examples)
+                        optimizer.step()
                         bar.advance(task)
                     history.append(self.validate())
                     if history[-1] >= max(history[1:]):  # of equal ones the last, and never that before the training
@@ -146,8 +156,27 @@ class Trainer(Generic[Item, Example]):
                     self._keep(optimizer, history)
         with torch.no_grad():
             for name, best in self._best.items():
-                self.parameters[name].copy_(torch.from_numpy(best))
+                self._kept[name].copy_(torch.from_numpy(best))
         return history
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Return what changes the parameters, as Adam does: with `step`, `exp_avg` and `exp_avg_sq` for its state."""
+        return torch.optim.Adam(self.parameters.values(), lr=self.schedule.learning_rate)
+
+    def rate(self, step: int) -> float:
+        """Return which share of the highest learning rate a step has, the first being 0."""
+        share = max(LAST_RATE, 1 - step / self._steps)
+        return share * min(1.0, (step + 1) / max(1.0, self.schedule.warm_up * self._steps))
+
+    def step(self, step: int, examples: Sequence[Example]) -> None:
+        """Leave the gradients of some examples with the parameters."""
+        loss = self.loss(examples, stream(self.schedule.seed, "loss", step))
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.parameters.values(), MAX_GRADIENT)
+
+    @property
+    def _kept(self) -> dict[str, torch.Tensor]:
+        return {**self.parameters, **self.buffers}
 
     @property
     def _steps(self) -> int:
@@ -176,33 +205,22 @@ class Trainer(Generic[Item, Example]):
             self._orders = {epoch: stream(self.schedule.seed, "order", epoch).permutation(len(self.items))}
         return int(self._orders[epoch][place])
 
-    def _step(self, optimizer: torch.optim.Adam, step: int, examples: Sequence[Example]) -> None:
-        share = max(LAST_RATE, 1 - step / self._steps)
-        share *= min(1.0, (step + 1) / max(1.0, self.schedule.warm_up * self._steps))
-        for group in optimizer.param_groups:
-            group["lr"] = self.schedule.learning_rate * share
-        optimizer.zero_grad()
-        loss = self.loss(examples, stream(self.schedule.seed, "loss", step))
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.parameters.values(), MAX_GRADIENT)
-        optimizer.step()
-
     def _copied(self) -> dict[str, Array]:
-        return {name: parameter.detach().numpy().copy() for name, parameter in self.parameters.items()}
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._kept.items()}
 
     # --- an unfinished training -----------------------------------------------------------------------------------
 
-    def _keep(self, optimizer: torch.optim.Adam, history: Sequence[float]) -> None:
+    def _keep(self, optimizer: torch.optim.Optimizer, history: Sequence[float]) -> None:
         if self.output is None:
             return
         weights = {f"now.{name}": array for name, array in self._copied().items()}
         weights |= {f"best.{name}": array for name, array in self._best.items()}
         for name, parameter in self.parameters.items():
-            weights |= {f"{part}.{name}": value.numpy() for part, value in optimizer.state[parameter].items()}
+            weights |= {f"{part}.{name}": value.cpu().numpy() for part, value in optimizer.state[parameter].items()}
         config = {"identity": self.identity, "schedule": asdict(self.schedule), "history": list(history)}
         save_checkpoint(self.output / UNFINISHED, UNFINISHED, config, weights)
 
-    def _restore(self, optimizer: torch.optim.Adam) -> list[float]:
+    def _restore(self, optimizer: torch.optim.Optimizer) -> list[float]:
         """Take up an unfinished training, if there is one; return its validations."""
         if self.output is None or not (self.output / UNFINISHED / CONFIG).exists():
             return []
@@ -219,14 +237,16 @@ class Trainer(Generic[Item, Example]):
             )
         try:
             with torch.no_grad():
+                for name, tensor in self._kept.items():
+                    tensor.copy_(torch.from_numpy(weights[f"now.{name}"]))
                 for name, parameter in self.parameters.items():
-                    parameter.copy_(torch.from_numpy(weights[f"now.{name}"]))
                     if f"step.{name}" in weights:
+                        state = {part: weights[f"{part}.{name}"].copy() for part in ("exp_avg", "exp_avg_sq")}
                         optimizer.state[parameter] = {
-                            part: torch.from_numpy(weights[f"{part}.{name}"].copy())
-                            for part in ("step", "exp_avg", "exp_avg_sq")
+                            "step": torch.from_numpy(weights[f"step.{name}"].copy()),
+                            **{part: torch.from_numpy(value).to(parameter.device) for part, value in state.items()},
                         }
-            self._best = {name: weights[f"best.{name}"] for name in self.parameters}
+            self._best = {name: weights[f"best.{name}"] for name in self._kept}
             return [float(score) for score in config["history"]]
         except (KeyError, TypeError, ValueError, RuntimeError) as cause:
             raise ModelLoadError(f"the unfinished training is damaged: {cause}. Delete that folder.", folder) from cause
@@ -258,10 +278,10 @@ def _threads() -> Iterator[ThreadPoolExecutor]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Run torch on one thread, and then on as many as before."""
+def _torch_threads(count: int | None) -> Iterator[None]:
+    """Run torch on so many threads, and then on as many as before."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count or before)
     try:
         yield
     finally:
