@@ -1,0 +1,353 @@
+"""G-Retriever's generator: a language model that reads the retrieved graph as soft tokens and in words.
+
+X. He, Y. Tian, Y. Sun, N. Chawla, T. Laurent, Y. LeCun, X. Bresson, B. Hooi: G-Retriever: Retrieval-Augmented
+Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024, arXiv:2402.07630, section 5.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
+from typing_extensions import TypedDict
+
+from kg_retrievers.errors import (
+    InvalidArgumentError,
+    KGRetrieversError,
+    MissingExtraError,
+    ModelLoadError,
+    ModelMismatchError,
+)
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import embedding_name
+from kg_retrievers.models.checkpoint import load_checkpoint, save_checkpoint
+from kg_retrievers.models.graph_prompt.causal_lm import CausalLM
+from kg_retrievers.models.graph_prompt.config import GraphPromptConfig
+from kg_retrievers.models.graph_prompt.encoders import TextVectors
+from kg_retrievers.models.graph_prompt.examples import evidence_graph
+from kg_retrievers.models.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
+from kg_retrievers.models.trained_model import PROBE, SAME_VECTOR
+from kg_retrievers.prompts.graph_prompt import VERSION
+
+try:
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+except ImportError as cause:
+    raise MissingExtraError("GraphPromptModel", "graph-prompt") from cause
+
+#: The method's name in checkpoints and on the shell.
+METHOD = "graph-prompt"
+
+#: The folder of the adapters inside of a model's, and the file of their weights.
+ADAPTER, ADAPTER_WEIGHTS = "adapter", "adapter_model.safetensors"
+
+#: How many vectors of names and relations are kept, since questions repeat them.
+KEPT_VECTORS = 100_000
+
+
+class GraphPromptInput(TypedDict):
+    """What is answered.
+
+    Attributes:
+        question: The question.
+        documents: The evidence, best first.
+    """
+
+    question: str
+    documents: list[Document]
+
+
+class GraphPromptModel(Runnable[GraphPromptInput, str]):
+    """Answers a question with a language model that reads its evidence as soft tokens and in words.
+
+    It stands wherever an answerer does: `answer_chain(retriever, model)`, `build_workflow(retriever, model)`, and it
+    streams. The answer is the likeliest next token, again and again; the same evidence gives the same answer. Of what a
+    chain hands over it reads the question and the triples of the documents, and writes the graph as in its training.
+
+    Train one with `train_graph_prompt`, or read one with `from_pretrained`.
+
+    Args:
+        network: The language model and what makes its soft tokens.
+        embeddings: What it was trained with.
+        probe: float32, shape (dimension): the vector of a fixed text by these embeddings.
+        training: What it was trained on, and how well it did; values of JSON.
+        max_new_tokens: The most tokens of an answer.
+        batch_size: How many questions of `batch` go through the language model at once.
+        empty_graph: What is done without any triple: "answer" from the question alone, without soft tokens of a graph,
+            or "raise" an error.
+
+    Raises:
+        InvalidArgumentError: If an option is out of range. From `invoke`, if there is no triple and `empty_graph` is
+            "raise", a Document holds no evidence, or the language model has no room for the question.
+    """
+
+    def __init__(
+        self,
+        network: GraphPromptNetwork,
+        embeddings: Embeddings,
+        probe: Array,
+        *,
+        training: Mapping[str, Any] | None = None,
+        max_new_tokens: int = 32,
+        batch_size: int = 8,
+        empty_graph: Literal["answer", "raise"] = "answer",
+    ) -> None:
+        """Check the options."""
+        for name, value in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InvalidArgumentError(
+                    f"GraphPromptModel: {name} must be a whole number, 1 or more, but got {value!r}."
+                )
+        if empty_graph not in ("answer", "raise"):
+            raise InvalidArgumentError(
+                f'GraphPromptModel: empty_graph is "answer" or "raise", but got {empty_graph!r}.'
+            )
+        self.network, self.embeddings, self.probe = network, embeddings, probe
+        self.training = dict(training or {})
+        self.max_new_tokens, self.batch_size, self.empty_graph = max_new_tokens, batch_size, empty_graph
+
+    def __repr__(self) -> str:
+        """The language model and the configuration."""
+        return f"GraphPromptModel({self.network.lm!r}, {self.config!r})"
+
+    @property
+    def config(self) -> GraphPromptConfig:
+        """What is put in front of the language model."""
+        return self.network.config
+
+    # --- on disk ----------------------------------------------------------------------------------------------------
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write what was trained: `config.json`, `model.safetensors` and, with adapters, the folder `adapter`.
+
+        The language model itself is not written. The adapters are in the layout of peft.
+
+        Raises:
+            InvalidArgumentError: If `folder` is a file.
+        """
+        folder, network = Path(folder), self.network
+        digest = None
+        if self.config.lora_rank:
+            if folder.is_file():
+                raise InvalidArgumentError(f"GraphPromptModel.save_pretrained: {folder} is a file. Name a folder.")
+            network.model.save_pretrained(folder / ADAPTER, safe_serialization=True, save_embedding_layers=False)
+            digest = _digest(folder / ADAPTER / ADAPTER_WEIGHTS)
+        state = {} if network.tokens is None else network.tokens.state_dict()
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
+        config = {
+            "language_model": {"name": network.lm.name, "revision": network.lm.revision, **network.lm.fingerprint},
+            "embeddings": embedding_name(self.embeddings),
+            "words": VERSION,
+            **asdict(self.config),
+            "adapter": digest,
+            "training": self.training,
+        }
+        save_checkpoint(folder, METHOD, config, {**weights, "probe": self.probe})
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder: str | Path,
+        embeddings: Embeddings,
+        llm: str | Path | CausalLM | None = None,
+        *,
+        precision: Precision = "float32",
+        **options: Any,
+    ) -> Self:
+        """Read what `save_pretrained` wrote.
+
+        Args:
+            folder: The folder.
+            embeddings: Those that the model was trained with.
+            llm: The language model that it was trained with, or its name or folder; None to load it under the name
+                that it had.
+            precision: In which numbers the language model computes.
+            **options: `max_new_tokens`, `batch_size` and `empty_graph`.
+
+        Raises:
+            ModelLoadError: If there is no such model, it is damaged, or its language model cannot be loaded.
+            ModelMismatchError: If language model or embeddings are others than in the training.
+        """
+        folder = Path(folder)
+        config, weights = load_checkpoint(folder, METHOD)
+        try:
+            of_lm, name, digest = config["language_model"], config["embeddings"], config["adapter"]
+            training, words, probe = config["training"], config["words"], weights.pop("probe")
+            known = {field.name: config[field.name] for field in fields(GraphPromptConfig)}
+            settings = GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])})
+            revision = of_lm["revision"]
+            told = {key: of_lm[key] for key in ("name", "hidden_size", "vocabulary", "weights")}
+        except (KeyError, TypeError, ValueError) as cause:
+            raise _damaged(folder, cause) from cause
+        if words != VERSION:
+            raise ModelMismatchError(
+                f"GraphPromptModel: {folder} was trained on words of version {words!r:.20}, and these are of version "
+                f"{VERSION!r}. Train it again, or take the release of kg-retrievers that it was trained with."
+            )
+        _check_embeddings(embeddings, name, probe)
+        if not isinstance(llm, CausalLM):
+            llm = CausalLM.load(llm or told["name"], revision=None if llm else revision)
+        _check_language_model(llm, told, folder)
+        network = GraphPromptNetwork(
+            llm, settings, TextVectors(embeddings, KEPT_VECTORS), len(probe), precision=precision
+        )
+        try:
+            if network.tokens is not None:
+                network.tokens.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
+            if settings.lora_rank:
+                network.set_adapters(_read_adapter(folder / ADAPTER / ADAPTER_WEIGHTS, digest))
+        except (RuntimeError, TypeError, ValueError) as cause:
+            raise _damaged(folder, cause) from cause
+        return cls(network, embeddings, probe, training=training, **options)
+
+    # --- answers ----------------------------------------------------------------------------------------------------
+
+    def prompt(self, input: GraphPromptInput) -> Prompt:
+        """Return what the language model reads of a question: how many of its triples are shown in words, of how many.
+
+        Raises:
+            InvalidArgumentError: As from `invoke`.
+        """
+        triples, labels = evidence_graph(input["documents"])
+        if not triples and self.empty_graph == "raise":
+            raise InvalidArgumentError(
+                f"GraphPromptModel: there is no triple in the evidence for {input['question']!r:.200}. Retrieve more, "
+                'or have it answered from the question alone: empty_graph="answer".'
+            )
+        return self.network.prompt(input["question"], triples, labels, room=self.max_new_tokens)
+
+    def invoke(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
+        """Answer a question."""
+        return self._call_with_config(lambda value: "".join(self._answer(value)), input, config)
+
+    def batch(
+        self,
+        inputs: list[GraphPromptInput],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Answer questions, `batch_size` at once."""
+        return self._batch_with_config(
+            self._answer_all,
+            inputs,
+            config,
+            return_exceptions=return_exceptions,
+        )
+
+    def stream(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[str]:
+        """Answer a question, and yield the answer as it is written."""
+
+        def written(inputs: Iterator[GraphPromptInput]) -> Iterator[str]:
+            for value in inputs:
+                yield from self._answer(value)
+
+        yield from self._transform_stream_with_config(iter([input]), written, config)
+
+    async def astream(
+        self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[str]:
+        """As `stream`; the language model runs on another thread."""
+
+        async def given() -> AsyncIterator[GraphPromptInput]:
+            yield input
+
+        async def written(inputs: AsyncIterator[GraphPromptInput]) -> AsyncIterator[str]:
+            async for value in inputs:
+                parts = self._answer(value)
+                while (part := await run_in_executor(None, partial(next, parts, None))) is not None:
+                    yield part
+
+        async for part in self._atransform_stream_with_config(given(), written, config):
+            yield part
+
+    def _answer(self, input: GraphPromptInput) -> Iterator[str]:
+        """Yield the answer in parts, without blanks around it."""
+        tokens: list[int] = []
+        said = ""
+        for (token,) in self.network.generate([self.prompt(input)], self.max_new_tokens):
+            if token is not None:
+                tokens.append(token)
+                text = self._text(tokens)
+                # The bytes of a letter may be in several tokens.
+                if text.startswith(said) and len(text) > len(said) and not text.endswith("\ufffd"):
+                    yield text[len(said) :]
+                    said = text
+        if (text := self._text(tokens)).startswith(said) and len(text) > len(said):
+            yield text[len(said) :]
+
+    def _answer_all(self, inputs: list[GraphPromptInput]) -> list[str | Exception]:
+        """Return the answers, and what is wrong with a question in its place."""
+        answers: list[str | Exception] = []
+        prompts: dict[int, Prompt] = {}
+        for place, value in enumerate(inputs):
+            answers.append("")
+            try:
+                prompts[place] = self.prompt(value)
+            except KGRetrieversError as error:
+                answers[place] = error
+        places = list(prompts)
+        for start in range(0, len(places), self.batch_size):
+            some = places[start : start + self.batch_size]
+            rows: dict[int, list[int]] = {place: [] for place in some}
+            for tokens in self.network.generate([prompts[place] for place in some], self.max_new_tokens):
+                for place, token in zip(some, tokens, strict=True):
+                    if token is not None:
+                        rows[place].append(token)
+            for place, row in rows.items():
+                answers[place] = self._text(row)
+        return answers
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        return self.network.lm.decode(tokens).strip()
+
+
+def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
+    vector = TextVectors(embeddings).of([PROBE])[0]
+    if vector.shape != probe.shape or np.linalg.norm(vector - probe) > SAME_VECTOR:
+        raise ModelMismatchError(
+            f"GraphPromptModel: it was trained with the embeddings {name}, whose vectors have {len(probe)} numbers, "
+            f"but got {embedding_name(embeddings)}, with {len(vector)}. Hand in the former, or train a model with the "
+            "latter."
+        )
+
+
+def _check_language_model(lm: CausalLM, told: Mapping[str, Any], folder: Path) -> None:
+    """Check that a language model is the one of the training."""
+    what = {"hidden_size": "vectors of {} numbers", "vocabulary": "a vocabulary {}", "weights": "weights {}"}
+    for key, text in what.items():
+        if lm.fingerprint[key] != told[key]:
+            raise ModelMismatchError(
+                f"GraphPromptModel: {folder} was trained with {told['name']}, which has {text.format(told[key])}, but "
+                f"{lm!r} has {text.format(lm.fingerprint[key])}. Hand in the former (llm=...), or train a model with "
+                "the latter."
+            )
+
+
+def _digest(path: Path) -> str:
+    return blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def _read_adapter(path: Path, digest: str) -> dict[str, torch.Tensor]:
+    try:
+        if _digest(path) != digest:
+            raise ModelLoadError(
+                "these are not the adapters that were saved with the model. Copy the folder again.", path
+            )
+        return load(path.read_bytes())
+    except (OSError, SafetensorError) as cause:
+        raise ModelLoadError(f"the adapters cannot be read ({cause}). Copy the whole folder again.", path) from cause
+
+
+def _damaged(folder: Path, cause: Exception) -> ModelLoadError:
+    return ModelLoadError(f"config and weights are not those of a {METHOD} model: {cause!s:.300}", folder)
