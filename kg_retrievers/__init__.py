@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kg_retrievers.errors import KGRetrieversError
     from kg_retrievers.evaluation import (
         Report,
+        check_names,
         compare,
         evaluate,
         read_question_set,
@@ -34,15 +35,22 @@ if TYPE_CHECKING:
         unanswerable_questions,
     )
     from kg_retrievers.gnn_rag import GNNRAGRetriever
-    from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown, draw
+    from kg_retrievers.graph import Evidence, KnowledgeGraph, Known, Path, Pattern, Triple, Unknown, draw, to_pyg
     from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, local_embeddings
     from kg_retrievers.llama_index import as_llama_index
     from kg_retrievers.models import GraphReasoner, TripleScorer
+    from kg_retrievers.models.graph_prompt import (
+        CausalLM,
+        GraphPromptExample,
+        GraphPromptModel,
+        graph_prompt_examples,
+        train_graph_prompt,
+    )
     from kg_retrievers.models.graph_reasoner_training import train_graph_reasoner
     from kg_retrievers.models.triple_scorer_training import train_triple_scorer
     from kg_retrievers.pattern_generation import ExamplePatternGenerator, LinkedPatternGenerator, LLMPatternGenerator
     from kg_retrievers.pcst import PCSTRetriever
-    from kg_retrievers.questions import Question, read_questions
+    from kg_retrievers.questions import Question, read_explagraphs, read_questions, read_scene_graphs, read_webqsp
     from kg_retrievers.relation_paths import RelationPathRetriever
     from kg_retrievers.simgrag import SimGRAGRetriever
     from kg_retrievers.subgraph_rag import SubgraphRAGRetriever
@@ -68,6 +76,7 @@ _MODULES = {
     "kg_retrievers.errors": ("KGRetrieversError",),
     "kg_retrievers.evaluation": (
         "Report",
+        "check_names",
         "compare",
         "evaluate",
         "read_question_set",
@@ -75,10 +84,27 @@ _MODULES = {
         "unanswerable_questions",
     ),
     "kg_retrievers.gnn_rag": ("GNNRAGRetriever",),
-    "kg_retrievers.graph": ("Evidence", "Known", "KnowledgeGraph", "Path", "Pattern", "Triple", "Unknown", "draw"),
+    "kg_retrievers.graph": (
+        "Evidence",
+        "Known",
+        "KnowledgeGraph",
+        "Path",
+        "Pattern",
+        "Triple",
+        "Unknown",
+        "draw",
+        "to_pyg",
+    ),
     "kg_retrievers.index": ("EntityLinker", "GraphIndex", "HashedEmbeddings", "local_embeddings"),
     "kg_retrievers.llama_index": ("as_llama_index",),
     "kg_retrievers.models": ("GraphReasoner", "TripleScorer"),
+    "kg_retrievers.models.graph_prompt": (
+        "CausalLM",
+        "GraphPromptExample",
+        "GraphPromptModel",
+        "graph_prompt_examples",
+        "train_graph_prompt",
+    ),
     "kg_retrievers.models.graph_reasoner_training": ("train_graph_reasoner",),
     "kg_retrievers.models.triple_scorer_training": ("train_triple_scorer",),
     "kg_retrievers.pattern_generation": (
@@ -87,7 +113,13 @@ _MODULES = {
         "LinkedPatternGenerator",
     ),
     "kg_retrievers.pcst": ("PCSTRetriever",),
-    "kg_retrievers.questions": ("Question", "read_questions"),
+    "kg_retrievers.questions": (
+        "Question",
+        "read_explagraphs",
+        "read_questions",
+        "read_scene_graphs",
+        "read_webqsp",
+    ),
     "kg_retrievers.relation_paths": ("RelationPathRetriever",),
     "kg_retrievers.simgrag": ("SimGRAGRetriever",),
     "kg_retrievers.subgraph_rag": ("SubgraphRAGRetriever",),
@@ -98,6 +130,7 @@ _EXPORTS = {name: module for module, names in _MODULES.items() for name in names
 
 __all__ = [
     "Budget",
+    "CausalLM",
     "CypherRetriever",
     "EntityLinker",
     "Evidence",
@@ -105,6 +138,8 @@ __all__ = [
     "ExtractiveAnswerer",
     "GNNRAGRetriever",
     "GraphIndex",
+    "GraphPromptExample",
+    "GraphPromptModel",
     "GraphReasoner",
     "HashedEmbeddings",
     "KGRetrieversError",
@@ -133,6 +168,7 @@ __all__ = [
     "as_llama_index",
     "build_router",
     "build_workflow",
+    "check_names",
     "check_read_only",
     "cited_answer_chain",
     "compare",
@@ -140,12 +176,18 @@ __all__ = [
     "evaluate",
     "fact_verification_chain",
     "flat_metadata",
+    "graph_prompt_examples",
     "llm_answerer",
     "load_chat_model",
     "local_embeddings",
+    "read_explagraphs",
     "read_question_set",
     "read_questions",
+    "read_scene_graphs",
+    "read_webqsp",
     "score_predictions",
+    "to_pyg",
+    "train_graph_prompt",
     "train_graph_reasoner",
     "train_triple_scorer",
     "unanswerable_questions",

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from small_language_model import build
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^(?P<indent>[ \t]*)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -73,5 +74,6 @@ def test_readme(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     program = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", program)
     monkeypatch.chdir(tmp_path)
+    build("my-language-model", [block.code for block in to_run])
     for block in to_run:
         run(block, vars(program), str(ROOT / name))
