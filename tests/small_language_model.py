@@ -11,8 +11,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 BOS, EOS, PAD, UNKNOWN = "<s>", "</s>", "<pad>", "<unk>"
 
-#: Of the pre-training: how many tokens a row, how many rows a step, and the learning rate of AdamW.
-ROW, ROWS, LEARNING_RATE = 64, 16, 3e-3
+#: Of the pre-training: how many rows a step, and the learning rate of AdamW.
+ROWS, LEARNING_RATE = 16, 3e-3
 
 
 def build(
@@ -25,6 +25,7 @@ def build(
     vocabulary: int = 2000,
     seed: int = 0,
     pretrain_steps: int = 0,
+    row: int = 64,
 ) -> Path:
     """Make a Llama and its tokenizer, so that `AutoModelForCausalLM` and `AutoTokenizer` load them from the folder.
 
@@ -40,6 +41,7 @@ def build(
         vocabulary: The most tokens; at least 260, the bytes and the four special ones.
         seed: Of the weights and of what is read.
         pretrain_steps: How many steps of next-token prediction; 0 leaves the weights random.
+        row: How many tokens are read at once, in pre-training.
     """
     tokenizer = _tokenizer(texts, vocabulary)
     config = LlamaConfig(
@@ -59,7 +61,7 @@ def build(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = LlamaForCausalLM(config)
-            _pretrain(model, tokenizer, texts, pretrain_steps)
+            _pretrain(model, tokenizer, texts, pretrain_steps, row)
     finally:
         torch.set_num_threads(threads)
     model.save_pretrained(folder)
@@ -86,14 +88,16 @@ def _tokenizer(texts: Sequence[str], vocabulary: int) -> PreTrainedTokenizerFast
     )
 
 
-def _pretrain(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, texts: Sequence[str], steps: int) -> None:
+def _pretrain(
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, texts: Sequence[str], steps: int, row: int
+) -> None:
     ids = [number for row in tokenizer(list(texts)).input_ids for number in (*row, tokenizer.eos_token_id)]
-    stream = torch.tensor(ids * -(-(ROW + 1) // len(ids)))
+    stream = torch.tensor(ids * -(-(row + 1) // len(ids)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
     model.train()
     for _ in range(steps):
-        starts = torch.randint(len(stream) - ROW, (ROWS,))
-        rows = stream[starts[:, None] + torch.arange(ROW)]
+        starts = torch.randint(len(stream) - row, (ROWS,))
+        rows = stream[starts[:, None] + torch.arange(row)]
         model(input_ids=rows, labels=rows).loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
