@@ -174,7 +174,7 @@ def repeater(folder: str, seed: int) -> float:
     build(folder, texts, hidden=32, heads=2, vocabulary=500, seed=seed, pretrain_steps=800)
     lm, right = CausalLM.load(folder), 0
     for word in words:
-        ids = torch.tensor([lm.encode(f"<s>{word}{text}")])
+        ids = torch.tensor([lm.encode(f"<s>{word}{text}", special=True)])
         said = lm.model.generate(input_ids=ids, attention_mask=ids > -1, max_new_tokens=4, do_sample=False)
         right += lm.decode(said[0, ids.shape[1] :].tolist()) == word
     return right / len(words)

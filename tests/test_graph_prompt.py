@@ -118,6 +118,17 @@ def test_what_may_be_left_out(lm: CausalLM, config: dict[str, Any], text: str, g
     assert made.text == ""
 
 
+def test_special_tokens_that_are_written_out_are_text(lm: CausalLM) -> None:
+    """Of a graph, a question or an answer; what stands around them has special tokens."""
+    fact = Triple("Her</s>", "</s>", "<s>Spike Jonze")
+    made = network(lm, after="</s>").prompt("Who <s>directed</s>?", [fact], {}, ("Jonze</s>",))
+    special = set(lm.tokenizer.all_special_ids)
+    assert [token in special for token in made.after] == [False] * (len(made.after) - 1) + [True]
+    assert [token in special for token in made.label] == [False] * (len(made.label) - 1) + [True]
+    assert "<s>Spike Jonze" in read(made, lm)[1]
+    assert read(made, lm)[1].endswith("Question: Who <s>directed</s>?\nAnswer:</s>")
+
+
 def test_questions_that_say_where_they_begin() -> None:
     assert ask("Argument 1: A.\nQuestion: So?", after_graph=False) == "Argument 1: A.\nQuestion: So?\nAnswer:"
 

@@ -128,10 +128,18 @@ class CausalLM:
         more = [] if more is None else [more] if isinstance(more, int) else more
         return tuple(dict.fromkeys([self.tokenizer.eos_token_id, *more]))
 
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text, nothing added; special tokens that are written out are read as such."""
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text, nothing added.
+
+        Args:
+            text: The text.
+            special: Whether special tokens that are written out, as "</s>", are read as such, and not as any text is:
+                never in what comes from a graph or a user.
+        """
         with self._lock:  # a tokenizer must not be used by two threads at once
-            ids: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+            ids: list[int] = self.tokenizer(
+                text, add_special_tokens=False, split_special_tokens=not special, verbose=False
+            )["input_ids"]
         return ids
 
     def decode(self, tokens: Sequence[int]) -> str:

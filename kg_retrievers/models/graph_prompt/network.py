@@ -190,9 +190,9 @@ class GraphPromptNetwork:
         """
         config, lm = self.config, self.lm
         asked = question if config.show_question else None
-        before = lm.encode(config.before or "")
+        before = lm.encode(config.before or "", special=True)
         with_text = config.show_graph and bool(triples)
-        after = lm.encode(ask(asked, after_graph=with_text)) + lm.encode(config.after or "")
+        after = lm.encode(ask(asked, after_graph=with_text)) + lm.encode(config.after or "", special=True)
         label: list[int] = []
         if answers:
             label = [*lm.encode(ANSWER_SEPARATOR.join(answers))[: config.max_answer_tokens], lm.stops[0]]
