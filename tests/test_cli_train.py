@@ -418,6 +418,7 @@ def mistake(done: tuple[int, str, str]) -> str:
         (["--visits", "0"], "--visits: wanted a whole number of 1 or more, but got '0'"),
         (["--graph", "none.csv"], "none.csv: there is no such file"),
         (["--graph", "films.txt"], "--graph-format"),
+        (["--model", "reasoner"], "--model is for graph-prompt, but trained is subgraph-rag. Leave it out."),
     ],
 )
 def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], told: str) -> None:
@@ -448,7 +449,8 @@ def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: lis
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["train"], "required: METHOD, --graph, --questions, --output. See: kg-retrievers train --help"),
+        (["train"], "required: METHOD, --questions, --output. See: kg-retrievers train --help"),
+        ([*TRAIN[:2], *TRAIN[4:], "--output", "m"], "--graph must name the graph that the questions are about. See: "),
         (["train", "pcst", *TRAIN[2:], "--output", "m"], "METHOD: invalid choice: 'pcst' (choose from"),
         ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
         ([*TRAIN, "--output", "taught.jsonl"], "taught.jsonl is a file. Name another folder: --output ..."),
@@ -466,7 +468,7 @@ def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: lis
         (["ask", GRAPH, HER, "--model", "unreadable"], "unreadable: no trained model is here."),
         (
             ["ask", GRAPH, HER, "--model", "other"],
-            "other: wanted a model of subgraph-rag, gnn-rag, but it is one of 'simgrag'.",
+            "other: wanted a model of subgraph-rag, gnn-rag, graph-prompt, but it is one of 'simgrag'.",
         ),
         (["ask", GRAPH, HER, "--model", "damaged"], "model.safetensors: the weights are damaged"),
         (["ask", GRAPH, HER, "--model", "narrow"], "whose vectors have 32 numbers"),

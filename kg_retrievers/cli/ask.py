@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
+from kg_retrievers.cli.graph_prompt import make_answerer, read_asked_models
 from kg_retrievers.cli.load import (
     AND,
     asked_method,
@@ -15,7 +16,6 @@ from kg_retrievers.cli.load import (
     check_database_is_used,
     make_llm,
     read_index,
-    read_models,
     share_examples,
 )
 from kg_retrievers.cli.show import compilation_told, evidence, remark, show, single_triples, summary, working
@@ -24,6 +24,7 @@ from kg_retrievers.errors import EntityLinkingError
 if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
 
     from kg_retrievers.base import BaseKGRetriever
 
@@ -35,11 +36,12 @@ def run(options: argparse.Namespace) -> int:
     """Answer a question from a graph, with the evidence."""
     question = options.question
     examples = kg_retrievers.read_questions(options.examples) if options.examples else None
-    models = read_models(options.model)
+    models, prompt = read_asked_models(options)
     method = asked_method(options.method, models)
     check_database_is_used(method, options)
     llm = make_llm(options.llm)
     index = read_index(options)
+    by_prompt = make_answerer(prompt, index) if prompt else None
     seeds = kg_retrievers.EntityLinker(index).resolve(options.seed)
     given = share_examples(method, examples, llm) if AND in method else {method: examples}
     fields = dict(options.field)
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
             except EntityLinkingError as error:
                 reason = str(error)
             documents = found[:k]
-            answer = _answer(question, documents, retriever, llm) if documents else None
+            answer = _answer(question, documents, retriever, llm, by_prompt) if documents else None
     if options.json:
         reply = {"question": question, "answer": answer, "reason": None if documents else reason}
         print(json.dumps(reply | {"documents": [document.model_dump() for document in documents]}), flush=True)
@@ -66,15 +68,23 @@ def run(options: argparse.Namespace) -> int:
         show(summary(question, shown, documents), *parts)
     if len(found) > k and _is_tie(*found[-2:]):
         remark(f"another reading of the question is equally good: use --k {k + 1}")
-    if documents and answer is None:
+    if documents and answer is None and prompt:
+        remark(f"the model in {prompt.folder} writes no answer")
+    elif documents and answer is None:
         remark(f"{method} finds facts and proposes no answer; --llm answers from them")
     return 0 if documents else NO_EVIDENCE
 
 
 def _answer(
-    question: str, documents: list[Document], retriever: BaseKGRetriever, llm: BaseChatModel | None
+    question: str,
+    documents: list[Document],
+    retriever: BaseKGRetriever,
+    llm: BaseChatModel | None,
+    by_prompt: Runnable[Any, list[str]] | None,
 ) -> str | None:
-    """Return the answer of the language model, or what the best documents propose, each for itself but once."""
+    """Return the answer of a graph prompt or a language model, or what the best documents propose, each but once."""
+    if by_prompt is not None:
+        return "; ".join(by_prompt.invoke({"question": question, "documents": documents})) or None
     if llm is not None:
         by_llm = kg_retrievers.llm_answerer(retriever.answer_prompt, llm)
         return by_llm.invoke({"question": question, "documents": documents})

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.load import CYPHER, RETRIEVERS, method_names, read_models
+from kg_retrievers.cli.graph_prompt import read_asked_models
+from kg_retrievers.cli.load import CYPHER, RETRIEVERS, method_names
 from kg_retrievers.cli.show import message, remark, show_comparison
 from kg_retrievers.cli.task import Method, Task, build_method, check_output, make_task, run_method, write_output
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
@@ -55,14 +56,14 @@ def _measured(options: argparse.Namespace) -> Iterator[Report]:
         if folder.exists() and not folder.is_dir():
             raise InvalidArgumentError(f"{folder} is a file. Name a folder: --records ...")
         folder.mkdir(parents=True, exist_ok=True)
-    models = read_models(options.model)
+    models, prompt = read_asked_models(options)
     asked = {name for method in options.method for name in method_names(method)}
     for name, model in models.items():
         if name not in asked and ALL not in asked:
             remark(f"the model in {model.folder} is left out: {name} is not compared")
     if options.database is not None and not {CYPHER, ALL} & asked:
         remark(f"--database is left out: {CYPHER} is not compared")
-    task = make_task(options, models)
+    task = make_task(options, models, prompt)
     with task.database:
         for method in _built(options, task):
             yield run_method(method, task, options, folder and folder / f"{method.name.replace(':', '-')}.jsonl")
@@ -103,4 +104,4 @@ def _built(options: argparse.Namespace, task: Task) -> list[Method]:
 
 def _fields(method: Method) -> tuple[object, ...]:
     """Return what the results of a method hang on; two retrievers with the same fields may have made other caches."""
-    return type(method.retriever), dict(method.retriever), method.llm
+    return type(method.retriever), dict(method.retriever), method.answering

@@ -6,7 +6,8 @@ import argparse
 import json
 
 import kg_retrievers
-from kg_retrievers.cli.load import asked_method, check_database_is_used, read_models
+from kg_retrievers.cli.graph_prompt import read_asked_models
+from kg_retrievers.cli.load import asked_method, check_database_is_used
 from kg_retrievers.cli.show import show_comparison
 from kg_retrievers.cli.task import build_method, check_output, make_task, run_method, write_output
 
@@ -15,10 +16,10 @@ def run(options: argparse.Namespace) -> int:
     """Measure a method on questions whose answers are known."""
     check_output(options.json)
     check_output(options.records)
-    models = read_models(options.model)
+    models, prompt = read_asked_models(options)
     method = asked_method(options.method, models)
     check_database_is_used(method, options)
-    task = make_task(options, models)
+    task = make_task(options, models, prompt)
     with task.database:
         report = run_method(build_method(method, task, options), task, options, options.records)
     if options.json:

@@ -46,6 +46,15 @@ CYPHER = "cypher"
 TRAINERS = {"subgraph-rag": "train_triple_scorer", "gnn-rag": "train_graph_reasoner"}
 MODELS = {"subgraph-rag": "TripleScorer", "gnn-rag": "GraphReasoner"}
 
+#: What answers from the evidence of any method, and is trained on it.
+GRAPH_PROMPT = "graph-prompt"
+
+#: What `--field` does not set in a training: other options do, or the graph.
+NAMED_IN_TRAINING = (
+    *("index", "questions", "validation", "output", "visits", "seed", "progress", "dimension"),
+    *("llm", "embeddings", "examples", "setting", "model", "retrievers", "executor"),
+)
+
 #: Those of the methods that learn from labelled questions, each with what one of these must have, any of it; and those
 #: that take a language model beside them, where the others take it instead.
 TAUGHT = {"simgrag": ("pattern",), "relation-paths": ("answers",), CYPHER: ("answers", "pattern")}
@@ -112,6 +121,21 @@ def open_index(folder: str | Path, embeddings: str | None = None, *, graph: Know
     return kg_retrievers.GraphIndex.open(folder, make_embeddings(embeddings or recorded), graph=graph)
 
 
+def read_training_questions(options: argparse.Namespace) -> tuple[list[Question], list[Question] | None]:
+    """Read what is trained on, about one graph, and, where it is named, what validates."""
+    split = options.split or ("train" if options.format == "metaqa" else None)
+    data = {"format": options.format, "only_hops": options.hops}
+    with working(f"reading {options.questions}"):
+        drawn = {"limit": options.limit, "seed": options.seed}
+        questions = kg_retrievers.read_question_set(options.questions, split=split, **data, **drawn)
+    if options.validation is None:
+        if options.validation_split:
+            raise InvalidArgumentError("--validation-split says which part of --validation to take; give that, too.")
+        return questions, None
+    with working(f"reading {options.validation}"):
+        return questions, kg_retrievers.read_question_set(options.validation, split=options.validation_split, **data)
+
+
 def make_embeddings(name: str) -> Embeddings:
     """Return the embeddings that `--embeddings` names."""
     if name == "hashed":
@@ -130,7 +154,7 @@ def make_llm(name: str | None) -> BaseChatModel | None:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained model, the folder that it was read from, and a digest of its weights."""
+    """A trained model, which a graph prompt is not yet; the folder that it was read from; a digest of its weights."""
 
     folder: str
     model: Any
@@ -148,29 +172,29 @@ def read_models(folders: Sequence[str]) -> dict[str, TrainedModel]:
     for folder in folders:
         try:
             config = json.loads((Path(folder) / "config.json").read_text("utf-8"))
-            method, weights = str(config["method"]), str(config["weights"])
+            method, weights = str(config["method"]), f"{config['weights']}{config.get('adapter') or ''}"
         except (OSError, ValueError, RecursionError, LookupError, TypeError) as error:
             told = "no trained model is here. `kg-retrievers train` saves one when it is finished."
             raise ModelLoadError(told, folder) from error
-        if method not in MODELS:
-            raise ModelLoadError(f"wanted a model of {', '.join(MODELS)}, but it is one of {method!r:.50}.", folder)
+        if method not in (kinds := (*MODELS, GRAPH_PROMPT)):
+            raise ModelLoadError(f"wanted a model of {', '.join(kinds)}, but it is one of {method!r:.50}.", folder)
         if method in models:
             raise InvalidArgumentError(
                 f"{models[method].folder} and {folder} are both models of {method}. Name one of them."
             )
         with working(f"reading {folder}"):
-            model = getattr(kg_retrievers, MODELS[method]).from_pretrained(folder)
+            model = getattr(kg_retrievers, MODELS[method]).from_pretrained(folder) if method in MODELS else None
         models[method] = TrainedModel(folder, model, weights)
     return models
 
 
-def asked_method(named: str | None, models: Mapping[str, TrainedModel]) -> str:
-    """Return the method that is asked: the one that is named, else that of the only model, else `DEFAULT`.
+def asked_method(named: str | None, models: Mapping[str, TrainedModel], default: str = DEFAULT) -> str:
+    """Return the method that is asked: the one that is named, else that of the only model, else the default.
 
     Raises:
         InvalidArgumentError: If there is a model of another method.
     """
-    method = named or (next(iter(models)) if len(models) == 1 else DEFAULT)
+    method = named or (next(iter(models)) if len(models) == 1 else default)
     together = AND.join(models)
     for name, model in models.items():
         if name not in method_names(method):

@@ -13,9 +13,21 @@ from typing import Any, NoReturn
 
 from kg_retrievers.cli.compare import ALL
 from kg_retrievers.cli.database import SCHEMES, is_database_file, is_uri
-from kg_retrievers.cli.load import AND, CYPHER, DEFAULT, RETRIEVERS, TAUGHT, TRAINERS, UNION, quoted
+from kg_retrievers.cli.graph_prompt import IN_FRONT
+from kg_retrievers.cli.load import (
+    AND,
+    CYPHER,
+    DEFAULT,
+    GRAPH_PROMPT,
+    NAMED_IN_TRAINING,
+    RETRIEVERS,
+    TAUGHT,
+    TRAINERS,
+    UNION,
+    quoted,
+)
 from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES
-from kg_retrievers.cli.train import NAMED_BY_OPTIONS as NAMED_IN_TRAINING
+from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, SCENE_GRAPHS, SETTINGS
 from kg_retrievers.database.neo4j_login import address_in
 from kg_retrievers.errors import InvalidArgumentError
 
@@ -28,6 +40,8 @@ examples:
   kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
   kg-retrievers train subgraph-rag --graph films.index --questions questions.jsonl --output films.model
   kg-retrievers ask films.index "Who directed Her?" --model films.model
+  kg-retrievers train graph-prompt --llm Qwen/Qwen2.5-0.5B-Instruct --graph films.index --questions questions.jsonl \\
+    --output films.prompt
   kg-retrievers index bolt://localhost:7687 --key Movie=title --key Person=name --output movies.index
   kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
 
@@ -43,6 +57,12 @@ FIELD = f"a field of the retriever, with several methods of {UNION} alone"
 
 #: What the help says of examples: which methods use them, and what these must have.
 EXAMPLES = "labelled questions, for " + ", ".join(f"{name} (with {quoted(what)})" for name, what in TAUGHT.items())
+
+#: What the help says of graph prompts among the models.
+ANSWERS = f"; one of {GRAPH_PROMPT} answers from what the method finds, by default that of its training"
+
+#: How questions over one graph are written.
+FORMATS = ("metaqa", "pathquestion", "jsonl")
 
 #: What the help says of graphs.
 GRAPH = "a folder of `index`, a LadybugDB file, or a URI of a Neo4j database, as bolt://localhost:7687"
@@ -100,7 +120,7 @@ def _ask(ask: _Parser) -> None:
         metavar=f"NAME[{AND}NAME]",
         help=f"one of {', '.join(sorted(RETRIEVERS))} (default: that of --model, else {DEFAULT}); {UNITED}",
     )
-    _model(ask)
+    _model(ask, ANSWERS)
     ask.add_argument("--examples", metavar="FILE", help=f"{EXAMPLES}, as JSON lines; other methods use none")
     ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
     _field(ask, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
@@ -122,10 +142,14 @@ def _info(info: _Parser) -> None:
 
 
 def _train(train: _Parser) -> None:
-    methods = sorted(TRAINERS)
+    methods = sorted((*TRAINERS, GRAPH_PROMPT))
     train.add_argument("method", choices=methods, metavar="METHOD", help=f"one of {', '.join(methods)}")
     questions = train.add_argument_group("what it learns from")
-    _questions(questions, "--questions", "metaqa: train (default), train_ntm for paraphrases, ...", format="jsonl")
+    also = f"; left out where each question has a graph of its own, and for {SCENE_GRAPHS} the file of all these"
+    _graph_of_questions(questions, required=False, also=also)
+    splits = "metaqa: train (default), train_ntm for paraphrases, ..."
+    also = f"; {', '.join(GRAPH_FORMATS)} are for {GRAPH_PROMPT}: each question has a graph of its own"
+    _questions(questions, "--questions", splits, (*FORMATS, *GRAPH_FORMATS), default="jsonl", also=also)
     questions.add_argument(
         "--validation",
         metavar="FILE_OR_FOLDER",
@@ -135,10 +159,40 @@ def _train(train: _Parser) -> None:
     training = train.add_argument_group("how it learns")
     training.add_argument("--output", required=True, metavar="FOLDER", help="where to save the model; if begun, go on")
     training.add_argument(
-        "--visits", type=_count, metavar="N", help="how many questions to look at, each time counted; more take longer"
+        "--visits",
+        type=_count,
+        metavar="N",
+        help=f"how many questions to look at, each time counted; more take longer; not for {GRAPH_PROMPT}, which has "
+        "--field epochs=N",
     )
     _embeddings(training)
-    _field(training, "a setting of the training or the model", "max_nodes=1000", NAMED_IN_TRAINING)
+    _field(
+        training,
+        f"a setting of the training or the model, or for {GRAPH_PROMPT} of the retriever in front",
+        "max_nodes=1000",
+        NAMED_IN_TRAINING,
+    )
+    prompt = train.add_argument_group(f"for {GRAPH_PROMPT} alone")
+    prompt.add_argument(
+        "--llm",
+        metavar="NAME_OR_FOLDER",
+        help="the causal language model of Hugging Face that is to read the graphs, as in Qwen/Qwen2.5-0.5B-Instruct; "
+        "it is downloaded where it is not there",
+    )
+    prompt.add_argument(
+        "--setting",
+        choices=SETTINGS,
+        help=f"of the paper: a graph encoder (default: {SETTINGS[0]}), learned tokens in its place, or it and adapters",
+    )
+    prompt.add_argument(
+        "--method",
+        dest="retriever",
+        type=_methods,
+        metavar=f"NAME[{AND}NAME]",
+        help=f"the retriever in front, which finds the graphs without a language model (default: {IN_FRONT}; for "
+        f"{', '.join(GRAPH_FORMATS)} none, so all of a question's graph is read); {UNITED}",
+    )
+    _model(prompt)
     _reading(train, "--graph-format")
     _json_flag(train)
 
@@ -247,17 +301,18 @@ def _llm(parser: _Options) -> None:
         "--llm",
         metavar="PROVIDER:MODEL",
         help="a language model for the method and the answer, as in openai:gpt-4.1-mini; "
-        "its key is read from the environment, as OPENAI_API_KEY",
+        "its key is read from the environment, as OPENAI_API_KEY; "
+        f"beside a --model of {GRAPH_PROMPT}, for the method alone",
     )
 
 
-def _model(parser: _Options) -> None:
+def _model(parser: _Options, also: str = "") -> None:
     parser.add_argument(
         "--model",
         action="append",
         default=[],
         metavar="FOLDER",
-        help="a trained model that `train` saved, for the method that it was trained for; repeatable",
+        help="a trained model that `train` saved, for the method that it was trained for; repeatable" + also,
     )
 
 
@@ -280,21 +335,29 @@ def _json_file(parser: _Parser, what: str) -> None:
     parser.add_argument("--json", metavar="FILE", help=f"write {what} to a file; - for stdout, and nothing else")
 
 
+def _graph_of_questions(questions: _Options, required: bool, also: str = "") -> None:
+    about = f"a file with a triple a line, {GRAPH}{also}"
+    questions.add_argument("--graph", type=_place, required=required, metavar="GRAPH", help=about)
+
+
 def _questions(
-    questions: _Options, flag: str, splits: str, *, format: str | None = None, required: bool = True
+    questions: _Options,
+    flag: str,
+    splits: str,
+    formats: Collection[str] = FORMATS,
+    *,
+    default: str | None = None,
+    required: bool = True,
+    also: str = "",
 ) -> None:
-    """Add what says which questions, of which graph; `format` is how they are written by default."""
-    questions.add_argument(
-        "--graph", type=_place, required=required, metavar="GRAPH", help=f"a file with a triple a line, {GRAPH}"
-    )
+    """Add what says which questions; `formats` is how they may be written, and `also` what the help adds on that."""
     questions.add_argument(flag, required=required, metavar="FILE_OR_FOLDER", help="the questions")
-    formats = ("metaqa", "pathquestion", "jsonl")
     questions.add_argument(
         "--format",
         choices=formats,
-        default=format,
-        required=required and format is None,
-        help=f"how the questions are written{f' (default: {format})' if format else ''}",
+        default=default,
+        required=required and default is None,
+        help=f"how the questions are written{f' (default: {default})' if default else ''}{also}",
     )
     questions.add_argument("--split", metavar="NAME", help=splits)
     questions.add_argument(
@@ -307,7 +370,9 @@ def _questions(
 def _task(parser: _Parser, required: bool) -> None:
     """Add what says which questions are asked of which graph, and with which help."""
     questions = parser.add_argument_group("what is asked")
-    _questions(questions, "--data", "metaqa: dev (default), dev_ntm for paraphrases, ...", required=required)
+    splits = "metaqa: dev (default), dev_ntm for paraphrases, ..."
+    _graph_of_questions(questions, required)
+    _questions(questions, "--data", splits, required=required)
     questions.add_argument(
         "--unanswerable", type=_count, metavar="N", help="add so many questions that the graph cannot answer"
     )
@@ -320,7 +385,7 @@ def _task(parser: _Parser, required: bool) -> None:
     method = parser.add_argument_group("what a method gets")
     _embeddings(method)
     method.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
-    _model(method)
+    _model(method, ANSWERS)
     _field(method, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument(
         "--examples", metavar="FILE_OR_FOLDER", help=f"{EXAMPLES}, written as --data; what is measured is left out"

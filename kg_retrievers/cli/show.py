@@ -41,6 +41,12 @@ ON_THE_SHELL = {
     "If it was added lately, read the schema again: schema(refresh=True).": "Index the graph of this database again.",
     "Read it again, by schema(refresh=True), and write the query anew.": "Ask again.",
     "read the schema again, by schema(refresh=True) of the executor, or index": "index",
+    "Name another one: llm=...": "Name another one: --llm ...",
+    "Hand in the former (llm=...), or train": "Put the former in its place, or train",
+    "Hand in the former, or train a model": "Index the graph with the former (--embeddings), or train a model",
+    "Pass chat=False": "Pass --field chat=false",
+    'a tuple of names of layers, as in ("q_proj", "v_proj")': """names of layers, as in '["q_proj", "v_proj"]'""",
+    "lora_targets=(...)": """--field 'lora_targets=["..."]'""",
     "index the graph of this database again": "index the graph of this database again, with the same --key if one was "
     "given, or name another --database",
 }

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
+from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import (
     AND,
     CYPHER,
+    GRAPH_PROMPT,
     RETRIEVERS,
     UNION,
     TrainedModel,
@@ -32,6 +34,7 @@ from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
 
     from kg_retrievers.base import BaseKGRetriever
     from kg_retrievers.evaluation import Report
@@ -47,13 +50,15 @@ NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "exe
 
 @dataclass(frozen=True)
 class Task:
-    """Questions over a graph, and what a method may be given to answer them."""
+    """Questions over a graph, and what a method may be given to answer them; a graph prompt, and what answers by it."""
 
     index: GraphIndex
     questions: Sequence[Question]
     examples: Sequence[Question] | None
     llm: BaseChatModel | None
     models: Mapping[str, TrainedModel]
+    prompt: TrainedModel | None
+    answerer: Runnable[Any, list[str]] | None
     database: QueryDatabase
     settings: dict[str, Any]
 
@@ -66,16 +71,22 @@ class Task:
 
 @dataclass(frozen=True)
 class Method:
-    """A retriever that was built, and with what; `models` by the names of their methods."""
+    """A retriever that was built, and with what; `models` by the names of their methods, a graph prompt included."""
 
     name: str
     retriever: BaseKGRetriever
     llm: BaseChatModel | None
     examples: Sequence[Question] | None
     models: Mapping[str, TrainedModel]
+    answerer: Runnable[Any, list[str]] | None
+
+    @property
+    def answering(self) -> Runnable[Any, Any] | None:
+        """What the answers hang on: a graph prompt, or else the language model."""
+        return self.answerer or self.llm
 
 
-def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel]) -> Task:
+def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel], prompt: TrainedModel | None) -> Task:
     """Read what the options name, but for the trained models."""
     data = {"format": options.format, "only_hops": options.hops}
     drawn = {"limit": options.limit, "seed": options.seed}
@@ -101,6 +112,8 @@ def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel]) -
         examples=examples,
         llm=llm,
         models=models,
+        prompt=prompt,
+        answerer=make_answerer(prompt, index) if prompt else None,
         database=QueryDatabase(options, index.graph),
         settings={
             "graph": options.graph,
@@ -173,7 +186,9 @@ def build_method(method: str, task: Task, options: argparse.Namespace) -> Method
     models = {name: task.models[name] for name in method_names(method) if name in task.models}
     given: dict[str, Any] = {"llm": llm, "examples": shared, "models": models, "database": task.database}
     retriever = build_retriever(method, task.index, fields, **given)
-    return Method(method, retriever, llm, examples if shared else None, models)
+    if task.prompt:
+        models[GRAPH_PROMPT] = task.prompt
+    return Method(method, retriever, llm, examples if shared else None, models, task.answerer)
 
 
 def run_method(method: Method, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
@@ -190,7 +205,7 @@ def run_method(method: Method, task: Task, options: argparse.Namespace, records:
             report = kg_retrievers.evaluate(
                 method.retriever,
                 task.questions,
-                answerer=method.llm and kg_retrievers.LLMCitedAnswerer(method.llm),
+                answerer=method.answerer or (method.llm and kg_retrievers.LLMCitedAnswerer(method.llm)),
                 topic=options.topic,
                 method=method.name,
                 seed=options.seed,
@@ -208,9 +223,10 @@ def run_method(method: Method, task: Task, options: argparse.Namespace, records:
 
 
 def _weights(method: Method) -> str | dict[str, str] | None:
-    """Return what tells the trained models apart, wherever they lie: of a union, by the names of their methods."""
+    """Return what tells the trained models apart, wherever they lie: of several, by the names of their methods."""
     weights = {name: model.weights for name, model in method.models.items()}
-    return (weights if AND in method.name else weights[method.name.partition(":")[0]]) if weights else None
+    several = AND in method.name or GRAPH_PROMPT in weights
+    return (weights if several else weights[method.name.partition(":")[0]]) if weights else None
 
 
 def check_output(path: str | None) -> None:

@@ -64,8 +64,16 @@ class GraphPromptExample:
         return cls(question, tuple(answers), *evidence_graph(documents))
 
     @classmethod
-    def of_graph(cls, question: GraphQuestion) -> Self:
-        """Return an example of a question with a graph of its own, all of it: without retrieval."""
+    def of_graph(cls, question: GraphQuestion, retriever: Runnable[str, list[Document]] | None = None) -> Self:
+        """Return an example of a question with a graph of its own.
+
+        Args:
+            question: The question, with its graph.
+            retriever: One that was built over this graph; where it finds no entity, the graph of the example is empty.
+                None for all of the graph.
+        """
+        if retriever is not None:
+            return cls.of_documents(question.text, question.answers, _retrieved(retriever, question.text))
         triples = tuple(question.graph.triples())
         keys = {key: None for head, _, tail in triples for key in (head, tail)}
         return cls(question.text, question.answers, triples, {key: question.graph.label(key) for key in keys})
@@ -114,10 +122,14 @@ def graph_prompt_examples(
     examples = []
     for question in questions:
         if question.answers:
-            try:
-                documents = retriever.invoke(question.text)
-            except EntityLinkingError:
-                documents = []
+            documents = _retrieved(retriever, question.text)
             answers = [label(key) for key in question.answers]
             examples.append(GraphPromptExample.of_documents(question.text, answers, documents))
     return examples
+
+
+def _retrieved(retriever: Runnable[str, list[Document]], question: str) -> list[Document]:
+    try:
+        return retriever.invoke(question)
+    except EntityLinkingError:
+        return []
