@@ -24,6 +24,7 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, PCSTRetriever
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.models.graph_prompt import (
     CausalLM,
@@ -505,6 +506,13 @@ def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
         CausalLM.load(tmp_path / "lm")
 
 
+def test_damaged_weights_of_a_language_model(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "lm")
+    (tmp_path / "lm" / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
+        CausalLM.load(tmp_path / "lm")
+
+
 def test_a_language_model_is_the_same_in_any_type(folder: Path) -> None:
     lm, half = CausalLM.load(folder), CausalLM.load(folder, dtype="bfloat16", device="cpu")
     assert half.model.dtype == torch.bfloat16
@@ -535,6 +543,17 @@ def test_saved_and_read(folder: Path, tmp_path: Path, config: dict[str, Any]) ->
     assert files == {"config.json", "model.safetensors"} | (adapter if config.get("lora_rank") else set())
     for name, weight in made.network.parameters.items():
         assert torch.equal(weight, again.network.parameters[name])
+
+
+def test_what_is_measured_hangs_on_the_model_alone(folder: Path) -> None:
+    """Records go on with the same model, whatever it was asked; not with another one."""
+    made, again = (model(CausalLM.load(folder), lora_rank=2) for _ in range(2))
+    made.invoke(asked())
+    assert identity(made) == identity(again)
+    with torch.no_grad():
+        next(iter(again.network.adapters.values())).add_(1)
+    others = [again, model(CausalLM.load(folder), lora_rank=2, options={"max_new_tokens": 3})]
+    assert identity(made) not in map(identity, others)
 
 
 def test_answers_in_another_process(folder: Path, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def make_answerer(prompt: TrainedModel, index: GraphIndex) -> Runnable[Any, list
     return RunnableLambda(_Answerer(model).answers, name=GRAPH_PROMPT)
 
 
-@dataclass(frozen=True, slots=True)  # slots: what is measured hangs on the weights, not on what the model remembers
+@dataclass(frozen=True)
 class _Answerer:
     """A graph prompt that may be asked; `answers` returns what it writes as a list, each answer once."""
 

@@ -16,7 +16,7 @@ from langchain_core.load import dumps
 from langchain_core.prompts import BasePromptTemplate
 
 from kg_retrievers.database.executor import DatabaseExecutor
-from kg_retrievers.index import EntityLinker, GraphIndex
+from kg_retrievers.index import EntityLinker
 
 
 def digest(texts: Sequence[str]) -> str:
@@ -28,8 +28,9 @@ def identity(part: object) -> str:
     """Return 32 hexadecimal digits that change with what a part of a run holds.
 
     Looked at are the attributes, and theirs in turn, of any object: so it needs to know no method. Of a language model
-    count the class and the parameters that it names as its own, which hold no key; of an index its fingerprint. The
-    same construction gives the same digits in every process, unless an object holds something random.
+    count the class and the parameters that it names as its own, which hold no key; of what has a fingerprint, such as
+    an index, this. The same construction gives the same digits in every process, unless an object holds something
+    random.
 
     Example:
         >>> identity({"examples": ["a"]}) == identity({"examples": ["a"]}) != identity({"examples": ["b"]})
@@ -49,8 +50,6 @@ def _texts(part: Any, inside: tuple[int, ...]) -> Iterator[str]:
             yield repr(part)
         case np.ndarray():
             yield f"{part.dtype} {part.shape} {blake2b(part.tobytes()).hexdigest()}"
-        case GraphIndex():
-            yield part.fingerprint
         case EntityLinker():  # the rest is made of the index when it is first needed
             yield f"{part.index.fingerprint} {part.max_candidates} {part.no_entity}"
         case BaseLanguageModel():
@@ -78,6 +77,8 @@ def _texts(part: Any, inside: tuple[int, ...]) -> Iterator[str]:
             yield from _texts([cell.cell_contents for cell in part.__closure__ or ()], inside)
         case type() | DatabaseExecutor():  # a database is where facts are, and another place changes no result
             pass
+        case _ if isinstance(getattr(part, "fingerprint", None), str):  # such as an index, or a model that answers
+            yield part.fingerprint
         case _:
             for name, value in sorted(getattr(part, "__dict__", {}).items()):
                 if not isinstance(getattr_static(kind, name, None), cached_property):

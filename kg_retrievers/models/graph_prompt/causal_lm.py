@@ -13,6 +13,7 @@ from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelL
 
 try:
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 except ImportError as cause:
     raise MissingExtraError("A language model that reads graph prompts", "graph-prompt") from cause
@@ -78,7 +79,7 @@ class CausalLM:
             model: Any = AutoModelForCausalLM.from_pretrained(
                 str(name), revision=revision, trust_remote_code=False, use_safetensors=True, torch_dtype=kind
             )
-        except (OSError, ValueError, KeyError, ImportError) as cause:
+        except (OSError, ValueError, KeyError, ImportError, SafetensorError) as cause:
             raise ModelLoadError(
                 f"no causal language model could be loaded from there, with a tokenizer and weights as safetensors: "
                 f"{cause!s:.300} Name another one: llm=...",

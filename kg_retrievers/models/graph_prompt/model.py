@@ -6,6 +6,7 @@ Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024,
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
@@ -123,6 +124,16 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     def config(self) -> GraphPromptConfig:
         """What is put in front of the language model."""
         return self.network.config
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with what was trained, the language model and the options of answers."""
+        network = self.network
+        settings = [network.lm.fingerprint, asdict(self.config), network.precision, VERSION]
+        found = blake2b(json.dumps([*settings, self.max_new_tokens, self.empty_graph]).encode(), digest_size=16)
+        for name, tensor in sorted({**network.parameters, **network.buffers}.items()):
+            found.update(name.encode() + tensor.detach().float().cpu().numpy().tobytes())
+        return found.hexdigest()
 
     # --- on disk ----------------------------------------------------------------------------------------------------
 
