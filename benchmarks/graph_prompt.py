@@ -40,7 +40,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import torch
-from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from transformers import logging as transformers_logging
 
@@ -128,14 +127,7 @@ def right_answers(model: GraphPromptModel, examples: Sequence[GraphPromptExample
     right = 0
     for start in range(0, len(examples), 32):
         some = examples[start : start + 32]
-        rows = [[list(triple) for triple in one.triples] for one in some]
-        found = [
-            Document("", metadata={"triples": row, "labels": dict(one.labels)})
-            for row, one in zip(rows, some, strict=True)
-        ]
-        answers = model.batch(
-            [{"question": one.question, "documents": [shown]} for one, shown in zip(some, found, strict=True)]
-        )
+        answers = model.batch([one.input for one in some])
         right += sum(answer == one.answers[0] for answer, one in zip(answers, some, strict=True))
     return right
 

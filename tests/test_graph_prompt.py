@@ -417,6 +417,13 @@ def test_examples_of_questions(retriever: PCSTRetriever) -> None:
     assert (nothing.question, nothing.answers) == ("Xyzzy qwrt?", ("Her",))
 
 
+def test_an_example_is_asked_as_it_is_learned(lm: CausalLM) -> None:
+    example = GraphPromptExample(QUESTION, ("Spike Jonze",), HER, {"Her": "Her (2013)"})
+    made = model(lm)
+    assert made.prompt(example.input).text == made.network.prompt(QUESTION, HER, {"Her": "Her (2013)"}).text
+    assert made.prompt(GraphPromptExample(QUESTION, ("Spike Jonze",)).input).triples == 0
+
+
 def test_examples_of_graphs() -> None:
     graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"a": "A"})
     example = GraphPromptExample.of_graph(GraphQuestion("Why?", answers=("x",), graph=graph, id="0"))

@@ -8,10 +8,23 @@ from typing import Self
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
+from typing_extensions import TypedDict
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.questions import GraphQuestion, Question
+
+
+class GraphPromptInput(TypedDict):
+    """What is answered.
+
+    Attributes:
+        question: The question.
+        documents: The evidence, best first.
+    """
+
+    question: str
+    documents: list[Document]
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,12 @@ class GraphPromptExample:
     def __repr__(self) -> str:
         """Question, answers and the number of triples."""
         return f"GraphPromptExample({self.question!r}, answers={self.answers!r}, triples={len(self.triples)})"
+
+    @property
+    def input(self) -> GraphPromptInput:
+        """What a trained model is asked, to see whether it answers so."""
+        metadata = {"triples": [list(triple) for triple in self.triples], "labels": dict(self.labels)}
+        return {"question": self.question, "documents": [Document("", metadata=metadata)]}
 
     @classmethod
     def of_documents(cls, question: str, answers: Iterable[str], documents: Sequence[Document]) -> Self:

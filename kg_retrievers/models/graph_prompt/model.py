@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
-from typing_extensions import TypedDict
 
 from kg_retrievers.errors import (
     InvalidArgumentError,
@@ -33,7 +31,7 @@ from kg_retrievers.models.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.models.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.models.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.models.graph_prompt.encoders import TextVectors
-from kg_retrievers.models.graph_prompt.examples import evidence_graph
+from kg_retrievers.models.graph_prompt.examples import GraphPromptInput, evidence_graph
 from kg_retrievers.models.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
 from kg_retrievers.models.trained_model import PROBE, SAME_VECTOR
 from kg_retrievers.prompts.graph_prompt import VERSION
@@ -53,18 +51,6 @@ ADAPTER, ADAPTER_WEIGHTS = "adapter", "adapter_model.safetensors"
 
 #: How many vectors of names and relations are kept, since questions repeat them.
 KEPT_VECTORS = 100_000
-
-
-class GraphPromptInput(TypedDict):
-    """What is answered.
-
-    Attributes:
-        question: The question.
-        documents: The evidence, best first.
-    """
-
-    question: str
-    documents: list[Document]
 
 
 class GraphPromptModel(Runnable[GraphPromptInput, str]):
