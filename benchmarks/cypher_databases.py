@@ -57,6 +57,7 @@ from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError
 from kg_retrievers.graph import Known, Pattern
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.questions import read_metaqa
+from kg_retrievers.steps import Steps
 
 
 class Found(NamedTuple):
@@ -71,17 +72,25 @@ NOTHING = Found(frozenset(), frozenset(), False)
 
 
 class RememberingWriter(TemplateCypherWriter):
-    """Keeps the pattern that it filled last, and the queries."""
+    """Keeps the queries that it wrote last, and their patterns."""
 
-    pattern: Pattern
     queries: Sequence[dict[str, Any]] = ()
+    patterns: dict[tuple[str, str], Pattern]
+
+    def steps(self, input: Mapping[str, Any]) -> Steps[list[dict[str, Any]]]:
+        """Write the queries for a question."""
+        self.patterns = {}
+        written = yield from super().steps(input)
+        self.queries = written
+        return written
 
     def write(
         self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = ()
     ) -> Iterator[dict[str, Any]]:
         """Write the queries for a pattern."""
-        self.pattern, self.queries = pattern, list(super().write(pattern, executor, entities))
-        return iter(self.queries)
+        for query in super().write(pattern, executor, entities):
+            self.patterns.setdefault((query["query"], json.dumps(query["parameters"])), pattern)
+            yield query
 
 
 class Answers:
@@ -117,9 +126,10 @@ class Answers:
         return Found(frozenset(map(tuple, data["triples"])), frozenset(data["answers"]), data["truncated"])
 
     def in_memory(self, executor: Executor) -> Found:
-        """Match the pattern of the question that was asked last, for the entities of each query until one is found."""
+        """Match the pattern of each query that was written last, for its entities, until one is found."""
         for written in self.writer.queries:
-            pattern, parameters = self.writer.pattern, written["parameters"]
+            parameters = written["parameters"]
+            pattern = self.writer.patterns[written["query"], json.dumps(parameters)]
             keys = {
                 node: value if isinstance(value := parameters[f"n{number}"], list) else [value]
                 for number, node in enumerate(pattern.nodes)

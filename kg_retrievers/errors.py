@@ -50,7 +50,7 @@ class ModelLoadError(FileFormatError):
 
 
 class ModelMismatchError(KGRetrieversError):
-    """A trained model does not fit the index it is used with: other embeddings or another dimension."""
+    """A trained model does not fit what it is used with: other embeddings or dimensions, another language model."""
 
 
 class StaleIndexError(KGRetrieversError):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
@@ -114,6 +114,42 @@ class _LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
         return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())
 
 
+class FilledExample(NamedTuple):
+    """The pattern of an example, with the entities of another question in place of its own.
+
+    Attributes:
+        pattern: The pattern.
+        text: The example's question.
+        distance: How far the two questions are from each other once their entities are masked; in [0, 2], the
+            Euclidean distance of their embeddings.
+    """
+
+    pattern: Pattern
+    text: str
+    distance: float
+
+
+class _Template(NamedTuple):
+    """The pattern of examples with numbers for names, the text of the first, and what fits into each slot.
+
+    That is an entity that has an edge of every one of the slot's adjacency labels.
+    """
+
+    pattern: Pattern
+    text: str
+    labels: tuple[tuple[int, ...], ...]
+
+
+class _Option(NamedTuple):
+    """A template that may be filled; those to be preferred come first in order."""
+
+    far: bool
+    distance: float
+    fewer_slots: int
+    number: int
+    filled: tuple[QuestionEntity, ...]
+
+
 class ExamplePatternGenerator(_LinkingGenerator):
     """Takes the pattern of the labelled question that is nearest once the entities are masked.
 
@@ -135,12 +171,12 @@ class ExamplePatternGenerator(_LinkingGenerator):
         super().__init__(index, linker)
         check_questions(examples, "ExamplePatternGenerator")
         templates: Counter[tuple[str, int, str]] = Counter()
-        filled_by: dict[tuple[str, int, str], list[str]] = {}
+        filled_by: dict[tuple[str, int, str], tuple[str, list[str]]] = {}
         for example in examples:
             if example.pattern:
                 template, names = _template(example.text, example.pattern)
                 templates[template] += 1
-                filled_by.setdefault(template, names)
+                filled_by.setdefault(template, (example.text, names))
         if not templates:
             raise InvalidArgumentError(
                 f"ExamplePatternGenerator: got {len(examples)} examples, but none with a pattern. A row is "
@@ -148,18 +184,26 @@ class ExamplePatternGenerator(_LinkingGenerator):
             )
         order = sorted(templates, key=lambda template: (-templates[template], template))
         texts = list(dict.fromkeys(masked for masked, _, _ in order))
-        self._vectors = embed(index.embeddings, texts, batch_size=1024)
-        self._templates: dict[int, list[tuple[int, Pattern, list[list[int]]]]] = {}
+        vectors = embed(index.embeddings, texts, batch_size=1024)
         row = {text: number for number, text in enumerate(texts)}
         relations: dict[str, int] = {}
+        rows: dict[int, list[int]] = {}
+        kinds: dict[object, int] = {}
+        numbers: dict[int, list[int]] = {}
+        self._templates: dict[int, list[_Template]] = {}
         for template in order:
             masked, slots, written = template
-            pattern = Pattern.from_dict(json.loads(written))
-            labels = [
-                self._labels(pattern, _slot_term(slot), name, relations)
-                for slot, name in enumerate(filled_by[template])
-            ]
-            self._templates.setdefault(slots, []).append((row[masked], pattern, labels))
+            pattern = replace(Pattern.from_dict(json.loads(written)), source="examples")
+            text, names = filled_by[template]
+            labels = tuple(
+                tuple(self._labels(pattern, _slot_term(slot), name, relations)) for slot, name in enumerate(names)
+            )
+            self._templates.setdefault(slots, []).append(_Template(pattern, text, labels))
+            rows.setdefault(slots, []).append(row[masked])
+            numbers.setdefault(slots, []).append(kinds.setdefault((written, labels), len(kinds)))
+        #: By the number of slots: the embedding of each template, and a number that alike ones have in common.
+        self._vectors = {slots: vectors[of_slots] for slots, of_slots in rows.items()}
+        self._kinds = {slots: np.array(of_slots) for slots, of_slots in numbers.items()}
 
     def _labels(self, pattern: Pattern, slot: Known, name: str, relations: dict[str, int]) -> list[int]:
         """Return the adjacency labels that an entity needs to fill a slot.
@@ -180,33 +224,62 @@ class ExamplePatternGenerator(_LinkingGenerator):
         return labels
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        return next(self.nearest(input)).pattern
+
+    def nearest(self, input: Mapping[str, Any]) -> Iterator[FilledExample]:
+        """Yield the patterns of examples, each once; first the one that `invoke` returns, then the next nearest.
+
+        Where none of the `EXAMPLES_TRIED` nearest fits the entities of the question, the first is the nearest of all;
+        all others do fit.
+
+        Args:
+            input: As for `invoke`.
+
+        Raises:
+            EntityLinkingError: If no entity is found, or other numbers of them than the examples have.
+        """
         question, slots = input["question"], self._slots(input)
-        tried: list[tuple[float, int, int, Pattern, list[QuestionEntity], bool]] = []
-        for count in range(min(len(slots), max(self._templates)) + 1):
-            if count not in self._templates:
-                continue
-            filled = sorted(slots[:count], key=lambda slot: slot.start)
-            masked = mask(question, [(slot.start, slot.end) for slot in filled])
-            distances = np.linalg.norm(self._vectors - self.index.embed([masked]), axis=1)
-            templates = self._templates[count]
-            nearest = sorted(range(len(templates)), key=lambda i: (distances[templates[i][0]], i))[:EXAMPLES_TRIED]
-            for i in nearest:
-                row, pattern, labels = templates[i]
-                fits = all(
-                    self._has_labels(slot.entities, of_slot) for slot, of_slot in zip(filled, labels, strict=True)
-                )
-                tried.append((float(distances[row]), -count, i, pattern, filled, fits))
-        tried.sort(key=lambda option: (not option[-1], *option[:3]))
-        if not tried:
+        counts = [count for count in range(len(slots) + 1) if count in self._templates]
+        options = sorted(option for count in counts for option in self._options(question, slots[:count]))
+        if not options:
             raise EntityLinkingError(
                 f"ExamplePatternGenerator: found {len(slots)} entities in {question!r}; the examples have "
                 f"{' or '.join(map(str, sorted(self._templates)))}."
             )
-        _, _, _, pattern, filled, _ = tried[0]
-        terms = {_slot_term(number): slot.term for number, slot in enumerate(filled)}
-        return replace(pattern.with_known(terms), source="examples")
+        fitting = (option for option in options if self._fits(option))
+        first = next(fitting, options[0])
+        chosen = [first] if not first.far else [options[0], first]
+        seen: set[Pattern] = set()
+        for option in chain(chosen, fitting):
+            template = self._templates[len(option.filled)][option.number]
+            terms = {_slot_term(number): slot.term for number, slot in enumerate(option.filled)}
+            pattern = template.pattern.with_known(terms)
+            if pattern not in seen:
+                seen.add(pattern)
+                yield FilledExample(pattern, template.text, option.distance)
 
-    def _has_labels(self, entities: Sequence[str], labels: list[int]) -> bool:
+    def _options(self, question: str, slots: Sequence[QuestionEntity]) -> list[_Option]:
+        """Return the nearest template of each kind that some entities of a question can fill."""
+        filled = tuple(sorted(slots, key=lambda slot: slot.start))
+        masked = mask(question, [(slot.start, slot.end) for slot in filled])
+        # Of unit vectors; other than that of BLAS, this product is the same for equal rows, wherever they stand.
+        cosines = np.einsum("ij,j->i", self._vectors[len(slots)], self.index.embed([masked])[0])
+        distances = np.sqrt(np.maximum(2 - 2 * cosines, 0))
+        order = np.argsort(distances, kind="stable")
+        places = np.sort(np.unique(self._kinds[len(slots)][order], return_index=True)[1])
+        return [
+            _Option(place >= EXAMPLES_TRIED, float(distances[number]), -len(slots), number, filled)
+            for place, number in zip(places.tolist(), order[places].tolist(), strict=True)
+        ]
+
+    def _fits(self, option: _Option) -> bool:
+        """Whether the entities have the relations that the template needs."""
+        labels = self._templates[len(option.filled)][option.number].labels
+        return all(
+            self._has_labels(slot.entities, of_slot) for slot, of_slot in zip(option.filled, labels, strict=True)
+        )
+
+    def _has_labels(self, entities: Sequence[str], labels: Sequence[int]) -> bool:
         """Whether some of the entities has an edge of every label."""
         graph = self.index.graph
         for entity in entities:

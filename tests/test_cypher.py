@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from kg_retrievers.agents import build_workflow
 from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.cypher import CypherRetriever, PatternCypherWriter, TemplateCypherWriter
 from kg_retrievers.cypher import retriever as module
+from kg_retrievers.cypher.writers import MAX_QUERIES
 from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.errors import (
     CypherGenerationError,
@@ -31,6 +33,8 @@ from kg_retrievers.errors import (
     StaleIndexError,
 )
 from kg_retrievers.evaluation.identity import identity
+from kg_retrievers.graph import Pattern, Unknown
+from kg_retrievers.index import EntityLinker
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 
 pytest.importorskip("ladybug")
@@ -167,6 +171,65 @@ def test_what_a_name_may_mean_is_tried_until_there_are_rows() -> None:
     assert (document.metadata["answers"], document.metadata["details"]["tried"]) == (["Mara"], 2)
     assert document.metadata["details"]["parameters"] == {"n0": "DUNE"}
     assert retriever().invoke("Who directed Dune?", seed_entities=["Dune 2"])[0].metadata["answers"] == ["Q1"]
+
+
+LEADING = [
+    Question("Who starred in Her?", pattern=Pattern.of(("Her", STAR, Unknown("x")), target="x")),
+    Question("By whom is Adaptation?", pattern=Pattern.of(("Adaptation", BY, Unknown("x")), target="x")),
+    Question(
+        "Which other films star those of Her?",
+        pattern=Pattern.of(("Her", STAR, Unknown("y")), (Unknown("x"), STAR, Unknown("y")), target="x"),
+    ),
+]
+
+
+async def test_where_the_nearest_template_leads_nowhere_the_next_one_is_tried() -> None:
+    found = retriever(examples=LEADING)
+    question = "Which films, say, star those of Adaptation?"  # no other does
+    (document,) = found.invoke(question)
+    assert (await found.ainvoke(question)) == [document]
+    details = document.metadata["details"]
+    assert set(details) == {"query", "parameters", "from", "example", "tried", "rows"}
+    assert (details["tried"], details["example"]["question"]) == (2, "Who starred in Her?")
+    assert 0 < details["example"]["distance"] < 2
+    assert document.metadata["answers"] == ["Streep"]
+    state = found.initial_state(question)
+    for stage in found.stages[:2]:
+        state |= stage.run.invoke(state)
+    assert json.loads(json.dumps(state)) == state
+    assert len(state["cypher"]) == 3 <= MAX_QUERIES
+    assert found.invoke(question, cypher=state["cypher"][:1]) == []  # a query that is given is all that is run
+    assert found.invoke("Which other films star those of Adaptation?") == []  # as is asked in an example
+    (first,) = found.invoke("Which other films star those of Her?")
+    assert (first.metadata["answers"], first.metadata["details"]["tried"]) == (["Arrival", "DUNE"], 1)
+    assert first.metadata["details"]["example"] == {"question": LEADING[2].text, "distance": 0.0}
+
+
+def test_a_person_takes_the_other_templates_away() -> None:
+    workflow = build_workflow(
+        retriever(examples=LEADING), checkpointer=InMemorySaver(), interrupt_before=["run_cypher"]
+    )
+    workflow.invoke({"question": "Which films, say, star those of Adaptation?"}, thread("1"))
+    row, *others = workflow.get_state(thread("1")).values["cypher"]
+    assert len(others) == 2
+    workflow.update_state(thread("1"), {"cypher": [row]})
+    assert workflow.get_state(thread("1")).values["cypher"] == [row]
+    assert workflow.invoke(None, thread("1"))["documents"] == []
+
+
+def test_a_question_is_linked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    link = EntityLinker.link
+    monkeypatch.setattr(EntityLinker, "link", lambda self, text: texts.append(text) or link(self, text))
+    found = retriever()
+    texts.clear()  # of the examples
+    for question in ("Who directed Her?", "Who starred in Her?", "Who directed Her?"):
+        found.invoke(question)
+    assert texts == ["Who directed Her?", "Who starred in Her?", "Who directed Her?"]
+    other = KnowledgeGraph.from_triples([("Her", BY, "Lynch")])
+    found.executor, found.index = executor_of(other), GraphIndex.build(other, HashedEmbeddings())
+    found.writer = TemplateCypherWriter(found.index, [Question("Who directed Her?", answers=("Lynch",))])
+    assert found.invoke("Who directed Her?")[0].metadata["answers"] == ["Lynch"]
 
 
 def test_more_rows_than_wanted() -> None:
@@ -324,6 +387,8 @@ def test_given_queries_that_are_refused(query: str) -> None:
         {"query": FACTS, "parameters": {"film": {1, 2}}},
         {"query": FACTS, "parameters": {"film": float("nan")}},
         {"query": FACTS, "from": 7},
+        {"query": FACTS, "example": "Who is in Her?"},
+        {"query": FACTS, "example": {"distance": float("inf")}},
         {"query": FACTS, "limit": 7},
         [FACTS] * 6,
     ],

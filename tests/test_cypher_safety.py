@@ -542,7 +542,9 @@ def test_columns_order_and_limit(
         ("RETURN DISTINCT n.a AS `b c`\nLIMIT 99", "RETURN DISTINCT n.a AS `b c` ORDER BY `b c` LIMIT 11"),
         ("RETURN n.a ORDER BY n.b DESC LIMIT 11", "RETURN n.a ORDER BY n.b DESC, n.a LIMIT 11"),
         ("RETURN n.a SKIP 3 LIMIT 10 // x", "RETURN n.a ORDER BY n.a SKIP 3 LIMIT 10"),
-        ("RETURN n.a\nORDER BY n.a\nOFFSET 3\n", "RETURN n.a\nORDER BY n.a, n.a\nOFFSET 3 LIMIT 11"),
+        ("RETURN n.a\nORDER BY n.a\nOFFSET 3\n", "RETURN n.a\nORDER BY n.a\nOFFSET 3 LIMIT 11"),
+        ("RETURN n.a, n.b ORDER BY n.c, n.b", "RETURN n.a, n.b ORDER BY n.c, n.b, n.a LIMIT 11"),
+        ("RETURN n.a, n.b ORDER BY n.b DESC, n.a", "RETURN n.a, n.b ORDER BY n.b DESC, n.a, n.b LIMIT 11"),
         ("MATCH (n) RETURN *", "MATCH (n) RETURN * LIMIT 11"),
         ("RETURN n.a - 1, n.b", "RETURN n.a - 1, n.b LIMIT 11"),
         ("MATCH (n) RETURN n.a AS n", "MATCH (n) RETURN n.a AS n LIMIT 11"),
@@ -564,13 +566,17 @@ def test_limited(query: str, wanted: str) -> None:
 def test_limited_for_an_engine() -> None:
     checked = check_read_only("MATCH (n) RETURN n, n.x AS y ORDER BY y")
     assert limited(checked, 1, sort_key="CAST({} AS STRING)").text == (
-        "MATCH (n) RETURN n, n.x AS y ORDER BY y, CAST(n AS STRING), CAST(y AS STRING) LIMIT 2"
+        "MATCH (n) RETURN n, n.x AS y ORDER BY y, CAST(n AS STRING) LIMIT 2"
     )
+    sorted_already = check_read_only("MATCH (n) RETURN n, n.x AS y ORDER BY CAST(n AS STRING), y")
+    as_it_is = limited(sorted_already, 1, sort_key="CAST({} AS STRING)")
+    assert as_it_is.text == "MATCH (n) RETURN n, n.x AS y ORDER BY CAST(n AS STRING), y LIMIT 2"
+    assert as_it_is.total_order
     unordered = limited(checked, 1, sort_key=None)
     assert unordered.text == "MATCH (n) RETURN n, n.x AS y ORDER BY y LIMIT 2"
     assert unordered.order_by
     assert not unordered.total_order
-    assert limited(unordered, 5).text.endswith("ORDER BY y, n, y LIMIT 2")
+    assert limited(unordered, 5).text.endswith("ORDER BY y, n LIMIT 2")
 
 
 def test_limited_by_a_parameter() -> None:

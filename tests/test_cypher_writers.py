@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -24,9 +25,11 @@ from kg_retrievers.cypher import (
     TemplateCypherWriter,
     label_examples,
     schema_templates,
+    writers,
 )
 from kg_retrievers.cypher.directions import Directions, Edge
 from kg_retrievers.cypher.queries import check_lists, check_properties, check_query, check_shows_facts, mend_directions
+from kg_retrievers.cypher.templates import may_come_back, walk_pattern
 from kg_retrievers.database import grammar
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.errors import (
@@ -498,6 +501,95 @@ async def test_templates_of_the_nearest_example() -> None:
     assert (row, row["from"]) == ((await writer.ainvoke(asks))[0], "examples")
     assert "`release_year`" in row["query"]
     assert row["parameters"] == {"n1": "Kaufman"}
+
+
+async def test_templates_of_the_next_nearest_examples() -> None:
+    examples = [
+        Question("Who wrote Her?", pattern=Pattern.of(("Her", WROTE, Unknown("x")), target="x")),
+        Question("Who starred in Her?", pattern=Pattern.of(("Her", STAR, Unknown("x")), target="x")),  # does not fit
+        Question("Who directed Her?", pattern=Pattern.of(("Her", BY, Unknown("y")), target="y")),
+        Question("Who did direct Her?", pattern=Pattern.of(("Her", BY, Unknown("z")), target="z")),
+    ]
+    writer = TemplateCypherWriter(INDEX, examples)
+    asks = asked("Say, who directed Adaptation?")
+    rows = writer.invoke(asks)
+    assert rows == await writer.ainvoke(asks)
+    assert [row["example"]["question"] for row in rows] == ["Who directed Her?", "Who wrote Her?"]
+    assert [row["query"].splitlines()[0] for row in rows] == [f"MATCH (n0)-[r0:`{name}`]->(n1)" for name in (BY, WROTE)]
+    assert 0.01 < rows[0]["example"]["distance"] < rows[1]["example"]["distance"] < 2
+    assert json.loads(json.dumps(rows)) == rows
+
+
+def test_a_question_that_is_an_example_gets_no_other_template() -> None:
+    wrote = Question("Who made Her?", pattern=Pattern.of(("Her", WROTE, Unknown("x")), target="x"))
+    directed = Question("Who made Arrival?", pattern=Pattern.of(("Arrival", BY, Unknown("x")), target="x"))
+    other = Question("When was Her made?", pattern=Pattern.of(("Her", YEAR, Unknown("x")), target="x"))
+    writer = TemplateCypherWriter(INDEX, [wrote, directed, other])
+    rows = writer.invoke(asked("Who made Adaptation?"))
+    assert {row["example"]["question"] for row in rows} == {"Who made Her?", "Who made Arrival?"}
+    assert {row["example"]["distance"] for row in rows} == {0.0}
+    assert len(writer.invoke(asked("Well, who made Adaptation?"))) == 3
+
+
+def test_queries_of_a_question_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "MAX_QUERIES", 4)
+    facts = [(film, relation, "x") for film in ("Dune 1", "Dune 2", "Her") for relation in ("a", "b", "c", "d", "e")]
+    graph = KnowledgeGraph.from_triples([*facts, ("DUNE", "a", "x")], labels={"Dune 1": "Dune", "Dune 2": "Dune"})
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    examples = [
+        Question(f"What is the {relation} of Her?", pattern=Pattern.of(("Her", relation, Unknown("x")), target="x"))
+        for relation in ("a", "b", "c", "d", "e")
+    ]
+    schema = DatabaseSchema(
+        (ENTITY,), tuple(RelationType(name, (("Entity", "Entity"),), {}) for name in sorted(graph.relations))
+    )
+    ask = asked("What c is that of Dune?", index=index, executor=OnPaper(schema))
+    rows = TemplateCypherWriter(index, examples).invoke(ask)
+    tried = [(row["example"]["question"][12], row["parameters"]["n0"]) for row in rows]
+    # The nearest template, with the other meaning of the name, stands before the second, with the likelier one.
+    assert tried[:2] == [("c", ["Dune 1", "Dune 2"]), ("c", "DUNE")]
+    assert [name for _, name in tried] == [["Dune 1", "Dune 2"], "DUNE", ["Dune 1", "Dune 2"], tried[3][1]]
+    assert len(tried) == 4 == len({str(one) for one in tried})
+
+
+def walk(question: str, answers: Sequence[str], *relations: str, **fields: Any) -> Question:
+    pattern = walk_pattern(Known(question.split()[-1], **fields), [(name[1:], name[0] == ">") for name in relations])
+    return Question(question, answers=tuple(answers), pattern=pattern)
+
+
+def test_whether_walks_come_back_is_learned_from_answers() -> None:
+    onward = walk("What else did they direct who directed Her", ["Adaptation"], f">{BY}", f"<{BY}")
+    back = walk("What did they direct who directed Her", ["Adaptation", "Her"], f">{BY}", f"<{BY}")
+    neither = walk("Who directed Her", ["Jonze"], f">{BY}")
+    for examples, may in (
+        ([], False),
+        ([neither], False),
+        ([onward], False),
+        ([back], True),
+        ([back, onward], False),
+        ([back, neither, onward, back], True),
+        ([walk("What is by those of it", ["Adaptation", "Her"], f">{BY}", f"<{BY}", entity="Her")], True),
+    ):
+        assert may_come_back(GRAPH, examples) is may
+    assert TemplateCypherWriter(INDEX, [back]).distinct == "none"
+    assert TemplateCypherWriter(INDEX, [back], distinct="known").distinct == "known"
+    assert TemplateCypherWriter(INDEX, [onward]).distinct == "known"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        Pattern.of(
+            ("Her", BY, Unknown("x")), (Unknown("film"), BY, Unknown("x")), ("Her", STAR, "Adams"), target="film"
+        ),
+        Pattern.of(("Her", BY, Unknown("x")), (Unknown("film"), Unknown("r"), Unknown("x")), target="film"),
+        Pattern.of((Unknown("film"), BY, Unknown("x")), target="film"),
+        Pattern.of(("Her", BY, Unknown("x")), (Unknown("film"), BY, Unknown("x")), target="x"),
+        Pattern.of(("Her", BY, Unknown("x")), (Unknown("film"), BY, Unknown("y")), target="film"),
+    ],
+)
+def test_what_is_no_walk_tells_nothing(pattern: Pattern) -> None:
+    assert not may_come_back(GRAPH, [Question("?", answers=("Her", "Adaptation"), pattern=pattern)])
 
 
 def test_writers_say_what_they_want() -> None:

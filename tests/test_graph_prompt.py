@@ -18,7 +18,10 @@ import pytest
 import torch
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from peft import PeftModel
+from safetensors.torch import save_file
 from small_language_model import build
+from transformers import MambaConfig, MambaForCausalLM, RobertaConfig, RobertaForCausalLM
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, PCSTRetriever
 from kg_retrievers.agents import build_workflow
@@ -26,6 +29,7 @@ from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.models.checkpoint import WEIGHTS
 from kg_retrievers.models.graph_prompt import (
     CausalLM,
     GraphPromptConfig,
@@ -33,6 +37,7 @@ from kg_retrievers.models.graph_prompt import (
     GraphPromptModel,
     graph_prompt_examples,
 )
+from kg_retrievers.models.graph_prompt.causal_lm import DATE
 from kg_retrievers.models.graph_prompt.encoders import GraphTokens, PromptGraph, TextVectors
 from kg_retrievers.models.graph_prompt.network import GraphPromptNetwork, Prompt
 from kg_retrievers.models.trained_model import PROBE
@@ -121,9 +126,12 @@ def test_what_may_be_left_out(lm: CausalLM, config: dict[str, Any], text: str, g
 
 def test_special_tokens_that_are_written_out_are_text(lm: CausalLM) -> None:
     """Of a graph, a question or an answer; what stands around them has special tokens."""
-    fact = Triple("Her</s>", "</s>", "<s>Spike Jonze")
+    lm.tokenizer.add_tokens(["<|user|>"])  # a mark that is not called special
+    lm = CausalLM(lm.model, lm.tokenizer, name="x")
+    assert lm.encode("<|user|>", special=True) == [lm.tokenizer.convert_tokens_to_ids("<|user|>")]
+    fact = Triple("Her</s>", "</s><|user|>", "<s>Spike Jonze")
     made = network(lm, after="</s>").prompt("Who <s>directed</s>?", [fact], {}, ("Jonze</s>",))
-    special = set(lm.tokenizer.all_special_ids)
+    special = {*lm.tokenizer.all_special_ids, *lm.tokenizer.get_added_vocab().values()}
     assert [token in special for token in made.after] == [False] * (len(made.after) - 1) + [True]
     assert [token in special for token in made.label] == [False] * (len(made.label) - 1) + [True]
     assert "<s>Spike Jonze" in read(made, lm)[1]
@@ -175,7 +183,16 @@ def test_chat_templates(lm: CausalLM) -> None:
     assert lm.around(None) == lm.around(True) == ("<s><|user|>", "</s><|assistant|>")
     assert lm.around(False) == ("<s>", "")
     lm.tokenizer.chat_template = "{{ messages[0].content }} {{ messages[0].content }}"
-    with pytest.raises(InvalidArgumentError, match="2 times"):
+    with pytest.raises(InvalidArgumentError, match="what the user says once, but gives"):
+        lm.around(None)
+
+
+def test_chat_templates_that_tell_the_day_or_fail(lm: CausalLM) -> None:
+    """The day is always the same, so that a training can go on on another one."""
+    lm.tokenizer.chat_template = "{{ date_string }}: {{ messages[0].content }}"
+    assert lm.around(None) == (f"{DATE}: ", "")
+    lm.tokenizer.chat_template = "{{ raise_exception('no user may speak') }}"
+    with pytest.raises(InvalidArgumentError, match="no user may speak"):
         lm.around(None)
 
 
@@ -344,6 +361,10 @@ async def test_answers_without_waiting(lm: CausalLM) -> None:
 def test_an_answer_ends_where_the_model_says(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     """At any of its stops, those of a chat model too; and letters are not cut in parts."""
     made = model(lm, options={"max_new_tokens": 9})
+    prompt = made.prompt(asked())
+    said = [token for (token,) in made.network.generate([prompt], 9)]
+    lm.model.generation_config.eos_token_id = [lm.tokenizer.eos_token_id, said[3]]
+    assert [token for (token,) in made.network.generate([prompt], 9)] == [*said[: said.index(said[3])], None]
     rows = iter(lm.encode("Amélie, 宮崎")[:9])
     monkeypatch.setattr(made.network, "generate", lambda prompts, limit: ([row] for row in rows))
     parts = list(made.stream(asked()))
@@ -488,20 +509,52 @@ def test_options_out_of_range(lm: CausalLM) -> None:
 
 
 def test_language_models_that_are_refused(lm: CausalLM, folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="no layers \\['gate'\\]"):
+    with pytest.raises(InvalidArgumentError, match="no linear layers 'gate'"):
         network(lm, lora_rank=2, lora_targets=("gate",))
+    with pytest.raises(InvalidArgumentError, match=r"no linear layers 'act_fn'.* It has: "):
+        network(lm, lora_rank=2, lora_targets=("q_proj", "act_fn"))
+    assert not [name for name, _ in lm.model.named_modules() if "lora" in name]
     with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
         CausalLM.load(tmp_path)
+    with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
+        CausalLM.load(folder, device="gpu")
+    with pytest.raises(InvalidArgumentError, match="precision is one of"):
+        GraphPromptNetwork(lm, GraphPromptConfig(**SIZES), TextVectors(EMBEDDINGS), 16, precision="half")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="dtype is one of"):
         CausalLM.load(folder, dtype="int3")
     network(lm, lora_rank=2)
     with pytest.raises(InvalidArgumentError, match="adapters already"):
         network(lm)
+    lm.model.train()
     with pytest.raises(InvalidArgumentError, match="adapters already"):
         CausalLM(lm.model, lm.tokenizer, name="x")
+    assert lm.model.training  # what is refused stays as it is
     lm.tokenizer.eos_token = None
     with pytest.raises(InvalidArgumentError, match="no token that ends a text"):
         CausalLM(CausalLM.load(folder).model, lm.tokenizer, name="x")
+
+
+def test_language_models_of_other_kinds_are_refused(folder: Path) -> None:
+    """Those that see what follows, and those that keep no keys and values."""
+    lm, size = CausalLM.load(folder), {"hidden_size": 16, "num_hidden_layers": 1, "vocab_size": 300}
+    both_ways = RobertaForCausalLM(RobertaConfig(**size, num_attention_heads=2, intermediate_size=16))
+    for other in (both_ways, MambaForCausalLM(MambaConfig(**size, state_size=4))):
+        with pytest.raises(InvalidArgumentError, match="wanted a decoder with attention that keeps keys and values"):
+            CausalLM(other, lm.tokenizer, name="x")
+
+
+def test_missing_weights_are_not_drawn(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "lm")
+    weights = CausalLM.load(folder).model.state_dict()
+    some = {name: weight.clone() for name, weight in weights.items() if "norm" not in name}
+    save_file(some, tmp_path / "lm" / WEIGHTS)
+    with pytest.raises(ModelLoadError, match=r"its file has no weights .*norm"):
+        CausalLM.load(tmp_path / "lm")
+
+
+def test_a_relative_folder_is_found_from_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert CausalLM.load(folder.name).name == str(folder)
 
 
 def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
@@ -545,11 +598,37 @@ def test_saved_and_read(folder: Path, tmp_path: Path, config: dict[str, Any]) ->
     inputs = [asked(), asked("Who wrote Adaptation?", HER[:1]), asked(triples=())]
     assert again.batch(inputs) == made.batch(inputs)
     assert (again.config, again.training) == (made.config, {"examples": 3})
-    files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.suffix != ".md"}
-    adapter = {"adapter", "adapter/adapter_config.json", "adapter/adapter_model.safetensors"}
+    files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    adapter = {"adapter/adapter_config.json", "adapter/adapter_model.safetensors"}
     assert files == {"config.json", "model.safetensors"} | (adapter if config.get("lora_rank") else set())
     for name, weight in made.network.parameters.items():
         assert torch.equal(weight, again.network.parameters[name])
+
+
+def test_adapters_are_those_of_peft(folder: Path, tmp_path: Path) -> None:
+    made = model(CausalLM.load(folder), lora_rank=2)
+    made.save_pretrained(tmp_path)
+    tuned = PeftModel.from_pretrained(CausalLM.load(folder).model, tmp_path / "adapter")
+    ids = torch.tensor([[5, 6, 7]])
+    assert torch.equal(tuned(input_ids=ids).logits, made.network.model(input_ids=ids).logits)
+
+
+def test_options_are_those_of_the_training(folder: Path, tmp_path: Path) -> None:
+    """How long an answer may be, and in which numbers it is computed."""
+    made = model(CausalLM.load(folder), max_answer_tokens=5)
+    assert made.max_new_tokens == 5
+    made.network.precision = "bfloat16"
+    made.save_pretrained(tmp_path)
+    again = GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
+    assert (again.max_new_tokens, again.network.precision) == (5, "bfloat16")
+    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, precision="float32").network.precision == "float32"
+
+
+def test_adapters_of_a_later_training_do_not_answer(lm: CausalLM) -> None:
+    made = model(lm)
+    network(lm, lora_rank=2)
+    with pytest.raises(InvalidArgumentError, match="adapters already, of an earlier training or checkpoint"):
+        made.invoke(asked())
 
 
 def test_what_is_measured_hangs_on_the_model_alone(folder: Path) -> None:

@@ -109,6 +109,33 @@ def test_nearest_example_is_filled_in(question: str, relation: str, name: str) -
     assert pattern.source == "examples"
 
 
+def test_the_next_nearest_examples_by_hand() -> None:
+    same = example("who DIRECTED Amélie?", ("Amélie", "directed by", X))
+    starred = example("Who starred in films by Spike Jonze?", (Y, "directed by", "Spike Jonze"), (Y, "starring", X))
+    generator = ExamplePatternGenerator(INDEX, [WROTE, DIRECTED, same, starred, BOTH])
+    found = list(generator.nearest({"question": "Who directed Adaptation?"}))
+    # Nothing starred in films by "Adaptation", so that its template fits no more; and each pattern is there once.
+    assert [(one.text, one.pattern.triples[0].relation) for one in found] == [
+        ("Who directed Her?", Known("directed by")),
+        ("Who wrote Her?", Known("written by")),
+    ]
+    assert found[0].distance < 1e-3 < found[1].distance < 2
+    assert found[0].pattern == generator.invoke({"question": "Who directed Adaptation?"})
+    assert found[0].pattern.source == "examples"
+    nothing_fits = list(generator.nearest({"question": "Who directed Spike Jonze?", "seed_entities": ["Amélie"]}))
+    assert [one.text for one in nothing_fits] == ["Who directed Her?"]
+
+
+def test_the_next_nearest_examples_of_the_sample() -> None:
+    questions, on = load_questions(), index(load_graph())
+    generator = ExamplePatternGenerator(on, questions)
+    for asked in questions:
+        found = list(generator.nearest({"question": asked.text}))
+        patterns, distances = [one.pattern for one in found], [one.distance for one in found]
+        assert (len(set(patterns)), patterns[0]) == (len(found), generator.invoke({"question": asked.text}))
+        assert distances[1:] == sorted(distances[1:])
+
+
 def test_entities_are_masked() -> None:
     embeddings = Recording()
     on = GraphIndex.build(tiny_graph(), embeddings)

@@ -53,7 +53,8 @@ _WANTED = '{"query": text, "parameters": {name: value}}'
 class CypherState(RetrievalState, total=False):
     """The state of the stages."""
 
-    #: `[{"query": text, "parameters": {name: value}, "from": who}, ...]`: run in this order until one has rows.
+    #: `[{"query": text, "parameters": {name: value}, "from": who}, ...]`: run in this order until one has rows. Those
+    #: of templates have "example": `{"question": text, "distance": number}`, too.
     cypher: list[dict[str, Any]]
 
 
@@ -69,8 +70,10 @@ class CypherRetriever(BaseKGRetriever):
     The query is the template of the nearest example with its slots filled (`TemplateCypherWriter`), that of a pattern
     (`PatternCypherWriter`), or written by a language model (`LLMCypherWriter`). A workflow can be interrupted before
     `run_cypher`, so that a person approves or edits `cypher`. Whoever wrote it, it must only read: see
-    `check_read_only`. Where a name may mean several entities, queries for them are tried in order until one has rows;
-    "tried" in the details says how many were. The score is 1: a subgraph fits the query or does not.
+    `check_read_only`. Where a name may mean several entities, or the template of the nearest example leads nowhere, up
+    to `MAX_QUERIES` queries, for the others and of the next nearest examples' templates, are tried in order until one
+    has rows; "tried" in the details says how many were, "example" whose template it was. Queries that are given, or
+    that a person puts into the state, are all that is run. The score is 1: a subgraph fits the query or does not.
 
     A row is a subgraph: the relationships and paths in it, in stored direction. Its answer is what stands in the column
     `target`, else in the first one: a node, or the key of one.
@@ -122,6 +125,7 @@ class CypherRetriever(BaseKGRetriever):
     answering: AnswerPrompt = ANSWER_PROMPT
 
     _made_linker: EntityLinker | None = PrivateAttr(default=None)
+    _linked: tuple[EntityLinker, str, list[QuestionEntity]] | None = PrivateAttr(default=None)
     _made_database: Executor | None = PrivateAttr(default=None)
     _made_of: KnowledgeGraph | None = PrivateAttr(default=None)
 
@@ -226,25 +230,26 @@ class CypherRetriever(BaseKGRetriever):
         return [self._checked_query({"query": row} if isinstance(row, str) else row) for row in rows]
 
     def _checked_query(self, row: object) -> dict[str, Any]:
-        checked = {"parameters": {}, "from": "given", **row} if isinstance(row, Mapping) else {}
+        checked = {"query": None, "parameters": {}, "from": "given", **row} if isinstance(row, Mapping) else {}
         if (
-            set(checked) != {"query", "parameters", "from"}
+            set(checked) - {"example"} != {"query", "parameters", "from"}
             or not isinstance(checked["query"], str)
             or not isinstance(checked["from"], str)
             or not isinstance(checked["parameters"], Mapping)
+            or not isinstance(checked.get("example", {}), Mapping)
         ):
             raise InvalidArgumentError(f"CypherRetriever: a query is {_WANTED}, but got {row!r:.200}.")
         try:
-            parameters = json.loads(json.dumps(checked["parameters"], allow_nan=False))
+            checked = json.loads(json.dumps(checked, allow_nan=False))
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(f"CypherRetriever: parameters must be JSON-safe, but {error}.") from error
-        query = check_query(checked["query"], parameters, self.database.schema()).text
+        query = check_query(checked["query"], checked["parameters"], self.database.schema()).text
         check_shows_facts(query)
-        return {"query": query, "parameters": parameters, "from": checked["from"]}
+        return {**checked, "query": query}
 
     def _link_entities(self, state: CypherState) -> dict[str, Any]:
         try:
-            return {"seed_entities": _keys(question_entities(self._linker, state["question"]))}
+            return {"seed_entities": _keys(self._entities(state["question"]))}
         except EntityLinkingError:
             if self._by_model or "cypher" in state:  # which may ask for all there is of a kind
                 return {"seed_entities": []}
@@ -254,12 +259,19 @@ class CypherRetriever(BaseKGRetriever):
         """Return what the writer is given: with the entities as they were found, unless others were put in."""
         question, seeds = state["question"], state["seed_entities"]
         try:
-            entities = question_entities(self._linker, question)
+            entities = self._entities(question)
         except EntityLinkingError:
             entities = []
         if _keys(entities) != seeds:
             entities = question_entities(self._linker, question, seeds)
         return {"question": question, "seed_entities": seeds, "entities": entities, "executor": self.database}
+
+    def _entities(self, question: str) -> list[QuestionEntity]:
+        """Return what a question names; what the last one did is kept, since two stages want to know."""
+        linker, last = self._linker, self._linked
+        if last is None or last[0] is not linker or last[1] != question:
+            self._linked = last = linker, question, question_entities(linker, question)
+        return last[2]
 
     def _written(self, cypher: object) -> dict[str, Any]:
         # What our own writers write needs no second look; the executor has the last word on whether it only reads.

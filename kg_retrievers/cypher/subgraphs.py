@@ -39,7 +39,8 @@ def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
     keys = dict.fromkeys(key for head, _, tail in facts for key in (head, tail))
     keys |= dict.fromkeys(key for subgraph in found for key in subgraph.answers)
     numbers = {key: graph.entities.find(key) for key in keys}
-    strange: Any = next((triple for triple in facts if not _is_fact(graph, triple, numbers)), None)
+    relations = {name: graph.relations.find(name) for name in {fact.relation for fact in facts}}
+    strange: Any = next((triple for triple in facts if not _is_fact(graph, triple, numbers, relations)), None)
     strange = strange or next((key for key, number in numbers.items() if number < 0), None)
     if strange is not None:
         raise StaleIndexError(
@@ -49,9 +50,9 @@ def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
     return found
 
 
-def _is_fact(graph: KnowledgeGraph, triple: Triple, numbers: Mapping[str, int]) -> bool:
-    """As `triple in graph`, with the entities' numbers known; there may be thousands to look up."""
-    head, tail, relation = numbers[triple.head], numbers[triple.tail], graph.relations.find(triple.relation)
+def _is_fact(graph: KnowledgeGraph, triple: Triple, numbers: Mapping[str, int], relations: Mapping[str, int]) -> bool:
+    """As `triple in graph`, with the numbers known; there may be thousands to look up."""
+    head, tail, relation = numbers[triple.head], numbers[triple.tail], relations[triple.relation]
     if min(head, tail, relation) < 0:
         return False
     adjacency = graph.adjacency

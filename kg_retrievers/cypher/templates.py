@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
@@ -20,6 +21,9 @@ MAX_HOPS = 3
 
 #: How many alike examples are tried for one template.
 EXAMPLES_TRIED = 10
+
+#: From how many examples it is learned whether walks come back.
+EXAMPLES_COMPARED = 200
 
 #: Where walks of an example have come to more adjacency entries than this, they are not followed further.
 MAX_ENTRIES = 50_000
@@ -156,6 +160,51 @@ def label_examples(
             pattern = walk_pattern(start, [(relations[label >> 1], label & 1 == 0) for label in path])
             labelled[number] = replace(examples[number], pattern=pattern)
     return labelled
+
+
+def may_come_back(graph: KnowledgeGraph, examples: Sequence[Question]) -> bool:
+    """Say whether walks may come back to the entity that they begin at, as the answers of examples tell.
+
+    They may where that fits more examples better than it fits worse. Compared are `EXAMPLES_COMPARED` of the examples
+    that have a pattern, if it is a walk, by how many entities are answers only, or ends only. Without such, they may
+    not: what else a director directed is not the film that was asked about.
+
+    Example:
+        >>> graph = KnowledgeGraph.from_triples([("Ann", "child", "Bob"), ("Bob", "parent", "Ann")])
+        >>> pattern = walk_pattern(Known("Ann"), [("child", True), ("parent", True)])
+        >>> may_come_back(graph, [Question("Who is a parent of the child of Ann?", answers=("Ann",), pattern=pattern)])
+        True
+    """
+    given = [example for example in examples if example.pattern is not None and example.answers]
+    votes = 0
+    for example in given[:: -(-len(given) // EXAMPLES_COMPARED) or 1]:
+        ends = (_walk_ends(graph, cast(Pattern, example.pattern), may) for may in (True, False))
+        back, onward = (len(there ^ set(example.answers)) for there in ends)
+        votes += (back < onward) - (onward < back)
+    return votes > 0
+
+
+def _walk_ends(graph: KnowledgeGraph, pattern: Pattern, may_come_back: bool) -> set[str]:
+    """Return what a pattern finds that is a walk from its only known node; nothing where it is none."""
+    known = [node for node in pattern.nodes if isinstance(node, Known)]
+    if len(known) != 1:
+        return set()
+    (node,) = known
+    starts = {node.entity} if node.entity is not None else set(graph.entities_named(node.text)) or {node.text}
+    here, place, left = starts, cast(Term, node), list(pattern.triples)
+    while left:
+        triple = next((triple for triple in left if place in (triple.head, triple.tail)), None)
+        if triple is None or not isinstance(triple.relation, Known):
+            return set()
+        left.remove(triple)
+        relation, forward = triple.relation.text, triple.head == place
+        place = triple.tail if forward else triple.head
+        if forward:
+            here = {fact.tail for key in here for fact in graph.triples(head=key, relation=relation)}
+        else:
+            here = {fact.head for key in here for fact in graph.triples(relation=relation, tail=key)}
+        here -= set() if may_come_back else starts
+    return here if isinstance(place, Unknown) and place.name == pattern.target else set()
 
 
 #: The number of an entity among those that a question names, and the labels of a walk from there.

@@ -69,8 +69,10 @@ class CheckedQuery:
     limit: int | str | None = None
     union: bool = False
     total_order: bool = False
-    # What sorts by all columns, where that is known; the places behind ORDER BY, or where it belongs, and before LIMIT.
+    # What sorts by all columns, where that is known; what it is sorted by; the places behind ORDER BY, or where it
+    # belongs, and before LIMIT.
     _sort_by: tuple[str | None, ...] = field(default=(), repr=False)
+    _sorted_by: tuple[str, ...] = field(default=(), repr=False)
     _order_end: int = field(default=0, repr=False)
     _limit_start: int = field(default=0, repr=False)
 
@@ -161,6 +163,9 @@ def check_read_only(
         order_by=order is not None,
         limit=None if limit is None else _value(tokens[limit.end - 1], parameters or {}),
         _sort_by=tuple(column.sort_by for column in columns or ()),
+        _sorted_by=tuple(text[tokens[key.start].position : tokens[key.end - 1].end] for key in order.inside)
+        if order
+        else (),
         _order_end=tokens[(order or projection.inside[0]).end - 1].end,
         _limit_start=tokens[limit.start].position if limit else len(text),
     )
@@ -220,9 +225,10 @@ def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -
     """Return a query that fetches one row more than `limit`, sorted by all its columns where that is possible.
 
     With one row more it is known whether there are more than `limit`, and with that order it is always the same rows
-    that are cut off. The query's own ORDER BY comes first, and its own LIMIT stays if it is not above `limit`. Columns
-    cannot be sorted by in `RETURN *`, where an expression without an alias is more than names and calls, and where an
-    alias is the name of another variable; then the number of rows is all that is bounded, and `total_order` is False.
+    that are cut off. The query's own ORDER BY comes first, without the columns in it being sorted by once more, and its
+    own LIMIT stays if it is not above `limit`. Columns cannot be sorted by in `RETURN *`, where an expression without
+    an alias is more than names and calls, and where an alias is the name of another variable; then the number of rows
+    is all that is bounded, and `total_order` is False.
     A UNION cannot be bounded at its end, where LIMIT belongs to its last part: it comes back as it is. So whoever runs
     a query stops after `limit + 1` rows in any case.
 
@@ -251,10 +257,12 @@ def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -
         )
     if checked.union:
         return checked
-    order = ""
-    if sort_key and checked._sort_by and None not in checked._sort_by and not checked.total_order:
-        order = ", " if checked.order_by else " ORDER BY "
-        order += ", ".join(sort_key.format(column) for column in checked._sort_by)
+    order, columns = "", [column for column in checked._sort_by if column is not None]
+    total = checked.total_order or bool(sort_key and columns and len(columns) == len(checked._sort_by))
+    if sort_key and total and not checked.total_order:
+        keys = [sort_key.format(name) for name in columns if name not in checked._sorted_by]
+        if keys := [key for key in keys if key not in checked._sorted_by]:
+            order = (", " if checked.order_by else " ORDER BY ") + ", ".join(keys)
     rows = limit + 1 if checked.limit is None or checked.limit > limit else checked.limit
     skip = checked.text[checked._order_end : checked._limit_start].rstrip()
     text = f"{checked.text[: checked._order_end]}{order}{skip} LIMIT {rows}"
@@ -264,7 +272,7 @@ def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -
         parameters=tuple(dict.fromkeys(token.name for token in tokenize(text) if token.kind == "parameter")),
         order_by=checked.order_by or bool(order),
         limit=rows,
-        total_order=checked.total_order or bool(order),
+        total_order=total,
         _order_end=checked._order_end + len(order),
         _limit_start=text.rindex(" LIMIT") + 1,
     )

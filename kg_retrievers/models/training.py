@@ -85,7 +85,7 @@ class Trainer(Generic[Item, Example]):
     The same arguments give the same parameters, also where a training goes on after an interruption, on the same
     machine. Torch runs on one thread, since small steps are slower on several.
 
-    A class of this one may take another `optimizer`, `rate` and `step`.
+    A class of this one may have another `optimizer`, `rate`, `step` and word for a validation.
 
     Attributes:
         parameters: By name; they require gradients.
@@ -129,17 +129,17 @@ class Trainer(Generic[Item, Example]):
                 TextColumn("Training"),
                 BarColumn(),
                 TaskProgressColumn(),
-                TextColumn("validation {task.fields[score]:.3f}"),
+                TextColumn("validation {task.fields[score]}"),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
                 disable=not self.progress,
             )
             with bar:
-                task = bar.add_task("", total=self._steps, score=0.0)
+                task = bar.add_task("", total=self._steps, score="")
                 history = self._restore(optimizer)
                 if not history:
                     history, self._best = [self.validate()], self._copied()
-                bar.update(task, completed=self._first_step(len(history) - 1), score=history[-1])
+                bar.update(task, completed=self._first_step(len(history) - 1), score=self.told(history[-1]))
                 while len(history) <= self.schedule.validations and not self._is_stuck(history):
                     done = len(history) - 1
                     for step, examples in self._batches(threads, self._first_step(done), self._first_step(done + 1)):
@@ -152,7 +152,7 @@ class Trainer(Generic[Item, Example]):
                     history.append(self.validate())
                     if history[-1] >= max(history[1:]):  # of equal ones the last, and never that before the training
                         self._best = self._copied()
-                    bar.update(task, score=history[-1])
+                    bar.update(task, score=self.told(history[-1]))
                     self._keep(optimizer, history)
         with torch.no_grad():
             for name, best in self._best.items():
@@ -173,6 +173,10 @@ class Trainer(Generic[Item, Example]):
         loss = self.loss(examples, stream(self.schedule.seed, "loss", step))
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.parameters.values(), MAX_GRADIENT)
+
+    def told(self, score: float) -> str:
+        """Return what the progress bar says of a validation."""
+        return f"{score:.3f}"
 
     @property
     def _kept(self) -> dict[str, torch.Tensor]:

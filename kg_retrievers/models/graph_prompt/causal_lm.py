@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
@@ -13,6 +15,7 @@ from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelL
 
 try:
     import torch
+    from jinja2 import TemplateError
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 except ImportError as cause:
@@ -20,6 +23,9 @@ except ImportError as cause:
 
 #: How many numbers of each weight are looked at to tell one language model from another.
 LOOKED_AT = 16
+
+#: The day that a chat template is told, if it wants to know: the same in training and in all answers.
+DATE = "26 Jul 2024"
 
 #: Stands for what a user says, to find what a chat template puts around it.
 _CONTENT = "GRAPH-AND-QUESTION"
@@ -35,7 +41,8 @@ class CausalLM:
         revision: Which version of it.
 
     Raises:
-        InvalidArgumentError: If the model has adapters already, or the tokenizer no token that ends a text.
+        InvalidArgumentError: If the model has adapters already, does not write from left to right with a cache, or the
+            tokenizer has no token that ends a text.
     """
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str, revision: str | None = None) -> None:
@@ -45,9 +52,14 @@ class CausalLM:
                 f"CausalLM: the tokenizer of {name} has no token that ends a text, so an answer would have no end. Set "
                 "its eos_token, or take another model."
             )
-        self.model, self.tokenizer = model.requires_grad_(False).eval(), tokenizer
+        self.model, self.tokenizer = model, tokenizer
         self.name, self.revision = name, revision
         self.check_bare()
+        model.requires_grad_(False).eval()
+        _check_causal(model, name)
+        marks = [mark for mark in tokenizer.get_added_vocab() if len(mark) > 1 and not mark.isspace()]
+        within = "|".join(f"(?<={re.escape(mark[0])})(?={re.escape(mark[1:])})" for mark in sorted(marks))
+        self._within_marks = re.compile(within or "(?!)")
         self.fingerprint = _fingerprint(model, tokenizer)
         self._lock = Lock()
 
@@ -62,31 +74,34 @@ class CausalLM:
         Args:
             name: Its name on Hugging Face, or a folder.
             revision: Which version of it: a branch, tag or commit.
-            dtype: Of its weights: "float32", "bfloat16", "float16", or "auto" for that in which they are stored.
+            dtype: Of its weights: "float32", "bfloat16", or "auto" for that in which they are stored.
             device: "cpu", "cuda", "cuda:1" ...; None for a GPU where there is one.
 
         Raises:
             InvalidArgumentError: If there is no such `dtype`.
             ModelLoadError: If the model cannot be loaded.
         """
-        types = ("auto", "float32", "bfloat16", "float16")
+        types = ("auto", "float32", "bfloat16")
         if dtype not in types:
             raise InvalidArgumentError(f"CausalLM.load: dtype is one of {list(types)}, but got {dtype!r}.")
         where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        name = str(Path(name).resolve()) if Path(name).is_dir() else str(name)
+        given: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
         kind: Any = dtype if dtype == "auto" else getattr(torch, dtype)
         try:
-            tokenizer: Any = AutoTokenizer.from_pretrained(str(name), revision=revision, trust_remote_code=False)
-            model: Any = AutoModelForCausalLM.from_pretrained(
-                str(name), revision=revision, trust_remote_code=False, use_safetensors=True, torch_dtype=kind
-            )
-        except (OSError, ValueError, KeyError, ImportError, SafetensorError) as cause:
+            tokenizer: Any = AutoTokenizer.from_pretrained(name, **given)
+            load: Any = AutoModelForCausalLM.from_pretrained
+            model, info = load(name, **given, use_safetensors=True, dtype=kind, output_loading_info=True)
+            if info["missing_keys"]:
+                raise ValueError(f"its file has no weights {sorted(info['missing_keys'])[:3]}.")
+            model = model.to(where)
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError, AssertionError, SafetensorError) as cause:
             raise ModelLoadError(
                 f"no causal language model could be loaded from there, with a tokenizer and weights as safetensors: "
                 f"{cause!s:.300} Name another one: llm=...",
                 name,
             ) from cause
-        commit = revision or getattr(model.config, "_commit_hash", None)
-        return cls(model.to(where), tokenizer, name=str(name), revision=commit)
+        return cls(model, tokenizer, name=name, revision=getattr(model.config, "_commit_hash", None) or revision)
 
     def __repr__(self) -> str:
         """Name and number of weights."""
@@ -137,11 +152,10 @@ class CausalLM:
             special: Whether special tokens that are written out, as "</s>", are read as such, and not as any text is:
                 never in what comes from a graph or a user.
         """
+        parts = [text] if special else self._within_marks.split(text)
         with self._lock:  # a tokenizer must not be used by two threads at once
-            ids: list[int] = self.tokenizer(
-                text, add_special_tokens=False, split_special_tokens=not special, verbose=False
-            )["input_ids"]
-        return ids
+            rows = [self.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"] for part in parts]
+        return list(chain(*rows))
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, without special ones."""
@@ -165,16 +179,37 @@ class CausalLM:
             raise InvalidArgumentError(f"{self!r}: its tokenizer has no chat template. Pass chat=False.")
         if not template or chat is False:
             return self.tokenizer.bos_token or "", ""
-        text = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": _CONTENT}], tokenize=False, add_generation_prompt=True, enable_thinking=False
-        )
+        said = [{"role": "user", "content": _CONTENT}]
+        try:
+            text = self.tokenizer.apply_chat_template(
+                said, tokenize=False, add_generation_prompt=True, enable_thinking=False, date_string=DATE
+            )
+        except (TemplateError, ValueError, TypeError) as cause:
+            text = f"({cause!s:.200})"
         before, *after = text.split(_CONTENT)
         if len(after) != 1:
             raise InvalidArgumentError(
-                f"{self!r}: its chat template holds what the user says {len(after)} times. Pass chat=False, or say "
-                "what stands around it: before=..., after=..."
+                f"{self!r}: its chat template must hold what the user says once, but gives {text!r:.300}. Pass "
+                "chat=False, or say what stands around it: before=..., after=..."
             )
         return before, after[0]
+
+
+def _check_causal(model: Any, name: str) -> None:
+    """Check that a model keeps what it has read, as those do that write from left to right."""
+    try:
+        with torch.no_grad():
+            token = torch.zeros(1, 1, dtype=torch.int64, device=model.get_input_embeddings().weight.device)
+            cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
+    except (TypeError, ValueError, AttributeError, RuntimeError) as cause:
+        cache, why = None, f" ({cause!s:.200})"
+    else:
+        why = ""
+    if cache is None:
+        raise InvalidArgumentError(
+            f"CausalLM: wanted a decoder with attention that keeps keys and values (past_key_values), but {name} is "
+            f"{type(model).__name__} and gives none{why}. Take one such as Llama, Qwen or Gemma."
+        )
 
 
 def _fingerprint(model: Any, tokenizer: Any) -> dict[str, Any]:

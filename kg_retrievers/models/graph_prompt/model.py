@@ -39,15 +39,15 @@ from kg_retrievers.prompts.graph_prompt import VERSION
 try:
     import torch
     from safetensors import SafetensorError
-    from safetensors.torch import load
+    from safetensors.torch import load, save_file
 except ImportError as cause:
     raise MissingExtraError("GraphPromptModel", "graph-prompt") from cause
 
 #: The method's name in checkpoints and on the shell.
 METHOD = "graph-prompt"
 
-#: The folder of the adapters inside of a model's, and the file of their weights.
-ADAPTER, ADAPTER_WEIGHTS = "adapter", "adapter_model.safetensors"
+#: The folder of the adapters inside of a model's, and the files of peft in it.
+ADAPTER, ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter", "adapter_config.json", "adapter_model.safetensors"
 
 #: How many vectors of names and relations are kept, since questions repeat them.
 KEPT_VECTORS = 100_000
@@ -67,7 +67,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         embeddings: What it was trained with.
         probe: float32, shape (dimension): the vector of a fixed text by these embeddings.
         training: What it was trained on, and how well it did; values of JSON.
-        max_new_tokens: The most tokens of an answer.
+        max_new_tokens: The most tokens of an answer; None for as many as in training.
         batch_size: How many questions of `batch` go through the language model at once.
         empty_graph: What is done without any triple: "answer" from the question alone, without soft tokens of a graph,
             or "raise" an error.
@@ -84,11 +84,12 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         probe: Array,
         *,
         training: Mapping[str, Any] | None = None,
-        max_new_tokens: int = 32,
+        max_new_tokens: int | None = None,
         batch_size: int = 8,
         empty_graph: Literal["answer", "raise"] = "answer",
     ) -> None:
         """Check the options."""
+        max_new_tokens = network.config.max_answer_tokens if max_new_tokens is None else max_new_tokens
         for name, value in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise InvalidArgumentError(
@@ -115,8 +116,9 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with what was trained, the language model and the options of answers."""
         network = self.network
-        settings = [network.lm.fingerprint, asdict(self.config), network.precision, VERSION]
-        found = blake2b(json.dumps([*settings, self.max_new_tokens, self.empty_graph]).encode(), digest_size=16)
+        computing = [str(network.lm.model.dtype), network.precision, self.max_new_tokens, self.empty_graph]
+        parts = [network.lm.fingerprint, asdict(self.config), VERSION, *computing]
+        found = blake2b(json.dumps(parts).encode(), digest_size=16)
         for name, tensor in sorted({**network.parameters, **network.buffers}.items()):
             found.update(name.encode() + tensor.detach().float().cpu().numpy().tobytes())
         return found.hexdigest()
@@ -136,7 +138,10 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         if self.config.lora_rank:
             if folder.is_file():
                 raise InvalidArgumentError(f"GraphPromptModel.save_pretrained: {folder} is a file. Name a folder.")
-            network.model.save_pretrained(folder / ADAPTER, safe_serialization=True, save_embedding_layers=False)
+            (folder / ADAPTER).mkdir(parents=True, exist_ok=True)
+            (folder / ADAPTER / ADAPTER_CONFIG).write_text(network.adapter_config, "utf-8")
+            adapters = {name: weight.detach().cpu().contiguous() for name, weight in network.adapters.items()}
+            save_file(adapters, folder / ADAPTER / ADAPTER_WEIGHTS, {"format": "pt"})
             digest = _digest(folder / ADAPTER / ADAPTER_WEIGHTS)
         state = {} if network.tokens is None else network.tokens.state_dict()
         weights = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
@@ -144,6 +149,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             "language_model": {"name": network.lm.name, "revision": network.lm.revision, **network.lm.fingerprint},
             "embeddings": embedding_name(self.embeddings),
             "words": VERSION,
+            "precision": network.precision,
             **asdict(self.config),
             "adapter": digest,
             "training": self.training,
@@ -157,8 +163,10 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         embeddings: Embeddings,
         llm: str | Path | CausalLM | None = None,
         *,
-        precision: Precision = "float32",
-        **options: Any,
+        precision: Precision | None = None,
+        max_new_tokens: int | None = None,
+        batch_size: int = 8,
+        empty_graph: Literal["answer", "raise"] = "answer",
     ) -> Self:
         """Read what `save_pretrained` wrote.
 
@@ -167,10 +175,13 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             embeddings: Those that the model was trained with.
             llm: The language model that it was trained with, or its name or folder; None to load it under the name
                 that it had.
-            precision: In which numbers the language model computes.
-            **options: `max_new_tokens`, `batch_size` and `empty_graph`.
+            precision: In which numbers the language model computes; None for those of the training.
+            max_new_tokens: As for the class, and so the others.
+            batch_size: The same.
+            empty_graph: The same.
 
         Raises:
+            InvalidArgumentError: If an option is out of range.
             ModelLoadError: If there is no such model, it is damaged, or its language model cannot be loaded.
             ModelMismatchError: If language model or embeddings are others than in the training.
         """
@@ -179,6 +190,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         try:
             of_lm, name, digest = config["language_model"], config["embeddings"], config["adapter"]
             training, words, probe = config["training"], config["words"], weights.pop("probe")
+            precision = precision or config["precision"]
             known = {field.name: config[field.name] for field in fields(GraphPromptConfig)}
             settings = GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])})
             revision = of_lm["revision"]
@@ -204,7 +216,15 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
                 network.set_adapters(_read_adapter(folder / ADAPTER / ADAPTER_WEIGHTS, digest))
         except (RuntimeError, TypeError, ValueError) as cause:
             raise _damaged(folder, cause) from cause
-        return cls(network, embeddings, probe, training=training, **options)
+        return cls(
+            network,
+            embeddings,
+            probe,
+            training=training,
+            max_new_tokens=max_new_tokens,
+            batch_size=batch_size,
+            empty_graph=empty_graph,
+        )
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
@@ -241,6 +261,17 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             config,
             return_exceptions=return_exceptions,
         )
+
+    async def abatch(
+        self,
+        inputs: list[GraphPromptInput],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[str]:
+        """As `batch`, on another thread."""
+        return await run_in_executor(None, partial(self.batch, inputs, config, return_exceptions=return_exceptions))
 
     def stream(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[str]:
         """Answer a question, and yield the answer as it is written."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import Triple, verbalize
@@ -21,7 +22,8 @@ try:
 except ImportError as cause:
     raise MissingExtraError("A graph prompt", "graph-prompt") from cause
 
-#: In which numbers the language model computes; its weights stay in theirs.
+#: In which numbers the language model computes: "float32" is in those of its weights, whatever these are, "bfloat16" is
+#: automatic mixed precision.
 Precision = Literal["float32", "bfloat16"]
 
 #: How many characters for each token of a budget are looked at first, to see whether a text is over it.
@@ -73,7 +75,8 @@ class GraphPromptNetwork:
         tokens: What makes the soft tokens; None without.
 
     Raises:
-        InvalidArgumentError: If the language model has adapters already, or no layers of the names that get some.
+        InvalidArgumentError: If the language model has adapters already, or no linear layers of a name that gets some;
+            or there is no such precision.
     """
 
     def __init__(
@@ -87,6 +90,10 @@ class GraphPromptNetwork:
         precision: Precision = "float32",
     ) -> None:
         """Draw the weights."""
+        if precision not in get_args(Precision):
+            raise InvalidArgumentError(
+                f"GraphPromptModel: precision is one of {list(get_args(Precision))}, but got {precision!r}."
+            )
         lm.check_bare()
         self.lm, self.config, self.vectors, self.precision = lm, config, vectors, precision
         self.model: Any = lm.model
@@ -107,21 +114,23 @@ class GraphPromptNetwork:
 
     def _with_adapters(self) -> Any:
         config = self.config
+        linear = [name for name, module in self.lm.model.named_modules() if _is_linear(module)]
+        for target in config.lora_targets:
+            if not any(name == target or name.endswith(f".{target}") for name in linear):
+                last = sorted({name.rpartition(".")[2] for name in linear})
+                raise InvalidArgumentError(
+                    f"GraphPromptConfig: {self.lm!r} has no linear layers {target!r} that could be given adapters. It "
+                    f"has: {last}. Name some of these: lora_targets=(...)."
+                )
         adapters = LoraConfig(
             r=config.lora_rank,
             lora_alpha=config.lora_alpha,
             lora_dropout=config.lora_dropout,
-            target_modules=list(config.lora_targets),
+            target_modules=sorted(config.lora_targets),
             bias="none",
             task_type="CAUSAL_LM",
         )
-        try:
-            return get_peft_model(self.lm.model, adapters).eval()
-        except ValueError as cause:
-            raise InvalidArgumentError(
-                f"GraphPromptConfig: {self.lm!r} has no layers {list(config.lora_targets)} that could be given "
-                "adapters. Name linear layers of it: lora_targets=(...)."
-            ) from cause
+        return get_peft_model(self.lm.model, adapters).eval()
 
     # --- what is trained ------------------------------------------------------------------------------------------
 
@@ -144,6 +153,13 @@ class GraphPromptNetwork:
             return {}
         weights: dict[str, torch.Tensor] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
         return weights
+
+    @property
+    def adapter_config(self) -> str:
+        """What peft says of the adapters, as JSON."""
+        config = self.model.peft_config["default"].to_dict() | {"base_model_name_or_path": self.lm.name}
+        config |= {name: sorted(value) for name, value in config.items() if isinstance(value, set)}
+        return json.dumps(config | {"inference_mode": True}, indent=2, sort_keys=True, default=str)
 
     def set_adapters(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Take the weights of adapters.
@@ -237,6 +253,8 @@ class GraphPromptNetwork:
 
     def _inputs(self, prompts: Sequence[Prompt], soft: torch.Tensor | None) -> dict[str, Any]:
         """Return what the language model is given, padded on the left: labels, and what follows, are at the right."""
+        if not self.config.lora_rank:
+            self.lm.check_bare()  # adapters of a later training would answer, too
         counts = [self.config.soft_tokens * self.has_soft(prompt) for prompt in prompts]
         lengths = [len(prompt) + count for prompt, count in zip(prompts, counts, strict=True)]
         longest = max(lengths)
@@ -288,8 +306,7 @@ class GraphPromptNetwork:
     def generate(self, prompts: Sequence[Prompt], max_new_tokens: int) -> Iterator[list[int | None]]:
         """Yield the next token of each prompt's answer, the most likely one; None once it is at its end."""
         only = {"logits_to_keep": 1} if "logits_to_keep" in self._takes else {}
-        with self._computing():
-            given = self._inputs(prompts, self.soft(prompts))
+        given = self._inputs(prompts, self.soft(prompts))
         mask, cache = given["attention_mask"], None
         positions = mask.sum(1, keepdim=True)
         stops = torch.tensor(self.lm.stops, device=mask.device)
@@ -306,3 +323,8 @@ class GraphPromptNetwork:
             mask, cache = torch.cat([mask, mask.new_ones(len(mask), 1)], 1), found.past_key_values
             given = self._given(vectors, mask, positions)
             positions = positions + 1
+
+
+def _is_linear(module: torch.nn.Module) -> bool:
+    """Whether a layer is linear: torch's, GPT-2's transposed one, or a quantised one, which are named after it."""
+    return isinstance(module, torch.nn.Linear) or type(module).__name__.startswith(("Linear", "Conv1D"))

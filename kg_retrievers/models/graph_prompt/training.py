@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
@@ -124,7 +124,7 @@ def train_graph_prompt(
         validation: Examples that say when to stop; by default a tenth of the others, drawn at random.
         output: A folder for the model, which must hold none; by default nothing is saved.
         setting: One of the paper's; see `Setting`.
-        epochs: How often each example is looked at, at most.
+        epochs: How often each example is looked at, at most; about, since all batches are full.
         batch_size: How many examples make one step.
         micro_batch_size: How many of them go through the language model at once, which is what memory goes with; None
             for all. The graphs are encoded together, so that batch normalisation is the same.
@@ -151,15 +151,17 @@ def train_graph_prompt(
     if not settings.soft_tokens and not settings.lora_rank:
         raise InvalidArgumentError(f"{who}: with soft_tokens=0 and lora_rank=0 there is nothing to train. Raise one.")
     _check_examples(examples, validation)
-    for name, count in (("epochs", epochs), ("micro_batch_size", micro_batch_size or 1), ("threads", threads or 1)):
+    counts = {"epochs": epochs, "micro_batch_size": micro_batch_size, "threads": threads}
+    for name, count in counts.items():
+        if count is None and name != "epochs":
+            continue
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
             raise InvalidArgumentError(f"{who}: {name} must be a whole number, 1 or more, but got {count!r}.")
     limits = {"last_rate": (last_rate, 1), "warm_up": (warm_up, epochs), "weight_decay": (weight_decay, math.inf)}
     for name, (value, most) in {**limits, "max_gradient": (max_gradient, math.inf)}.items():
-        if not isinstance(value, int | float) or not 0 <= value <= most:
-            raise InvalidArgumentError(f"{who}: {name} must be from 0 to {most}, but got {value!r}.")
-    if precision not in get_args(Precision):
-        raise InvalidArgumentError(f"{who}: precision is one of {list(get_args(Precision))}, but got {precision!r}.")
+        if not isinstance(value, int | float) or not 0 <= value <= most or value == math.inf:
+            wanted = "0 or more, and finite" if most == math.inf else f"from 0 to {most}"
+            raise InvalidArgumentError(f"{who}: {name} must be {wanted}, but got {value!r}.")
     folder = None if output is None else Path(output)
     if folder and folder.exists() and not folder.is_dir():
         raise InvalidArgumentError(f"{who}: {folder} is a file. Name a folder.")
@@ -168,12 +170,13 @@ def train_graph_prompt(
     learned, validating = _split(examples, validation, seed)
     schedule = Schedule(epochs * len(learned), epochs, patience, batch_size, learning_rate, seed, warm_up / epochs)
     lm = llm if isinstance(llm, CausalLM) else CausalLM.load(llm)
-    before, after = lm.around(chat)
-    settings = replace(
-        settings,
-        before=before if settings.before is None else settings.before,
-        after=after if settings.after is None else settings.after,
-    )
+    if settings.before is None or settings.after is None:
+        before, after = lm.around(chat)
+        settings = replace(
+            settings,
+            before=before if settings.before is None else settings.before,
+            after=after if settings.after is None else settings.after,
+        )
     vectors = TextVectors(embeddings)
     probe = vectors.of([PROBE])[0]
     first = int(stream(seed, "weights").integers(2**63))
@@ -194,6 +197,9 @@ def train_graph_prompt(
         "last_rate": last_rate,
         "max_gradient": max_gradient,
         "precision": precision,
+        "dtype": str(lm.model.dtype),
+        "device": lm.device.type,
+        "micro_batch_size": micro_batch_size or batch_size,
     }
     identity = [version("kg-retrievers"), VERSION, facts, asdict(settings), lm.fingerprint, probe.tolist()]
     trainer = PromptTrainer(
@@ -260,6 +266,10 @@ class PromptTrainer(Trainer[Prompt, Prompt]):
             return min(1.0, (step + 1) / warm)
         fallen = (step - warm) / (self._steps - warm)
         return self.last_rate + (1 - self.last_rate) * (1 + math.cos(math.pi * fallen)) / 2
+
+    def told(self, score: float) -> str:
+        """Return the loss; the validation is higher where it is lower."""
+        return f"loss {-score:.3f}"
 
     def step(self, step: int, examples: Sequence[Prompt]) -> None:
         """Leave the gradients of the mean loss with the parameters, that of one micro-batch after the other.
