@@ -539,8 +539,8 @@ ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
     [
         ([*TRAIN, "--llm", "notes"], "notes: no causal language model could be loaded from there"),
         ([*TRAIN, "--llm", "taught.jsonl"], "Name another one: --llm ..."),
-        ([*TRAIN, "--llm", "nobody/no-model"], "nobody/no-model: no causal language model could be loaded"),
-        ([*TRAIN, "--llm", "openai:gpt-4.1-mini"], "openai:gpt-4.1-mini: no causal language model could be loaded"),
+        ([*TRAIN, "--llm", "nobody/no-model"], "nobody/no-model: there is no such folder, and, as a name on Hugging Face, no causal"),
+        ([*TRAIN, "--llm", "openai:gpt-4.1-mini"], "openai:gpt-4.1-mini: there is no such folder, and"),
         ([*TRAIN, "--questions", "unanswered.jsonl"], "no question in unanswered.jsonl has an answer"),
         ([*TRAIN, "--validation", "unanswered.jsonl"], "no question in unanswered.jsonl has an answer"),
         ([*TRAIN, "--validation", "none.jsonl"], "none.jsonl: wanted a text file"),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from peft import PeftModel
@@ -24,9 +25,10 @@ from small_language_model import build
 from transformers import MambaConfig, MambaForCausalLM, RobertaConfig, RobertaForCausalLM
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, PCSTRetriever
-from kg_retrievers.agents import build_workflow
+from kg_retrievers.agents import Budget, build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
-from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.cost import CostCounter
+from kg_retrievers.errors import BudgetError, InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.models.checkpoint import WEIGHTS
@@ -420,6 +422,57 @@ async def test_in_chains_and_workflows(lm: CausalLM, retriever: PCSTRetriever) -
     assert (await workflow.ainvoke({"question": QUESTION}))["answer"] == expected
 
 
+async def test_whoever_watches_is_told_as_of_a_chat_model(lm: CausalLM, retriever: PCSTRetriever) -> None:
+    """Workflows count its calls, keep to their budgets and stream its tokens."""
+    made = model(lm, options={"max_new_tokens": 5})
+    given = {"question": QUESTION, "documents": retriever.invoke(QUESTION)}
+    expected, prompt = made.invoke(given), made.prompt(given)
+    workflow = build_workflow(retriever, made)
+    cost = workflow.invoke({"question": QUESTION})["cost"]
+    assert (cost["llm_calls"], cost["input_tokens"]) == (1, len(prompt) + made.config.soft_tokens)
+    assert 0 < cost["output_tokens"] <= 5
+    parts = list(workflow.stream({"question": QUESTION}, stream_mode="messages"))
+    assert len(parts) > 1
+    assert "".join(part.text for part, _ in parts) == expected
+    parts = [part async for part in workflow.astream({"question": QUESTION}, stream_mode="messages")]
+    assert "".join(part.text for part, _ in parts) == expected
+    stopped = build_workflow(retriever, made, budget=Budget(llm_calls=0)).invoke({"question": QUESTION})["stopped"]
+    assert "no more calls of a language model" in stopped
+    counter = CostCounter()
+    made.batch([asked(), asked(triples=())], {"callbacks": [counter]})
+    assert counter.llm_calls == 2
+    counter = CostCounter(llm_calls=1)
+    answers = made.batch([asked(), asked()], {"callbacks": [counter]}, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [str, BudgetError]
+    assert await made.abatch([asked(), asked()]) == made.batch([asked(), asked()])
+
+
+def test_a_generation_that_fails_is_told(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, failed = model(lm), list[BaseException]()
+
+    class Watch(BaseCallbackHandler):
+        def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
+            failed.append(error)
+
+    def generate(*args: Any) -> Any:
+        raise RuntimeError("out of memory")
+        yield
+
+    monkeypatch.setattr(made.network, "generate", generate)
+    for ask_it in (lambda config: made.invoke(asked(), config), lambda config: made.batch([asked()] * 2, config)):
+        with pytest.raises(RuntimeError, match="out of memory"):
+            ask_it({"callbacks": [Watch()]})
+    assert len(failed) == 3
+
+
+@pytest.mark.parametrize(
+    "value", ["Who?", {"question": QUESTION}, {"question": " ", "documents": []}, {"documents": []}]
+)
+def test_what_cannot_be_answered(lm: CausalLM, value: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r'wanted {"question": text, "documents": list of Documents}'):
+        model(lm).invoke(value)
+
+
 # --- examples ---------------------------------------------------------------------------------------------------------
 
 
@@ -611,6 +664,26 @@ def test_adapters_are_those_of_peft(folder: Path, tmp_path: Path) -> None:
     tuned = PeftModel.from_pretrained(CausalLM.load(folder).model, tmp_path / "adapter")
     ids = torch.tensor([[5, 6, 7]])
     assert torch.equal(tuned(input_ids=ids).logits, made.network.model(input_ids=ids).logits)
+
+
+@pytest.mark.parametrize("config", [{}, {"lora_rank": 2}])
+def test_a_language_model_is_not_written_over(folder: Path, tmp_path: Path, config: dict[str, Any]) -> None:
+    shutil.copytree(folder, tmp_path / "lm")
+    with pytest.raises(InvalidArgumentError, match="holds a model of Hugging Face, which would be lost"):
+        model(CausalLM.load(folder), **config).save_pretrained(tmp_path / "lm")
+    assert digest_of(tmp_path / "lm") == digest_of(folder)
+
+
+def digest_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
+
+
+def test_a_trained_model_is_no_language_model(lm: CausalLM, tmp_path: Path) -> None:
+    model(lm).save_pretrained(tmp_path)
+    with pytest.raises(ModelLoadError, match="a trained model of this package, which is no language model"):
+        CausalLM.load(tmp_path)
+    with pytest.raises(ModelLoadError, match="there is no such folder, and"):
+        CausalLM.load(tmp_path / "none")
 
 
 def test_options_are_those_of_the_training(folder: Path, tmp_path: Path) -> None:

@@ -383,6 +383,8 @@ def test_what_only_the_graph_says_is_learned(tmp_path: Path) -> None:
         ({"batch_size": 0}, "batch_size must be a whole number"),
         ({"depth": 3}, "no field 'depth'"),
         ({"setting": "all"}, "setting is one of"),
+        ({"setting": "prompt-tuning", "encoder": "gat"}, "prompt tuning has no encoder"),
+        ({"seed": "a"}, "seed must be a whole number"),
         ({"chat": True}, "no chat template"),
     ],
 )
@@ -395,6 +397,11 @@ def test_arguments_out_of_range(folder: Path, options: dict[str, Any], message: 
 def test_examples_that_are_none(folder: Path, parts: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="wanted lists of GraphPromptExamples"):
         trained(folder, *parts)
+
+
+def test_embeddings_that_are_none(folder: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted LangChain embeddings"):
+        train_graph_prompt(folder, "hashed", LEARNED)  # type: ignore[arg-type]
 
 
 def test_an_output_that_is_a_file(folder: Path, tmp_path: Path) -> None:

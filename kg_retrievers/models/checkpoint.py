@@ -41,7 +41,7 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
 
     Raises:
         InvalidArgumentError: If the config is not JSON or has a key that is written here, the weights are no such
-            arrays, or there is a file in place of the folder.
+            arrays, or there is a file in place of the folder, or a model of Hugging Face in it.
     """
     folder = Path(folder)
     if taken := [key for key in _OWN_KEYS if key in config]:
@@ -58,12 +58,34 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
         text = json.dumps({**own, **config}, indent=2, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError) as cause:
         raise InvalidArgumentError(f"save_checkpoint: wanted a config of JSON values, but {cause}.") from cause
+    check_own_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as cause:
         raise InvalidArgumentError(f"save_checkpoint: {folder} is a file, or inside of one. Name a folder.") from cause
     _replace(folder / WEIGHTS, data)
     _replace(folder / CONFIG, text)
+
+
+def check_own_folder(folder: Path) -> None:
+    """Check that no model of Hugging Face is written over.
+
+    Raises:
+        InvalidArgumentError: If the folder holds the config of one.
+    """
+    if "model_type" in read_config(folder):
+        raise InvalidArgumentError(
+            f"save_checkpoint: {folder} holds a model of Hugging Face, which would be lost. Name another folder."
+        )
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return the config in a folder, of whatever model it is; an empty one where there is none to be read."""
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return config if isinstance(config, dict) else {}
 
 
 def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any, Self
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers.models.checkpoint import read_config
 
 try:
     import torch
@@ -96,11 +97,7 @@ class CausalLM:
                 raise ValueError(f"its file has no weights {sorted(info['missing_keys'])[:3]}.")
             model = model.to(where)
         except (OSError, ValueError, KeyError, ImportError, RuntimeError, AssertionError, SafetensorError) as cause:
-            raise ModelLoadError(
-                f"no causal language model could be loaded from there, with a tokenizer and weights as safetensors: "
-                f"{cause!s:.300} Name another one: llm=...",
-                name,
-            ) from cause
+            raise ModelLoadError(f"{_missing(Path(name))}{cause!s:.300} Name another one: llm=...", name) from cause
         return cls(model, tokenizer, name=name, revision=getattr(model.config, "_commit_hash", None) or revision)
 
     def __repr__(self) -> str:
@@ -193,6 +190,14 @@ class CausalLM:
                 "chat=False, or say what stands around it: before=..., after=..."
             )
         return before, after[0]
+
+
+def _missing(path: Path) -> str:
+    """Return what is not to be found at a place."""
+    if "format_version" in read_config(path):
+        return "a trained model of this package, which is no language model; its own is named in its config.json. "
+    what = "no causal language model could be loaded from there, with a tokenizer and weights as safetensors: "
+    return what if path.is_dir() else f"there is no such folder, and, as a name on Hugging Face, {what}"
 
 
 def _check_causal(model: Any, name: str) -> None:

@@ -124,4 +124,9 @@ class GraphPromptConfig:
         known = [field.name for field in fields(cls)]
         if unknown := sorted(set(changes) - set(known)):
             raise InvalidArgumentError(f"GraphPromptConfig: there is no field {unknown[0]!r}. There are: {known}.")
+        if setting == "prompt-tuning" and changes.get("encoder") is not None:
+            raise InvalidArgumentError(
+                f"GraphPromptConfig: prompt tuning has no encoder, but got {changes['encoder']!r}. Leave it out, or "
+                'take setting="frozen".'
+            )
         return cls(**{**own[setting], **changes})

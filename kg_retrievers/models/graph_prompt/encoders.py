@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import Triple, readable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import embed
@@ -66,6 +66,11 @@ class TextVectors:
 
     def __init__(self, embeddings: Embeddings, kept: int | None = None) -> None:
         """Begin with none."""
+        if not isinstance(embeddings, Embeddings):
+            raise InvalidArgumentError(
+                "A graph prompt: wanted LangChain embeddings, such as HashedEmbeddings() or `index.embeddings`, but "
+                f"got {embeddings!r:.100}."
+            )
         self.embeddings, self.kept = embeddings, kept
         self._vectors: dict[str, Array] = {}
         self._lock = Lock()

@@ -15,8 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
+from langchain_core.runnables.config import get_callback_manager_for_config
 
 from kg_retrievers.errors import (
     InvalidArgumentError,
@@ -27,7 +32,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import embedding_name
-from kg_retrievers.models.checkpoint import load_checkpoint, save_checkpoint
+from kg_retrievers.models.checkpoint import check_own_folder, load_checkpoint, save_checkpoint
 from kg_retrievers.models.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.models.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.models.graph_prompt.encoders import TextVectors
@@ -57,7 +62,8 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     """Answers a question with a language model that reads its evidence as soft tokens and in words.
 
     It stands wherever an answerer does: `answer_chain(retriever, model)`, `build_workflow(retriever, model)`, and it
-    streams. The answer is the likeliest next token, again and again; the same evidence gives the same answer. Of what a
+    streams. Callbacks, such as those that count what a workflow costs, are told of each answer as of a call of a chat
+    model. The answer is the likeliest next token, again and again; the same evidence gives the same answer. Of what a
     chain hands over it reads the question and the triples of the documents, and writes the graph as in its training.
 
     Train one with `train_graph_prompt`, or read one with `from_pretrained`.
@@ -131,13 +137,14 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         The language model itself is not written. The adapters are in the layout of peft.
 
         Raises:
-            InvalidArgumentError: If `folder` is a file.
+            InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
         """
         folder, network = Path(folder), self.network
         digest = None
         if self.config.lora_rank:
             if folder.is_file():
                 raise InvalidArgumentError(f"GraphPromptModel.save_pretrained: {folder} is a file. Name a folder.")
+            check_own_folder(folder)
             (folder / ADAPTER).mkdir(parents=True, exist_ok=True)
             (folder / ADAPTER / ADAPTER_CONFIG).write_text(network.adapter_config, "utf-8")
             adapters = {name: weight.detach().cpu().contiguous() for name, weight in network.adapters.items()}
@@ -234,7 +241,14 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         Raises:
             InvalidArgumentError: As from `invoke`.
         """
-        triples, labels = evidence_graph(input["documents"])
+        question = input.get("question") if isinstance(input, Mapping) else None
+        documents = input.get("documents") if isinstance(input, Mapping) else None
+        if not isinstance(question, str) or not question.strip() or not isinstance(documents, list | tuple):
+            raise InvalidArgumentError(
+                'GraphPromptModel: wanted {"question": text, "documents": list of Documents}, but got '
+                f"{input!r:.200}. With a retriever in front: answer_chain(retriever, model)."
+            )
+        triples, labels = evidence_graph(documents)
         if not triples and self.empty_graph == "raise":
             raise InvalidArgumentError(
                 f"GraphPromptModel: there is no triple in the evidence for {input['question']!r:.200}. Retrieve more, "
@@ -244,7 +258,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
 
     def invoke(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
         """Answer a question."""
-        return self._call_with_config(lambda value: "".join(self._answer(value)), input, config)
+        return self._call_with_config(lambda value, config: "".join(self._answer(value, config)), input, config)
 
     def batch(
         self,
@@ -255,12 +269,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         **kwargs: Any,
     ) -> list[str]:
         """Answer questions, `batch_size` at once."""
-        return self._batch_with_config(
-            self._answer_all,
-            inputs,
-            config,
-            return_exceptions=return_exceptions,
-        )
+        return self._batch_with_config(self._answer_all, inputs, config, return_exceptions=return_exceptions)
 
     async def abatch(
         self,
@@ -276,9 +285,11 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     def stream(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[str]:
         """Answer a question, and yield the answer as it is written."""
 
-        def written(inputs: Iterator[GraphPromptInput]) -> Iterator[str]:
+        def written(
+            inputs: Iterator[GraphPromptInput], run_manager: CallbackManagerForChainRun, config: RunnableConfig
+        ) -> Iterator[str]:
             for value in inputs:
-                yield from self._answer(value)
+                yield from self._answer(value, config)
 
         yield from self._transform_stream_with_config(iter([input]), written, config)
 
@@ -290,54 +301,108 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         async def given() -> AsyncIterator[GraphPromptInput]:
             yield input
 
-        async def written(inputs: AsyncIterator[GraphPromptInput]) -> AsyncIterator[str]:
+        async def written(
+            inputs: AsyncIterator[GraphPromptInput],
+            run_manager: AsyncCallbackManagerForChainRun,
+            config: RunnableConfig,
+        ) -> AsyncIterator[str]:
             async for value in inputs:
-                parts = self._answer(value)
+                parts = self._answer(value, config)
                 while (part := await run_in_executor(None, partial(next, parts, None))) is not None:
                     yield part
 
         async for part in self._atransform_stream_with_config(given(), written, config):
             yield part
 
-    def _answer(self, input: GraphPromptInput) -> Iterator[str]:
+    def _answer(self, input: GraphPromptInput, config: RunnableConfig) -> Iterator[str]:
         """Yield the answer in parts, without blanks around it."""
+        prompt = self.prompt(input)
+        call = _Call(input["question"], prompt, self.config.soft_tokens * self.network.has_soft(prompt), config)
         tokens: list[int] = []
         said = ""
-        for (token,) in self.network.generate([self.prompt(input)], self.max_new_tokens):
-            if token is not None:
-                tokens.append(token)
-                text = self._text(tokens)
-                # The bytes of a letter may be in several tokens.
-                if text.startswith(said) and len(text) > len(said) and not text.endswith("\ufffd"):
-                    yield text[len(said) :]
-                    said = text
-        if (text := self._text(tokens)).startswith(said) and len(text) > len(said):
-            yield text[len(said) :]
+        try:
+            for (token,) in self.network.generate([prompt], self.max_new_tokens):
+                if token is not None:
+                    tokens.append(token)
+                    text = self._text(tokens)
+                    # The bytes of a letter may be in several tokens.
+                    if text.startswith(said) and len(text) > len(said) and not text.endswith("\ufffd"):
+                        call.wrote(text[len(said) :])
+                        yield text[len(said) :]
+                        said = text
+            if (text := self._text(tokens)).startswith(said) and len(text) > len(said):
+                call.wrote(text[len(said) :])
+                yield text[len(said) :]
+        except BaseException as error:
+            call.failed(error)
+            raise
+        call.ended(text, len(tokens))
 
-    def _answer_all(self, inputs: list[GraphPromptInput]) -> list[str | Exception]:
+    def _answer_all(
+        self,
+        inputs: list[GraphPromptInput],
+        run_manager: list[CallbackManagerForChainRun],
+        config: list[RunnableConfig],
+    ) -> list[str | Exception]:
         """Return the answers, and what is wrong with a question in its place."""
         answers: list[str | Exception] = []
         prompts: dict[int, Prompt] = {}
-        for place, value in enumerate(inputs):
+        calls: dict[int, _Call] = {}
+        for place, (value, of_one) in enumerate(zip(inputs, config, strict=True)):
             answers.append("")
             try:
-                prompts[place] = self.prompt(value)
+                prompt = self.prompt(value)
+                soft = self.config.soft_tokens * self.network.has_soft(prompt)
+                calls[place] = _Call(value["question"], prompt, soft, of_one)
+                prompts[place] = prompt
             except KGRetrieversError as error:
                 answers[place] = error
         places = list(prompts)
-        for start in range(0, len(places), self.batch_size):
-            some = places[start : start + self.batch_size]
-            rows: dict[int, list[int]] = {place: [] for place in some}
-            for tokens in self.network.generate([prompts[place] for place in some], self.max_new_tokens):
-                for place, token in zip(some, tokens, strict=True):
-                    if token is not None:
-                        rows[place].append(token)
-            for place, row in rows.items():
-                answers[place] = self._text(row)
+        try:
+            for start in range(0, len(places), self.batch_size):
+                some = places[start : start + self.batch_size]
+                rows: dict[int, list[int]] = {place: [] for place in some}
+                for tokens in self.network.generate([prompts[place] for place in some], self.max_new_tokens):
+                    for place, token in zip(some, tokens, strict=True):
+                        if token is not None:
+                            rows[place].append(token)
+                for place, row in rows.items():
+                    answers[place] = text = self._text(row)
+                    calls.pop(place).ended(text, len(row))
+        except BaseException as error:
+            for call in calls.values():
+                call.failed(error)
+            raise
         return answers
 
     def _text(self, tokens: Sequence[int]) -> str:
         return self.network.lm.decode(tokens).strip()
+
+
+class _Call:
+    """A call of the language model, as whoever watches is told of it: budgets, costs, tracers, streams of tokens."""
+
+    def __init__(self, question: str, prompt: Prompt, soft: int, config: RunnableConfig) -> None:
+        """Tell that it begins; `soft` is the number of soft tokens."""
+        message = HumanMessage(content="\n\n".join(filter(None, (prompt.text, question))))
+        manager = get_callback_manager_for_config(config)
+        (self._run,) = manager.on_chat_model_start({"name": GraphPromptModel.__name__}, [[message]])
+        self._read, self._id = len(prompt) + soft, f"run-{self._run.run_id}"
+
+    def wrote(self, text: str) -> None:
+        """Tell a part of the answer."""
+        chunk = ChatGenerationChunk(message=AIMessageChunk(content=text, id=self._id))
+        self._run.on_llm_new_token(text, chunk=chunk)
+
+    def ended(self, text: str, tokens: int) -> None:
+        """Tell the answer, and what was read and written."""
+        usage = UsageMetadata(input_tokens=self._read, output_tokens=tokens, total_tokens=self._read + tokens)
+        message = AIMessage(content=text, id=self._id, usage_metadata=usage)
+        self._run.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]))
+
+    def failed(self, error: BaseException) -> None:
+        """Tell that it ended otherwise."""
+        self._run.on_llm_error(error)
 
 
 def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
@@ -378,4 +443,6 @@ def _read_adapter(path: Path, digest: str) -> dict[str, torch.Tensor]:
 
 
 def _damaged(folder: Path, cause: Exception) -> ModelLoadError:
+    if isinstance(cause, KeyError):
+        return ModelLoadError(f"config and weights hold no {cause}, as those of a {METHOD} model do.", folder)
     return ModelLoadError(f"config and weights are not those of a {METHOD} model: {cause!s:.300}", folder)

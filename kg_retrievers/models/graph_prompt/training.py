@@ -151,7 +151,10 @@ def train_graph_prompt(
     if not settings.soft_tokens and not settings.lora_rank:
         raise InvalidArgumentError(f"{who}: with soft_tokens=0 and lora_rank=0 there is nothing to train. Raise one.")
     _check_examples(examples, validation)
+    vectors = TextVectors(embeddings)
     counts = {"epochs": epochs, "micro_batch_size": micro_batch_size, "threads": threads}
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise InvalidArgumentError(f"{who}: seed must be a whole number, 0 or more, but got {seed!r}.")
     for name, count in counts.items():
         if count is None and name != "epochs":
             continue
@@ -177,7 +180,6 @@ def train_graph_prompt(
             before=before if settings.before is None else settings.before,
             after=after if settings.after is None else settings.after,
         )
-    vectors = TextVectors(embeddings)
     probe = vectors.of([PROBE])[0]
     first = int(stream(seed, "weights").integers(2**63))
     network = GraphPromptNetwork(lm, settings, vectors, len(probe), seed=first, precision=precision)
