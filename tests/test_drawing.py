@@ -229,7 +229,7 @@ def test_a_document_of_a_retriever() -> None:
         *(Document("", metadata={"triples": rows}) for rows in ("abc", [["a", "b"]], [["a", "b", 3]], ["abc"], None)),
         flat_metadata(document(HER)),
     ],
-    ids=repr,
+    ids=lambda what: type(what).__name__,
 )
 def test_what_cannot_be_drawn(what: Any) -> None:
     if what == document():

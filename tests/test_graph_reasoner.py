@@ -514,7 +514,7 @@ class Turned(HashedEmbeddings):
         return [row[::-1] for row in super().embed_documents(texts)]
 
 
-@pytest.mark.parametrize("embeddings", [HashedEmbeddings(13), Turned(12)], ids=str)
+@pytest.mark.parametrize("embeddings", [HashedEmbeddings(13), Turned(12)], ids=lambda one: type(one).__name__)
 def test_other_embeddings_are_refused(embeddings: Embeddings) -> None:
     with pytest.raises(ModelMismatchError, match=r"^GraphReasoner: ") as caught:
         drawn().on(indexed(tiny_graph(), embeddings))

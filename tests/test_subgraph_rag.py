@@ -465,7 +465,7 @@ def test_a_model_or_its_folder(tmp_path: Path) -> None:
         assert retriever.invoke("Who directed Her?") == expected
 
 
-@pytest.mark.parametrize("model", [None, 5, {}, HashedEmbeddings(8)], ids=str)
+@pytest.mark.parametrize("model", [None, 5, {}, HashedEmbeddings(8)], ids=lambda model: type(model).__name__)
 def test_no_model(model: Any) -> None:
     """The message says how one is trained."""
     words = "kg-retrievers train subgraph-rag --graph GRAPH --questions FILE"

@@ -529,7 +529,9 @@ class Changed(HashedEmbeddings):
         return [[float(value) for value in row] for row in vectors / np.linalg.norm(vectors, axis=1, keepdims=True)]
 
 
-@pytest.mark.parametrize("embeddings", [HashedEmbeddings(25), HashedEmbeddings(8), Changed(0.5)], ids=str)
+@pytest.mark.parametrize(
+    "embeddings", [HashedEmbeddings(25), HashedEmbeddings(8), Changed(0.5)], ids=lambda one: type(one).__name__
+)
 def test_other_embeddings_are_refused(embeddings: Embeddings) -> None:
     """With a message that names both."""
     index, scorer = indexed([("a", "r", "b")], embeddings), drawn()
