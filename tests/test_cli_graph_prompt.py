@@ -539,7 +539,7 @@ ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
     [
         ([*TRAIN, "--llm", "notes"], "notes: no causal language model could be loaded from there"),
         ([*TRAIN, "--llm", "taught.jsonl"], "Name another one: --llm ..."),
-        ([*TRAIN, "--llm", "nobody/no-model"], "nobody/no-model: there is no such folder, and, as a name on Hugging Face, no causal"),
+        ([*TRAIN, "--llm", "nobody/no-model"], "nobody/no-model: there is no such folder, and"),
         ([*TRAIN, "--llm", "openai:gpt-4.1-mini"], "openai:gpt-4.1-mini: there is no such folder, and"),
         ([*TRAIN, "--questions", "unanswered.jsonl"], "no question in unanswered.jsonl has an answer"),
         ([*TRAIN, "--validation", "unanswered.jsonl"], "no question in unanswered.jsonl has an answer"),

@@ -9,8 +9,11 @@ from statistics import mean
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 
-from kg_retrievers.errors import QuestionsLoadError
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
+from kg_retrievers.graph import Triple
+from kg_retrievers.models.graph_prompt import GraphPromptExample
 from kg_retrievers.questions import (
     GraphQuestion,
     Question,
@@ -86,6 +89,18 @@ def test_malformed_explagraphs_row(tmp_path: Path, row: str) -> None:
 def test_explagraphs_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(QuestionsLoadError, match="No such file"):
         read_explagraphs(tmp_path / "absent.tsv")
+
+
+def test_explagraphs_without_a_row(tmp_path: Path) -> None:
+    with pytest.raises(QuestionsLoadError, match="wanted rows below the header"):
+        read_explagraphs(write(tmp_path / "dev.tsv", "arg1\targ2\tlabel\tgraph\n"))
+
+
+def test_explagraphs_with_a_cell_that_is_too_long(tmp_path: Path) -> None:
+    path = write(tmp_path / "dev.tsv", f"{ROW}\n{'a' * 131_073}\tb\tsupport\t(a; r; b)\n")
+    with pytest.raises(QuestionsLoadError, match="larger than field limit") as caught:
+        read_explagraphs(path)
+    assert (caught.value.path, caught.value.line) == (path, 2)
 
 
 @pytest.mark.real
@@ -242,6 +257,7 @@ def changed(**parts: Any) -> dict[str, Any]:
         (changed(name=()), "'name' is missing"),
         (changed(h=()), "'h' is missing"),
         (changed(x="left"), "invalid literal"),
+        (changed(x=float("inf")), "cannot convert float infinity"),
         (changed(attributes="yellow"), "the attributes are 'yellow'"),
         (changed(attributes=[5]), "expected str instance"),
         (changed(relations=[{"object": "62"}]), "'name' is missing"),
@@ -261,6 +277,7 @@ def test_malformed_scene_graph(tmp_path: Path, scene: Any, message: str) -> None
     ("questions", "message"),
     [
         ([ASKED], "wanted an object with questions"),
+        ({}, "wanted questions, but there is none"),
         ({"0531": "Is it?"}, "wanted an object with a question under '0531'"),
         ({"0531": ASKED | {"question": ""}}, "question '0531' must have texts"),
         ({"0531": ASKED | {"answer": None}}, "question '0531' must have texts"),
@@ -284,6 +301,7 @@ def test_malformed_scene_graph_question(tmp_path: Path, questions: Any, message:
         (b"question,answer,imageId\nIs it?,yes,2370799\n", "columns ['image_id'], too", 1),
         (b"", "columns ['answer', 'image_id', 'question'], too", 1),
         (b"question,answer,image_id\n\xe8,yes,2370799\n", "cannot be read", None),
+        (b"question,answer,image_id\n", "wanted questions, but there is none", None),
     ],
 )
 def test_malformed_table_of_questions(tmp_path: Path, table: bytes, message: str, line: int | None) -> None:
@@ -307,3 +325,47 @@ def test_scene_graphs_that_cannot_be_read(tmp_path: Path) -> None:
     assert caught.value.line == 2
     with pytest.raises(QuestionsLoadError, match="no valid JSON: maximum recursion"):
         read_scene_graphs(graphs, write(tmp_path / "deep.json", "[" * 100_000))
+
+
+# --- examples of graph prompts ----------------------------------------------------------------------------------------
+
+
+def test_the_evidence_of_an_example() -> None:
+    first = Document("", metadata={"triples": [["a", "r", "b"]], "labels": {"a": "A"}})
+    second = Document("", metadata={"triples": (("b", "r", "c"), ("a", "r", "b"))})
+    example = GraphPromptExample.of_documents("Why?", ["x"], [first, second])
+    assert example.triples == (Triple("a", "r", "b"), Triple("b", "r", "c"))
+    assert example.labels == {"a": "A"}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {"triples": None},
+        {"triples": "abc"},
+        {"triples": ["abc"]},
+        {"triples": [5]},
+        {"triples": [["a", "b"]]},
+        {"triples": [[1, 2, 3]]},
+        {"triples": [["a", "r", None]]},
+        {"triples": [], "labels": None},
+        {"triples": [], "labels": ["a"]},
+        {"triples": [], "labels": {"a": 5}},
+        {"triples": [], "labels": {5: "a"}},
+    ],
+)
+def test_evidence_that_is_none(metadata: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match=r'graph prompt: wanted Documents with metadata\["triples"\]'):
+        GraphPromptExample.of_documents("Why?", ["x"], [Document("", metadata=metadata)])
+
+
+def test_evidence_is_documents() -> None:
+    with pytest.raises(InvalidArgumentError, match="but got 'a text'"):
+        GraphPromptExample.of_documents("Why?", ["x"], ["a text"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("triples", [("abc",), (5,), (None,), (("a", "r"),), (("a", "r", 5),), "abc", 5, None])
+def test_triples_of_an_example_that_are_none(triples: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="three texts"):
+        GraphPromptExample("Why?", ("x",), triples)

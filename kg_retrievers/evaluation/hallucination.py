@@ -3,7 +3,9 @@
 He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering", NeurIPS
 2024, arXiv:2402.07630: section 6.4, table 5 and appendix F. A model is told to list the nodes and edges that support
 its answer; measured are the share of valid nodes, that of valid edges, and how often all of an answer are valid.
-*Differs*: the authors read 100 answers themselves, here a rule reads them.
+
+*Differs*: the authors read 100 answers themselves, in any wording. Here a rule reads lists, in the forms that
+`check_names` names, and tells what it could not read.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, permutations
+from itertools import chain, combinations, islice, pairwise
 
+import numpy as np
 from langchain_core.documents import Document
 
 from kg_retrievers.errors import InvalidArgumentError
@@ -21,16 +24,10 @@ from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.index import FUNCTION_WORDS
 from kg_retrievers.index.embeddings import folded
 
-#: Unknown text of so many words or more is taken for a sentence and no name; what it says is told by the names in it.
-SENTENCE_WORDS = 6
-
-#: An edge with commas in its names is in so many parts at most.
-MAX_PARTS = 12
-
-_WORD = re.compile(r"[^\W_]+")
-_ARTICLE = re.compile(r"(?:a|an|the) ")
-# What an object of a scene graph is called, in the label that G-Retriever gives it.
-_OBJECT = re.compile(r"name: (.+?)(?:; attribute: .*)?; \(x,y,w,h\): .*")
+_NAME_WORDS = 5  # longer text that is no name of the graph is a sentence, and no invented name
+_PARTS = 12  # a name has so many commas at most, and in a sentence so many words
+# The last is that of "didn't".
+_NEGATIONS = frozenset(("not", "no", "never", "nor", "neither", "nobody", "nothing", "without", "cannot", "t"))
 
 _KIND = r"(nodes?|entit(?:y|ies)|edges?|triples?|facts?|relationships?)\b"
 _BEFORE = r"(?:(?:the|these|here|are|following|supporting|relevant|key|cited|used|graph)\W+){0,5}"
@@ -40,10 +37,20 @@ _INLINE_HEADER = re.compile(rf"(?<=[.;])\s+(?={_KIND}:)", re.IGNORECASE)
 _NUMBERED = re.compile(rf"{_KIND}\s*\d+\s*[:.)]\s*(.*)", re.IGNORECASE)  # "Edge 2: ..."
 _NUMBER = re.compile(rf"\s*\(\s*{_KIND}\s*\d+\s*\)", re.IGNORECASE)  # "Her (node 1)"
 _BULLET = re.compile(r"(?:[-*•–]|\d+[.)])\s+(.*)")
-_SEPARATOR = re.compile(r"(\s*[,;]\s*and\s+|\s*[,;]\s*|\s+and\s+)")
+_RULE = re.compile(r"[\s|:]*-[-\s|:]*")  # "|---|---|"
+_ROW = re.compile(r"(?:(\d+) ?\||\[\d+\]) ?(?=.)")  # "0 | Her", "[0] Her"
+_MARK = re.compile(r" [(\[|]| [-–—] |:")  # between a name and what is said of it: "Her (film)", "Her: a film"
+_OPEN_MARK = re.compile(r" \|| [-–—] |:")  # those after which commas do not separate nodes
+_SEPARATOR = re.compile(r"( ?[,;] ?(?:and )?| and )(?![^()]{0,200}\))")  # outside of parentheses
 _LABELLED_ARROW = re.compile(r"(?<!-)-+\[:?([^\[\]]+)\]-*>|(?<!-)--+([^-<>]+)--+>")
-_ARROW = re.compile(r" ?(<[-=–—]+|←|(?<![-=–—])[-=–—]+>|→) ?")
+_ARROW = re.compile(r" ?(?:(?<![-=–—])[-=–—]+>|→) ?")
+_BACKWARDS = re.compile(r"<[-=–—]|←")
 _GROUP = re.compile(r"\(((?:[^()]|\([^()]*\))*)\)")  # "(Dune (1984), directed_by, David Lynch)"
+_OBJECT = re.compile(r"name: (.+?)(?:; attribute: .*)?; \(x,y,w,h\): .*")  # the label of an object of a scene graph
+_WORD = re.compile(r"[^\W_]+")
+_ARTICLE = re.compile(r"\A(?:a|an|the) ")
+
+_Reading = tuple[str, bool | None]  # a text, and whether the graph has what it says; None where it is unread
 
 
 @dataclass(frozen=True)
@@ -55,15 +62,14 @@ class NameCheck:
         edges: The edges, as "head -> relation -> tail", or as they are written where they are a sentence.
         unknown_nodes: The nodes that the graph does not have.
         unknown_edges: The edges that the graph does not have.
-        mentioned: Where nothing is listed, the names of the graph in the text, in lower case. They are in no share:
-            what is not in the graph cannot be found in a text.
+        unread: Entries of no known form. They are in no share, neither valid nor invalid.
     """
 
     nodes: tuple[str, ...]
     edges: tuple[str, ...]
     unknown_nodes: tuple[str, ...]
     unknown_edges: tuple[str, ...]
-    mentioned: tuple[str, ...]
+    unread: tuple[str, ...]
 
     @property
     def valid_nodes(self) -> float | None:
@@ -85,12 +91,18 @@ def check_names(answer: str, graph: KnowledgeGraph | Document | Sequence[Documen
     r"""Look up the nodes and edges that an answer lists.
 
     A list begins with "Nodes" or "Edges" (or entities, triples, facts, relationships), and is behind a colon or on the
-    lines below. An edge is `(a, r, b)`, `a, r, b`, `a -> r -> b`, or `a -> b` whatever its relation; more arrows are
-    more edges. It is valid if the graph has it in that direction. An entry that is none of these is a sentence: it is
-    valid if the graph joins two of the entities that it names.
+    lines below, also as a Markdown table. Text outside of lists is not read.
 
-    A node is valid if it is a label, alias or key; case, accents, punctuation and articles do not count. An object of a
-    scene graph is known by its name, too.
+    - Nodes are separated by lines, commas, semicolons and "and". One is valid if it is a label, alias or key, or the
+      name of an object of a scene graph. Case, accents, punctuation, articles, a number before it ("[0] Her", "0, Her")
+      and what is said of it behind a parenthesis, colon, dash or "|" ("Her (film)") do not count.
+    - An edge is `(a, r, b)`, `a, r, b`, `a | r | b` or `a -> r -> b`; or `a -> b` or `(a, b)`, whatever its relation.
+      It is valid if the graph has it in that direction.
+    - A sentence in a list of edges is valid if it is not negated, names two entities, no more, and has between them the
+      telling word of a relation that joins them: the first of its last segment that is no function word, as "directed"
+      of "film.directed_by". Which of them is the head is not read.
+    - Other sentences are unread, never invalid; so is text in a list of nodes that is no name and has more than 5
+      words, a node or a head that is a number (perhaps of a row of the prompt), and other rows of arrows.
 
     Args:
         answer: What a model wrote.
@@ -108,21 +120,14 @@ def check_names(answer: str, graph: KnowledgeGraph | Document | Sequence[Documen
     if not isinstance(answer, str):
         raise InvalidArgumentError(f"check_names: wanted the answer as a text, but got {answer!r:.200}.")
     names = _names(graph) if isinstance(graph, KnowledgeGraph) else _Names(_shown(graph))
-    nodes: dict[str, bool] = {}
-    edges: dict[str, bool] = {}
-    for are_edges, entry in _entries(answer):
-        found = names.written_edges(entry)
-        if found or are_edges:
-            edges |= found or names.edges_in_words(entry)
-        else:
-            nodes |= names.nodes(entry)
-    return NameCheck(
-        tuple(nodes),
-        tuple(edges),
-        tuple(node for node, known in nodes.items() if not known),
-        tuple(edge for edge, known in edges.items() if not known),
-        () if nodes or edges else tuple(names.mentioned(answer)),
-    )
+    found: tuple[dict[str, bool | None], ...] = ({}, {})
+    for entry in _entries(answer):
+        for is_edge, name, known in names.read(*entry):
+            found[is_edge][name] = known
+    nodes, edges = (tuple(name for name, known in one.items() if known is not None) for one in found)
+    no_nodes, no_edges = (tuple(name for name, known in one.items() if known is False) for one in found)
+    unread = tuple(name for one in found for name, known in one.items() if known is None)
+    return NameCheck(nodes, edges, no_nodes, no_edges, unread)
 
 
 def _shown(documents: Document | Sequence[Document]) -> KnowledgeGraph:
@@ -142,8 +147,12 @@ def _entries(answer: str) -> Iterator[tuple[bool, str]]:
     """Yield each entry of the lists in an answer, and whether it is of a list of edges."""
     are_edges: bool | None = None  # in no list
     bullets: bool | None = None  # at the beginning of a list
-    for line in _INLINE_HEADER.sub("\n", answer.replace("**", "").replace("`", "")).splitlines():
-        line = " ".join(line.split())
+    lines = _INLINE_HEADER.sub("\n", answer.replace("**", "").replace("`", "")).splitlines()
+    for line, below in pairwise([*lines, ""]):
+        if _RULE.fullmatch(line) or ("|" in line and _RULE.fullmatch(below)):
+            are_edges = are_edges if "|" in line or bullets is None else None
+            continue  # in a table, and the names of its columns
+        line = " ".join(line.split()).strip("| ")
         bullet = _BULLET.fullmatch(line)
         entry = bullet[1] if bullet else line
         if numbered := _NUMBERED.fullmatch(entry):
@@ -177,113 +186,120 @@ class _Names:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.graph = graph
-        self.entities: dict[str, set[str]] = {}
-        for key in graph.entities:
+        self.entities: dict[str, list[int]] = {}
+        for number, key in enumerate(graph.entities):
             label = graph.label(key)
             called = _OBJECT.fullmatch(label)
-            for name in (key, label, *graph.aliases(key), *([called[1]] if called else [])):
-                self.entities.setdefault(_words(name), set()).add(key)
-        self.longest = max((name.count(" ") + 1 for name in self.entities), default=0)
+            for words in {_words(name) for name in (key, label, *graph.aliases(key), called[1] if called else key)}:
+                self.entities.setdefault(words, []).append(number)
 
-    def keys(self, text: str) -> set[str]:
-        """Return the entities that are called so."""
-        words = _words(text)
-        return self.entities.get(words) or self.entities.get(_ARTICLE.sub("", words, count=1), set())
+    def read(self, are_edges: bool, entry: str) -> Iterator[tuple[bool, str, bool | None]]:
+        """Yield what an entry holds: whether it is an edge, as arrows are in any list, its text, and what is known."""
+        text = _LABELLED_ARROW.sub(lambda found: f" -> {found[1] or found[2]} -> ", _NUMBER.sub("", entry))
+        text = self._without_row(" ".join(text.split()).strip(" .|"))
+        are_edges = are_edges or _ARROW.search(text) is not None
+        if _words(text) not in ("", "none", "n a") and (_WORD.search(text) or not are_edges):
+            yield from ((are_edges, *one) for one in (self._edges(text) if are_edges else self._nodes(text)))
 
-    def mentioned(self, text: str) -> list[str]:
-        """Return the names in a text, each once, the longest at each place."""
-        words, found, start = _WORD.findall(folded(text)), dict[str, None](), 0
-        while start < len(words):
-            ends = range(min(len(words), start + self.longest), start, -1)
-            names = ((end, " ".join(words[start:end])) for end in ends)
-            end, name = next(((end, name) for end, name in names if name in self.entities), (start + 1, ""))
-            if name and name not in FUNCTION_WORDS:
-                found[name] = None
-            start = end
-        return list(found)
+    def find(self, text: str) -> tuple[str, list[int]]:
+        """Return the longest beginning of a text that is a name, and the entities called so; else the text and none."""
+        text = self._without_row(text).strip(" []\"'") or text
+        ends = [len(text), *reversed([mark.start() for mark in islice(_MARK.finditer(text), _PARTS)])]
+        names = (text[:end] for end in ends if _words(text[:end]) in self.entities)
+        name = next(names, text)
+        return name, self.entities.get(_words(name), [])
 
-    def nodes(self, entry: str) -> dict[str, bool]:
-        """Return the nodes of an entry, and whether the graph has them; commas within its names are no separators."""
-        parts = _SEPARATOR.split(_NUMBER.sub("", entry))
-        found: dict[str, bool] = {}
+    def _without_row(self, text: str) -> str:
+        row = _ROW.match(text)
+        return text if row is None or row[1] in self.entities or _words(text) in self.entities else text[row.end() :]
+
+    def _nodes(self, text: str) -> Iterator[_Reading]:
+        """Yield nodes; commas within names of the graph, or in what is said of a node, separate none."""
+        text = text[1:-1] if text.startswith("(") and text.endswith(")") else text
+        runs, described = list(self._runs(_SEPARATOR.split(text))), False
+        for part, whole in runs[1:] if len(runs) > 1 and runs[0][0].isdecimal() and not runs[0][1] else runs:
+            name, entities = self.find(part)
+            marked = not whole and _OPEN_MARK.search(part) is not None
+            if part and (marked or not described):
+                yield name, True if entities else False if _may_be_name(name) and not name.isdecimal() else None
+            described = described or marked
+
+    def _edges(self, text: str) -> list[_Reading]:
+        if _ARROW.search(text):
+            rows = [part for row in _rows(text, ";") for part in _rows(row, ",")]
+            return [(not _BACKWARDS.search(row) and self._edge(_ARROW.split(row))) or (row, None) for row in rows]
+        groups = [] if _WORD.search(_GROUP.sub("", text)) else [self._columns(row) for row in _GROUP.findall(text)]
+        edges = [edge for edge in groups if edge]
+        return edges or [self._columns(text, bare=True) or (text, self._is_said(text) or None)]
+
+    def _runs(self, parts: list[str]) -> Iterator[tuple[str, bool]]:
+        """Yield the longest names of the graph in parts, where every other one is a separator, and what is none."""
         start = 0
         while start < len(parts):
-            ends = range(min(len(parts), start + 2 * self.longest - 1), start, -2)
-            end = next((end for end in ends if self.keys("".join(parts[start:end]))), start + 1)
-            text = "".join(parts[start:end]).strip(" .")
-            known = bool(self.keys(text))
-            if names := self.mentioned(text) if self._is_sentence(text) else []:
-                found |= dict.fromkeys(names, True)
-            elif known or _says_something(text):
-                found[text] = known
-            start = end + 1
-        return found
+            ends = range(min(len(parts), start + 2 * _PARTS - 1), start, -2)
+            end = next((end for end in ends if _words("".join(parts[start:end])) in self.entities), None)
+            yield "".join(parts[start : end or start + 1]).strip(" ."), end is not None
+            start = (end or start + 1) + 1
 
-    def written_edges(self, entry: str) -> dict[str, bool]:
-        """Return the edges of an entry that is made of arrows or of `(a, r, b)`, and whether the graph has them."""
-        text = _LABELLED_ARROW.sub(lambda found: f" -> {found[1] or found[2]} -> ", _NUMBER.sub("", entry))
-        text = " ".join(text.split()).strip(" .")
-        if _ARROW.search(text):
-            rows = [part for row in _chains(text, ";") for part in _chains(row, ",")]
-            return dict(edge for row in rows for edge in self._arrows(_ARROW.split(row)))
-        groups = [] if _WORD.search(_GROUP.sub("", text)) else map(self._three, _GROUP.findall(text))
-        return dict(self._edge(*group) for group in groups if group)
+    def _columns(self, text: str, bare: bool = False) -> _Reading | None:
+        """Return the edge `a, r, b`, cut where the graph has it, or `(a, b)`; bare text must look like an edge."""
+        separator = next((one for one in "|;" if one in text), ",")
+        parts = [part.strip() for part in text.split(separator)][: 3 if separator == "|" else None]
+        if len(parts) < 3 or len(parts) > _PARTS:
+            return None if bare else self._edge(parts)
+        ends = combinations(range(1, len(parts)), 2)
+        cuts = [[f"{separator} ".join(part) for part in (parts[:a], parts[a:b], parts[b:])] for a, b in ends]
+        fits = [(self._edge(cut), bool(self.find(cut[0])[1]) + bool(self.find(cut[2])[1])) for cut in cuts]
+        edge, _ = max(fits, key=lambda fit: (fit[0] is not None and fit[0][1] is True, fit[1]))
+        sure = not bare or separator == "|" or (len(parts) == 3 and all(map(_may_be_name, parts)))
+        return edge if sure or (edge and edge[1]) else None
 
-    def edges_in_words(self, entry: str) -> dict[str, bool]:
-        """Return the edges of an entry as `a, r, b`, or else the entry, and whether the graph has them."""
-        text = _NUMBER.sub("", entry).strip(" .")
-        whole, several = self._three(text), [self._three(row) for row in text.split(";")]
-        rows = several if all(several) and not (whole and self._edge(*whole)[1]) else [whole]
-        if edges := [row for row in rows if row and not any(map(self._is_sentence, row))]:
-            return dict(self._edge(*edge) for edge in edges)
-        pairs = permutations([self.entities[name] for name in self.mentioned(text)], 2)
-        joined = any(self._joins(heads, None, tails) for heads, tails in pairs)
-        return {text: joined} if joined or _says_something(text) else {}
+    def _edge(self, terms: list[str]) -> _Reading | None:
+        """Return an edge of head, relation and tail, or of head and tail; None for other terms."""
+        if not all(terms) or len(terms) not in (2, 3):
+            return None
+        (head, heads), *relation, (tail, tails) = self.find(terms[0]), *terms[1:-1], self.find(terms[-1])
+        wanted = [_words(one) for one in relation]
+        known = any(not wanted or _words(one) in wanted for one in self._relations(heads, tails))
+        return " -> ".join((head, *relation, tail)), None if head.isdecimal() and not heads else known
 
-    def _is_sentence(self, text: str) -> bool:
-        return len(text.split()) >= SENTENCE_WORDS and not self.keys(text)
+    def _relations(self, heads: list[int], tails: list[int]) -> set[str]:
+        """Return the relations from any of some entities to any of others."""
+        starts, rows = self.graph.adjacency.indptr, self.graph.adjacency.triples
+        near = [rows[starts[end] : starts[end + 1]] for end in min(heads, tails, key=len)]
+        edges = self.graph.edges[np.concatenate(near)] if near else self.graph.edges[:0]
+        joining = edges[np.isin(edges[:, 0], heads) & np.isin(edges[:, 2], tails)]
+        return {self.graph.relations[int(relation)] for relation in np.unique(joining[:, 1])}
 
-    def _arrows(self, terms: Sequence[str]) -> Iterator[tuple[str, bool]]:
-        """Yield the edges of what stands between arrows, and these: entities alone, or relations between two arrows."""
-        step = 2 if len(terms) % 4 == 3 else 4
-        for at in range(0, len(terms) - step, step):
-            ends = terms[at], terms[at + step]
-            head, tail = reversed(ends) if terms[at + 1].startswith(("<", "←")) else ends
-            yield self._edge(head, terms[at + 2] if step == 4 else None, tail)
-
-    def _three(self, text: str) -> tuple[str, str, str] | None:
-        """Cut a text into head, relation and tail: where the graph has the edge, or else has head and tail."""
-        parts = re.split(r"\s*[;|]\s*" if re.search("[;|]", text) else r"\s*,\s*", text.strip())
-        cuts = [
-            (", ".join(parts[:one]), ", ".join(parts[one:two]), ", ".join(parts[two:]))
-            for one, two in combinations(range(1, len(parts) if len(parts) <= MAX_PARTS else 1), 2)
-        ]
-        whole = [cut for cut in cuts if all(cut)]
-        return max(whole, key=self._fit, default=None)
-
-    def _fit(self, cut: tuple[str, str, str]) -> tuple[bool, int]:
-        return self._edge(*cut)[1], sum(bool(self.keys(cut[end])) for end in (0, 2))
-
-    def _edge(self, head: str, relation: str | None, tail: str) -> tuple[str, bool]:
-        """Return an edge as a text, and whether the graph has it."""
-        known = self._joins(self.keys(head), relation, self.keys(tail))
-        return " -> ".join(part for part in (head, relation, tail) if part is not None), known
-
-    def _joins(self, heads: set[str], relation: str | None, tails: set[str]) -> bool:
-        triples = (triple for head in heads for tail in tails for triple in self.graph.triples(head, None, tail))
-        return any(relation is None or _words(triple.relation) == _words(relation) for triple in triples)
+    def _is_said(self, text: str) -> bool:
+        """Whether a sentence names two entities of the graph and, between them, what joins them."""
+        runs = [(_words(run), known, run.islower()) for run, known in self._runs(re.split(r"(\W+)", text))]
+        are_names = [known and not (lower and words in FUNCTION_WORDS) for words, known, lower in runs]
+        names = [at for at, is_name in enumerate(are_names) if is_name]
+        ends = [self.entities[name] for name in dict.fromkeys(runs[at][0] for at in names)]
+        others = [(at, words) for at, (words, _, _) in enumerate(runs) if not are_names[at]]
+        if len(ends) != 2 or any(words in _NEGATIONS for _, words in others):
+            return False
+        between = {words for at, words in others if names[0] < at < names[-1]}
+        return any(_telling(relation) in between for relation in self._relations(*ends) | self._relations(*ends[::-1]))
 
 
 def _words(name: str) -> str:
-    """Return the letters and digits of a name, folded; the name itself where there are none."""
-    return " ".join(_WORD.findall(folded(readable(name.strip())))) or name.strip()
+    """Return the letters and digits of a name, folded, without an article; the name itself where there are none."""
+    return _ARTICLE.sub("", " ".join(_WORD.findall(folded(readable(name.strip())))), count=1) or name.strip()
 
 
-def _chains(text: str, separator: str) -> list[str]:
+def _telling(relation: str) -> str:
+    """Return the first word of the last segment of a relation that is no function word, or its first word."""
+    words = _words(re.split(r"[./#]", relation)[-1] or relation).split()
+    return next((word for word in words if word not in FUNCTION_WORDS), words[0])
+
+
+def _rows(text: str, separator: str) -> list[str]:
     """Cut a text at the separators, if arrows are in each part; a name may hold one."""
     parts = [part.strip() for part in text.split(separator)]
     return parts if all(map(_ARROW.search, parts)) else [text]
 
 
-def _says_something(text: str) -> bool:
-    return _words(text) not in ("", "none", "n a")
+def _may_be_name(text: str) -> bool:
+    return len(_MARK.split(text, maxsplit=1)[0].split()) <= _NAME_WORDS

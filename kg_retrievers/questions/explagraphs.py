@@ -41,11 +41,20 @@ def read_explagraphs(path: str | Path) -> list[GraphQuestion]:
         path: The file, in UTF-8.
 
     Raises:
-        QuestionsLoadError: If the file cannot be read, or a row is malformed; names the line.
+        QuestionsLoadError: If the file cannot be read or holds no row, or a row is malformed; names the line.
     """
-    rows = [(line, next(csv.reader([text], delimiter="\t"))) for line, text in read_lines(path)]
+    rows = []
+    for line, text in read_lines(path):
+        try:
+            rows.append((line, next(csv.reader([text], delimiter="\t"))))
+        except csv.Error as error:
+            raise QuestionsLoadError(
+                f"wanted cells between tabs, but they cannot be read: {error}.", path, line
+            ) from error
     if rows[0][1] == _HEADER:
         del rows[0]
+    if not rows:
+        raise QuestionsLoadError("wanted rows below the header, but there is none.", path)
     questions = []
     for number, (line, cells) in enumerate(rows):
         triples = _triples(cells[3]) if len(cells) == 4 and cells[0].strip() and cells[1].strip() else []

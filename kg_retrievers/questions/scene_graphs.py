@@ -35,7 +35,7 @@ def read_scene_graphs(graphs: str | Path, questions: str | Path) -> list[GraphQu
 
     Raises:
         QuestionsLoadError: If a file cannot be read, or something in it is malformed; names the line, or the image or
-            question.
+            question. If there is no question.
     """
     read = _read_csv if Path(questions).suffix.lower() == ".csv" else _read_json
     images, made, found = _object(_json(graphs), "images", graphs), dict[str, KnowledgeGraph](), []
@@ -54,13 +54,15 @@ def read_scene_graphs(graphs: str | Path, questions: str | Path) -> list[GraphQu
         if image not in made:
             try:
                 made[image] = _graph(image, images[image])
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
+            except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
                 raise QuestionsLoadError(
                     "wanted {'objects': {object: {'name', 'attributes', 'x', 'y', 'w', 'h', 'relations': [{'name', "
                     f"'object'}}]}}}}}} under the image {image!r}, but {_reason(error)}.",
                     graphs,
                 ) from error
         found.append(GraphQuestion(text, answers=(answer,), graph=made[image], id=name))
+    if not found:
+        raise QuestionsLoadError("wanted questions, but there is none.", questions)
     return found
 
 

@@ -61,11 +61,11 @@ class GraphPromptExample:
             raise InvalidArgumentError(
                 f"GraphPromptExample: {self.question!r:.100} has no answer; there is nothing to learn. Leave it out."
             )
-        for triple in self.triples:
-            if len(triple) != 3 or not all(isinstance(part, str) for part in triple):
-                raise InvalidArgumentError(
-                    f"GraphPromptExample: a triple is (head, relation, tail), three texts, but got {triple!r:.200}."
-                )
+        triples = self.triples if isinstance(self.triples, list | tuple) else (self.triples,)
+        if wrong := [triple for triple in triples if not _is_triple(triple)]:
+            raise InvalidArgumentError(
+                f"GraphPromptExample: a triple is (head, relation, tail), three texts, but got {wrong[0]!r:.200}."
+            )
 
     def __repr__(self) -> str:
         """Question, answers and the number of triples."""
@@ -107,15 +107,26 @@ def evidence_graph(documents: Sequence[Document]) -> tuple[tuple[Triple, ...], d
     triples: dict[Triple, None] = {}
     labels: dict[str, str] = {}
     for document in documents:
-        try:
-            triples |= {Triple(*triple): None for triple in document.metadata["triples"]}
-            labels |= document.metadata.get("labels", {})
-        except (KeyError, TypeError, ValueError) as cause:
+        metadata = document.metadata if isinstance(document, Document) else {}
+        found, called = metadata.get("triples"), metadata.get("labels", {})
+        if (
+            not isinstance(found, list | tuple)
+            or not all(map(_is_triple, found))
+            or not isinstance(called, Mapping)
+            or not all(isinstance(text, str) for pair in called.items() for text in pair)
+        ):
             raise InvalidArgumentError(
-                'GraphPromptModel: wanted Documents with metadata["triples"], as the retrievers of this package give '
-                f"them, but got {document!r:.200}."
-            ) from cause
+                'graph prompt: wanted Documents with metadata["triples"], a list of [head, relation, tail], and if any '
+                f'metadata["labels"], {{key: text}}, as the retrievers of this package give them, but got '
+                f"{document!r:.200}."
+            )
+        triples |= {Triple(*triple): None for triple in found}
+        labels |= called
     return tuple(triples), labels
+
+
+def _is_triple(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 3 and all(isinstance(part, str) for part in value)
 
 
 def graph_prompt_examples(
