@@ -4,8 +4,10 @@
 #   PYTHON  the interpreter the environment is made with
 #   TORCH   what pip is given to install PyTorch for the tests, with any options of pip. On Linux the plain default
 #           brings gigabytes of CUDA packages from the public index; where a build for the CPU is at hand, name it here.
+#   WORKERS in how many processes the tests run, of up to 1 GB each; 0 for this one.
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
+WORKERS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -49,11 +51,11 @@ demo: $(CORE) ## ask the sample graph a few questions; no download of models, no
 	@$(BIN)/kg-retrievers demo
 
 test: $(TEST) ## run the tests, the README and the notebooks
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-all: $(TEST) ## run the tests that take minutes too
 	@$(PIP) --editable ".[test-heavy]"
-	$(BIN)/python -m pytest -m ''
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m ''
 
 lint: $(TEST) ## check style, format and types
 	$(BIN)/ruff check

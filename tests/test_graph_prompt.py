@@ -491,6 +491,13 @@ def test_examples_of_questions(retriever: PCSTRetriever) -> None:
     assert (nothing.question, nothing.answers) == ("Xyzzy qwrt?", ("Her",))
 
 
+def test_examples_of_what_is_none(retriever: PCSTRetriever) -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted a GraphQuestion, which has a graph of its own"):
+        GraphPromptExample.of_graph(Question(QUESTION, answers=("Spike Jonze",)))  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="wanted a retriever, but got None"):
+        graph_prompt_examples(None, [Question(QUESTION, answers=("Spike Jonze",))])  # type: ignore[arg-type]
+
+
 def test_an_example_is_asked_as_it_is_learned(lm: CausalLM) -> None:
     example = GraphPromptExample(QUESTION, ("Spike Jonze",), HER, {"Her": "Her (2013)"})
     made = model(lm)

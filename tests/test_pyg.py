@@ -166,3 +166,9 @@ def test_without_the_extra_it_is_named(missing: str, monkeypatch: pytest.MonkeyP
     for call in (GRAPH.to_pyg, lambda: to_pyg([])):
         with pytest.raises(MissingExtraError, match=r"kg-retrievers\[graph-prompt\]"):
             call()
+
+
+def test_what_is_no_index() -> None:
+    for call in (GRAPH.to_pyg, lambda index: to_pyg([], index)):
+        with pytest.raises(InvalidArgumentError, match="to_pyg: wanted an index"):
+            call(HashedEmbeddings(8))  # type: ignore[operator]

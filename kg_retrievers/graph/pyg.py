@@ -49,6 +49,7 @@ def to_pyg(what: Drawable | Iterable[Drawable], index: VectorSource | None = Non
             index.
         MissingExtraError: If torch-geometric is not installed.
     """
+    _check_index(index)
     single = hasattr(what, "metadata") or hasattr(what, "triples") or not isinstance(what, Iterable)
     items: Any = [what] if single else what
     triples: dict[tuple[str, str, str], None] = {}
@@ -71,6 +72,7 @@ def to_pyg(what: Drawable | Iterable[Drawable], index: VectorSource | None = Non
 
 def graph_to_pyg(graph: KnowledgeGraph, index: VectorSource | None = None) -> Data:
     """Do what `KnowledgeGraph.to_pyg` says."""
+    _check_index(index)
     if index is not None and index.graph.fingerprint != graph.fingerprint:
         raise StaleIndexError(
             f"KnowledgeGraph.to_pyg: wanted an index of {graph!r}, but got one of another graph, {index.graph!r}. "
@@ -84,6 +86,13 @@ def graph_to_pyg(graph: KnowledgeGraph, index: VectorSource | None = None) -> Da
     }
     labels = [names[name] for name in graph.labels.tolist()]
     return _data(graph.entities[:], labels, [relations[kind] for kind in types], np.stack([heads, tails], 1), found)
+
+
+def _check_index(index: object) -> None:
+    if index is not None and not (hasattr(index, "graph") and hasattr(index, "entity_vectors")):
+        raise InvalidArgumentError(
+            f"to_pyg: wanted an index, as GraphIndex.build(graph, embeddings) makes one, but got {index!r:.100}."
+        )
 
 
 def _facts(item: Any) -> tuple[list[tuple[str, str, str]], Mapping[str, str]]:

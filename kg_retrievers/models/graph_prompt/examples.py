@@ -90,7 +90,15 @@ class GraphPromptExample:
             question: The question, with its graph.
             retriever: One that was built over this graph; where it finds no entity, the graph of the example is empty.
                 None for all of the graph.
+
+        Raises:
+            InvalidArgumentError: If the question has no graph of its own, or there is no such retriever.
         """
+        if not isinstance(question, GraphQuestion):
+            raise InvalidArgumentError(
+                f"GraphPromptExample.of_graph: wanted a GraphQuestion, which has a graph of its own, but got "
+                f"{question!r:.100}. Of questions about one graph: graph_prompt_examples(retriever, questions)."
+            )
         if retriever is not None:
             return cls.of_documents(question.text, question.answers, _retrieved(retriever, question.text))
         triples = tuple(question.graph.triples())
@@ -159,6 +167,8 @@ def graph_prompt_examples(
 
 
 def _retrieved(retriever: Runnable[str, list[Document]], question: str) -> list[Document]:
+    if not isinstance(retriever, Runnable):
+        raise InvalidArgumentError(f"graph prompt: wanted a retriever, but got {retriever!r:.100}.")
     try:
         return retriever.invoke(question)
     except EntityLinkingError:
