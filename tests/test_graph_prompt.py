@@ -386,7 +386,7 @@ def test_the_graph_is_that_of_all_documents(lm: CausalLM) -> None:
     prompt = made.prompt({"question": "?", "documents": [document(HER[:1], {"Her": "Her!"}), document(HER)]})
     assert prompt.triples == 2
     assert "0,Her!" in prompt.text
-    with pytest.raises(InvalidArgumentError, match='wanted Documents with metadata\\["triples"\\]'):
+    with pytest.raises(InvalidArgumentError, match="graph prompt: wanted Evidence, a Path, or a Document"):
         made.invoke({"question": "?", "documents": [Document("Her")]})
 
 

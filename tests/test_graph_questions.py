@@ -356,7 +356,7 @@ def test_the_evidence_of_an_example() -> None:
     ],
 )
 def test_evidence_that_is_none(metadata: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentError, match=r'graph prompt: wanted Documents with metadata\["triples"\]'):
+    with pytest.raises(InvalidArgumentError, match="graph prompt: wanted Evidence, a Path, or a Document"):
         GraphPromptExample.of_documents("Why?", ["x"], [Document("", metadata=metadata)])
 
 

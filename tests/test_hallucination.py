@@ -272,7 +272,9 @@ def test_evidence_in_place_of_the_graph() -> None:
     "wrong", [None, 5, "a text", [("a", "r", "b")], Document(""), Document("", metadata={"triples": [["a", "b"]]})]
 )
 def test_what_is_no_graph_is_refused(wrong: object) -> None:
-    with pytest.raises(InvalidArgumentError, match="wanted a KnowledgeGraph, or Documents"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"check_names: wanted Evidence, a Path, or a Document.* Or hand in a KnowledgeGraph"
+    ):
         check_names("Nodes: a", wrong)  # type: ignore[arg-type]
 
 

@@ -14,13 +14,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, islice, pairwise
+from itertools import combinations, islice, pairwise
 
 import numpy as np
 from langchain_core.documents import Document
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, readable
+from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.index import FUNCTION_WORDS
 from kg_retrievers.index.embeddings import folded
 
@@ -119,7 +120,11 @@ def check_names(answer: str, graph: KnowledgeGraph | Document | Sequence[Documen
     """
     if not isinstance(answer, str):
         raise InvalidArgumentError(f"check_names: wanted the answer as a text, but got {answer!r:.200}.")
-    names = _names(graph) if isinstance(graph, KnowledgeGraph) else _Names(_shown(graph))
+    if isinstance(graph, KnowledgeGraph):
+        names = _names(graph)
+    else:
+        triples, labels = facts_of(graph, "check_names", " Or hand in a KnowledgeGraph.")
+        names = _Names(KnowledgeGraph.from_triples(triples, labels=labels))
     found: tuple[dict[str, bool | None], ...] = ({}, {})
     for entry in _entries(answer):
         for is_edge, name, known in names.read(*entry):
@@ -128,19 +133,6 @@ def check_names(answer: str, graph: KnowledgeGraph | Document | Sequence[Documen
     no_nodes, no_edges = (tuple(name for name, known in one.items() if known is False) for one in found)
     unread = tuple(name for one in found for name, known in one.items() if known is None)
     return NameCheck(nodes, edges, no_nodes, no_edges, unread)
-
-
-def _shown(documents: Document | Sequence[Document]) -> KnowledgeGraph:
-    """Return the evidence of Documents as one graph."""
-    try:
-        contents = [one.metadata for one in ([documents] if isinstance(documents, Document) else documents)]
-        labels = {key: label for content in contents for key, label in content.get("labels", {}).items()}
-        return KnowledgeGraph.from_triples(chain(*(content["triples"] for content in contents)), labels=labels)
-    except (AttributeError, KeyError, TypeError, InvalidArgumentError) as cause:
-        raise InvalidArgumentError(
-            "check_names: wanted a KnowledgeGraph, or Documents as a retriever returns them (their metadata has "
-            f"'triples', a list of [head, relation, tail]), but got {documents!r:.200}."
-        ) from cause
 
 
 def _entries(answer: str) -> Iterator[tuple[bool, str]]:

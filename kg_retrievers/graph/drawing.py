@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from unicodedata import category, east_asian_width
 
 import networkx as nx
@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of
 from kg_retrievers.graph.layout import place_boxes
-from kg_retrievers.graph.types import Evidence, Path, Triple
+from kg_retrievers.graph.types import Evidence, Triple
 from kg_retrievers.graph.verbalize import readable
 
 if TYPE_CHECKING:
@@ -49,17 +50,6 @@ _BREAKS = re.compile("[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _UNFIT = re.compile("[\ud800-\udfff\ufffe\uffff]")
 #: Mermaid takes labels for Markdown and HTML: all but letters, digits, blanks, commas and inner hyphens is coded.
 _MERMAID = re.compile(r"[^\w ,-]|_|(?<!\w)-|-(?!\w)")
-
-
-class HasMetadata(Protocol):
-    """A Document of a retriever: its metadata has "triples", and may have "labels", "answers" and "details"."""
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """What `BaseKGRetriever` writes."""
-
-
-Drawable = Evidence | Path | HasMetadata
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,7 +215,10 @@ class Drawing:
 
 
 def draw(
-    what: Drawable | Iterable[Drawable], *, label: Callable[[str], str] | None = None, max_triples: int = MAX_TRIPLES
+    what: HoldsFacts | Iterable[HoldsFacts],
+    *,
+    label: Callable[[str], str] | None = None,
+    max_triples: int = MAX_TRIPLES,
 ) -> Drawing:
     """Make a picture of evidence, of a Document of any retriever, of a path, or of several of these as one.
 
@@ -252,57 +245,31 @@ def draw(
     """
     if not isinstance(max_triples, int) or isinstance(max_triples, bool) or max_triples < 1:
         raise InvalidArgumentError(f"draw: max_triples must be a whole number from 1, but got {max_triples!r}.")
-    single = isinstance(what, str) or hasattr(what, "metadata") or not isinstance(what, Iterable)
-    items: Any = [what] if single else what
-    contents = [_Content.of(item) for item in items]
-    triples = list(dict.fromkeys(triple for content in contents for triple in content.triples))
-    shown = tuple(triples[:max_triples])
-    labels = {key: name for content in reversed(contents) for key, name in content.labels.items()}
+    items = each_of(what)
+    triples, labels = facts_of(items, "draw")
+    shown = triples[:max_triples]
+    marks = list(map(_marks, items))
     keys = dict.fromkeys(key for head, _, tail in shown for key in (head, tail))
     return Drawing(
         shown,
         {key: label(key) if label else labels.get(key, key) for key in keys},
-        frozenset(key for content in contents for key in content.answers if key in keys),
-        frozenset(key for content in contents for key in content.known if key in keys),
+        frozenset(key for answers, _ in marks for key in answers if key in keys),
+        frozenset(key for _, known in marks for key in known if key in keys),
         len(triples) - len(shown),
     )
 
 
-class _Content(NamedTuple):
-    """What can be drawn of one thing."""
-
-    triples: Sequence[Triple]
-    labels: Mapping[str, str] = {}
-    answers: Sequence[str] = ()
-    known: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, item: object) -> _Content:
-        if isinstance(item, Path):
-            return cls(item.triples)
-        if isinstance(item, Evidence):
-            return cls(item.triples, {}, item.answers, _known(item.details))
-        data = getattr(item, "metadata", None)
-        if isinstance(data, Mapping) and _are_texts(rows := data.get("triples"), 3):
-            known = _known(data.get("details") or {})
-            return cls([Triple(*row) for row in rows], data.get("labels") or {}, data.get("answers") or (), known)
-        raise InvalidArgumentError(
-            "draw: wanted Evidence, a Path, or a Document as a retriever returns it (its metadata has 'triples', a "
-            f"list of [head, relation, tail]), or a list of these, but got {item!r:.200}."
-        )
-
-
-def _are_texts(rows: object, length: int) -> TypeGuard[Sequence[Sequence[str]]]:
-    """Whether it is a list of lists of so many texts."""
-    return isinstance(rows, list | tuple) and all(
-        isinstance(row, list | tuple) and len(row) == length and all(isinstance(text, str) for text in row)
-        for row in rows
-    )
+def _marks(item: object) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the keys of one thing that are answers, and those that were known."""
+    if isinstance(item, Evidence):
+        return item.answers, _known(item.details)
+    metadata = getattr(item, "metadata", None) or {}
+    return metadata.get("answers") or (), _known(metadata.get("details") or {})
 
 
 def _known(details: Mapping[str, Any]) -> list[str]:
     pairs = details.get("entities")
-    return [key for _, key in pairs] if _are_texts(pairs, 2) else []
+    return [key for _, key in pairs] if are_texts(pairs, 2) else []
 
 
 class _Box(NamedTuple):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleIndexError
 from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.facts import HoldsFacts, facts_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data as Data
 
-    from kg_retrievers.graph.drawing import Drawable
     from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 
@@ -32,7 +32,7 @@ class VectorSource(Protocol):
         """A row for each relation: float32, shape (relations, dimension)."""
 
 
-def to_pyg(what: Drawable | Iterable[Drawable], index: VectorSource | None = None) -> Data:
+def to_pyg(what: HoldsFacts | Iterable[HoldsFacts], index: VectorSource | None = None) -> Data:
     """Return evidence, a Document of any retriever, a path, or several of these as one torch-geometric graph.
 
     The same attributes as `KnowledgeGraph.to_pyg` gives, for the n entities and m triples that occur: entities in order
@@ -50,13 +50,7 @@ def to_pyg(what: Drawable | Iterable[Drawable], index: VectorSource | None = Non
         MissingExtraError: If torch-geometric is not installed.
     """
     _check_index(index)
-    single = hasattr(what, "metadata") or hasattr(what, "triples") or not isinstance(what, Iterable)
-    items: Any = [what] if single else what
-    triples: dict[tuple[str, str, str], None] = {}
-    labels: dict[str, str] = {}
-    for rows, names in map(_facts, items):
-        triples |= dict.fromkeys(rows)
-        labels = {**names, **labels}
+    triples, labels = facts_of(what, "to_pyg", " A whole graph has a method: graph.to_pyg(index).")
     numbers: dict[str, int] = {}
     ends = [
         (numbers.setdefault(head, len(numbers)), numbers.setdefault(tail, len(numbers))) for head, _, tail in triples
@@ -93,22 +87,6 @@ def _check_index(index: object) -> None:
         raise InvalidArgumentError(
             f"to_pyg: wanted an index, as GraphIndex.build(graph, embeddings) makes one, but got {index!r:.100}."
         )
-
-
-def _facts(item: Any) -> tuple[list[tuple[str, str, str]], Mapping[str, str]]:
-    """Return the triples of one thing, and its labels if it has some."""
-    metadata = getattr(item, "metadata", None)
-    found = metadata if isinstance(metadata, Mapping) else {"triples": getattr(item, "triples", None)}
-    rows = found.get("triples")
-    if not isinstance(rows, list | tuple) or not all(
-        isinstance(row, list | tuple) and len(row) == 3 and all(isinstance(text, str) for text in row) for row in rows
-    ):
-        raise InvalidArgumentError(
-            "to_pyg: wanted Evidence, a Path, or a Document as a retriever returns it (its metadata has 'triples', a "
-            f"list of [head, relation, tail]), or a list of these, but got {item!r:.200}. A whole graph has a method: "
-            "graph.to_pyg(index)."
-        )
-    return [(head, relation, tail) for head, relation, tail in rows], found.get("labels") or {}
 
 
 def _numbers(table: StringTable, names: Iterable[str], what: str) -> Array:

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Triple
+from kg_retrievers.graph.facts import are_texts, facts_of
 from kg_retrievers.questions import GraphQuestion, Question
 
 
@@ -62,7 +63,7 @@ class GraphPromptExample:
                 f"GraphPromptExample: {self.question!r:.100} has no answer; there is nothing to learn. Leave it out."
             )
         triples = self.triples if isinstance(self.triples, list | tuple) else (self.triples,)
-        if wrong := [triple for triple in triples if not _is_triple(triple)]:
+        if wrong := [triple for triple in triples if not are_texts([triple], 3)]:
             raise InvalidArgumentError(
                 f"GraphPromptExample: a triple is (head, relation, tail), three texts, but got {wrong[0]!r:.200}."
             )
@@ -80,7 +81,7 @@ class GraphPromptExample:
     @classmethod
     def of_documents(cls, question: str, answers: Iterable[str], documents: Sequence[Document]) -> Self:
         """Return an example whose graph is what a retriever found, the triples of all Documents, each once."""
-        return cls(question, tuple(answers), *evidence_graph(documents))
+        return cls(question, tuple(answers), *facts_of(documents, "graph prompt"))
 
     @classmethod
     def of_graph(cls, question: GraphQuestion, retriever: Runnable[str, list[Document]] | None = None) -> Self:
@@ -104,37 +105,6 @@ class GraphPromptExample:
         triples = tuple(question.graph.triples())
         keys = {key: None for head, _, tail in triples for key in (head, tail)}
         return cls(question.text, question.answers, triples, {key: question.graph.label(key) for key in keys})
-
-
-def evidence_graph(documents: Sequence[Document]) -> tuple[tuple[Triple, ...], dict[str, str]]:
-    """Return the triples of some evidence, each once, best first, and the labels of their entities.
-
-    Raises:
-        InvalidArgumentError: If a Document holds no evidence as the retrievers of this package give it.
-    """
-    triples: dict[Triple, None] = {}
-    labels: dict[str, str] = {}
-    for document in documents:
-        metadata = document.metadata if isinstance(document, Document) else {}
-        found, called = metadata.get("triples"), metadata.get("labels", {})
-        if (
-            not isinstance(found, list | tuple)
-            or not all(map(_is_triple, found))
-            or not isinstance(called, Mapping)
-            or not all(isinstance(text, str) for pair in called.items() for text in pair)
-        ):
-            raise InvalidArgumentError(
-                'graph prompt: wanted Documents with metadata["triples"], a list of [head, relation, tail], and if any '
-                f'metadata["labels"], {{key: text}}, as the retrievers of this package give them, but got '
-                f"{document!r:.200}."
-            )
-        triples |= {Triple(*triple): None for triple in found}
-        labels |= called
-    return tuple(triples), labels
-
-
-def _is_triple(value: object) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 3 and all(isinstance(part, str) for part in value)
 
 
 def graph_prompt_examples(

@@ -31,12 +31,13 @@ from kg_retrievers.errors import (
     ModelMismatchError,
 )
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.index import embedding_name
 from kg_retrievers.models.checkpoint import check_own_folder, load_checkpoint, save_checkpoint
 from kg_retrievers.models.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.models.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.models.graph_prompt.encoders import TextVectors
-from kg_retrievers.models.graph_prompt.examples import GraphPromptInput, evidence_graph
+from kg_retrievers.models.graph_prompt.examples import GraphPromptInput
 from kg_retrievers.models.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
 from kg_retrievers.models.trained_model import PROBE, SAME_VECTOR
 from kg_retrievers.prompts.graph_prompt import VERSION
@@ -248,7 +249,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
                 'GraphPromptModel: wanted {"question": text, "documents": list of Documents}, but got '
                 f"{input!r:.200}. With a retriever in front: answer_chain(retriever, model)."
             )
-        triples, labels = evidence_graph(documents)
+        triples, labels = facts_of(documents, "graph prompt")
         if not triples and self.empty_graph == "raise":
             raise InvalidArgumentError(
                 f"GraphPromptModel: there is no triple in the evidence for {input['question']!r:.200}. Retrieve more, "
@@ -317,7 +318,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     def _answer(self, input: GraphPromptInput, config: RunnableConfig) -> Iterator[str]:
         """Yield the answer in parts, without blanks around it."""
         prompt = self.prompt(input)
-        call = _Call(input["question"], prompt, self.config.soft_tokens * self.network.has_soft(prompt), config)
+        call = _Call(input["question"], prompt, self.network.length(prompt), config)
         tokens: list[int] = []
         said = ""
         try:
@@ -352,8 +353,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             answers.append("")
             try:
                 prompt = self.prompt(value)
-                soft = self.config.soft_tokens * self.network.has_soft(prompt)
-                calls[place] = _Call(value["question"], prompt, soft, of_one)
+                calls[place] = _Call(value["question"], prompt, self.network.length(prompt), of_one)
                 prompts[place] = prompt
             except KGRetrieversError as error:
                 answers[place] = error
@@ -382,12 +382,12 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
 class _Call:
     """A call of the language model, as whoever watches is told of it: budgets, costs, tracers, streams of tokens."""
 
-    def __init__(self, question: str, prompt: Prompt, soft: int, config: RunnableConfig) -> None:
-        """Tell that it begins; `soft` is the number of soft tokens."""
+    def __init__(self, question: str, prompt: Prompt, length: int, config: RunnableConfig) -> None:
+        """Tell that it begins; `length` is how many tokens are read, soft ones included."""
         message = HumanMessage(content="\n\n".join(filter(None, (prompt.text, question))))
         manager = get_callback_manager_for_config(config)
         (self._run,) = manager.on_chat_model_start({"name": GraphPromptModel.__name__}, [[message]])
-        self._read, self._id = len(prompt) + soft, f"run-{self._run.run_id}"
+        self._read, self._id = length, f"run-{self._run.run_id}"
 
     def wrote(self, text: str) -> None:
         """Tell a part of the answer."""

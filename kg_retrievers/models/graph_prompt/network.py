@@ -251,17 +251,20 @@ class GraphPromptNetwork:
         """Tell whether a prompt has soft tokens; without a graph, an encoder makes none."""
         return isinstance(self.tokens, LearnedTokens) or prompt.graph is not None
 
+    def length(self, prompt: Prompt) -> int:
+        """Return how many tokens are read, soft ones included."""
+        return len(prompt) + self.config.soft_tokens * self.has_soft(prompt)
+
     def _inputs(self, prompts: Sequence[Prompt], soft: torch.Tensor | None) -> dict[str, Any]:
         """Return what the language model is given, padded on the left: labels, and what follows, are at the right."""
         if not self.config.lora_rank:
             self.lm.check_bare()  # adapters of a later training would answer, too
-        counts = [self.config.soft_tokens * self.has_soft(prompt) for prompt in prompts]
-        lengths = [len(prompt) + count for prompt, count in zip(prompts, counts, strict=True)]
+        lengths = [self.length(prompt) for prompt in prompts]
         longest = max(lengths)
         ids = torch.full((len(prompts), longest), self.lm.stops[0])
         mask, places = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
-        for row, (prompt, count, length) in enumerate(zip(prompts, counts, lengths, strict=True)):
-            start = longest - length
+        for row, (prompt, length) in enumerate(zip(prompts, lengths, strict=True)):
+            start, count = longest - length, length - len(prompt)
             begins = start + len(prompt.before)
             ids[row, start:begins] = torch.tensor(prompt.before, dtype=ids.dtype)
             places[row, begins : begins + count] = True
