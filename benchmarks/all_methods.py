@@ -67,20 +67,8 @@ def _compare(home: Path, name: str, arguments: argparse.Namespace) -> None:
             _run([*command, "--output", model])
         trained += ["--model", model]
     for part in measured:
-        data = [
-            "--graph",
-            graph,
-            "--data",
-            part,
-            "--format",
-            "jsonl",
-            "--limit",
-            arguments.limit,
-            "--seed",
-            0,
-            "--topic",
-            "linked",
-        ]
+        data = ["--graph", graph, "--data", part, "--format", "jsonl", "--topic", "linked"]
+        data += ["--limit", arguments.limit, "--seed", 0]
         examples = ["--examples", home / "training.jsonl"]
         methods = [word for method in arguments.methods for word in ("--method", method)]
         _run(["compare", *data, *examples, *trained, *methods, "--failures", 0])
