@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from question_splits import DATA, TASKS, Indexes
 
-from kg_retrievers.questions import write_questions
+from kg_retrievers.datasets import write_questions
 
 METHODS = (
     "simgrag:plain",

@@ -31,8 +31,8 @@ from kg_retrievers import (
     TripleSimilarityRetriever,
     local_embeddings,
 )
-from kg_retrievers.base import BaseKGRetriever
-from kg_retrievers.questions import read_metaqa, read_pathquestion
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.datasets import read_metaqa, read_pathquestion
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261121
@@ -68,10 +68,10 @@ def main() -> None:
 
 def _methods(index: GraphIndex) -> dict[str, BaseKGRetriever]:
     def pcst(**fields: object) -> BaseKGRetriever:
-        return PCSTRetriever.from_index(index, granularity="triple", k=SIZES[-1], no_entity="empty", **fields)
+        return PCSTRetriever.from_index(index, granularity="triple", k=SIZES[-1], on_refusal="empty", **fields)
 
     def cosine(**fields: object) -> BaseKGRetriever:
-        return TripleSimilarityRetriever.from_index(index, k=SIZES[-1], no_entity="empty", **fields)
+        return TripleSimilarityRetriever.from_index(index, k=SIZES[-1], on_refusal="empty", **fields)
 
     return {
         "cosine, whole graph": cosine(scope="graph"),

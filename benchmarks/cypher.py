@@ -27,10 +27,10 @@ import numpy as np
 from question_splits import Indexes
 
 from kg_retrievers import ExtractiveAnswerer, GraphIndex, KnowledgeGraph, Question, evaluate
-from kg_retrievers.cypher import CypherRetriever, TemplateCypherWriter, label_examples, schema_templates
 from kg_retrievers.database.ladybug import LadybugExecutor
+from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.graph import Known, Pattern
-from kg_retrievers.questions import read_metaqa
+from kg_retrievers.methods.sg_rag import CypherRetriever, TemplateCypherWriter, label_examples, schema_templates
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261120

@@ -45,19 +45,19 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from arcadedb import ArcadeDB, is_installed
 
 from kg_retrievers import GraphIndex, Question, SimGRAGRetriever
-from kg_retrievers.cypher import CypherRetriever, TemplateCypherWriter
-from kg_retrievers.cypher.retriever import MAX_ROWS
+from kg_retrievers.core.runnables import Body
 from kg_retrievers.database import check_read_only, limited
 from kg_retrievers.database.executor import MAX_TIMEOUT, SORT_KEYS, Executor
 from kg_retrievers.database.grammar import Node, read
 from kg_retrievers.database.ladybug import MAX_SIZE, LadybugExecutor
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.values import Rows
+from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError
 from kg_retrievers.graph import Known, Pattern
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.questions import read_metaqa
-from kg_retrievers.steps import Steps
+from kg_retrievers.methods.sg_rag import CypherRetriever, TemplateCypherWriter
+from kg_retrievers.methods.sg_rag.retriever import MAX_ROWS
 
 
 class Found(NamedTuple):
@@ -77,7 +77,7 @@ class RememberingWriter(TemplateCypherWriter):
     queries: Sequence[dict[str, Any]] = ()
     patterns: dict[tuple[str, str], Pattern]
 
-    def steps(self, input: Mapping[str, Any]) -> Steps[list[dict[str, Any]]]:
+    def body(self, input: Mapping[str, Any]) -> Body[list[dict[str, Any]]]:
         """Write the queries for a question."""
         self.patterns = {}
         written = yield from super().steps(input)
@@ -104,7 +104,7 @@ class Answers:
                 index=index,
                 writer=self.writer,
                 executor=executor,
-                no_entity="empty",
+                on_refusal="empty",
                 max_rows=MAX_ROWS,
                 timeout=MAX_TIMEOUT,
             )

@@ -43,12 +43,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference_reasoner import PerFactReasoner
 
 from kg_retrievers import GNNRAGRetriever, GraphIndex, GraphReasoner, HashedEmbeddings, KnowledgeGraph, Question
+from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.models import GraphReasonerConfig, graph_reasoner_training
-from kg_retrievers.models.graph_reasoner import Surroundings
-from kg_retrievers.models.tokens import embed_tokens
-from kg_retrievers.models.trained_model import PROBE
-from kg_retrievers.models.training_questions import TrainingQuestion
+from kg_retrievers.methods.gnn_rag import training as graph_reasoner_training
+from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig, Surroundings
+from kg_retrievers.methods.gnn_rag.tokens import embed_tokens
+from kg_retrievers.training.dataset import TrainingQuestion
 
 Row = tuple[float, float, float]
 

@@ -45,22 +45,22 @@ from langchain_core.embeddings import Embeddings
 from transformers import logging as transformers_logging
 
 from kg_retrievers import HashedEmbeddings
+from kg_retrievers.datasets import read_explagraphs
+from kg_retrievers.datasets.explagraphs import LABELS
 from kg_retrievers.graph import Triple, verbalize
-from kg_retrievers.models.graph_prompt import (
+from kg_retrievers.methods.g_retriever.graph_prompt import (
     CausalLM,
     GraphPromptConfig,
     GraphPromptExample,
     GraphPromptModel,
     train_graph_prompt,
 )
-from kg_retrievers.models.graph_prompt.config import Setting
-from kg_retrievers.models.graph_prompt.encoders import GraphTokens, TextVectors
-from kg_retrievers.models.graph_prompt.network import GraphPromptNetwork
-from kg_retrievers.models.graph_prompt.training import PromptTrainer
-from kg_retrievers.models.training import Schedule
-from kg_retrievers.prompts.graph_prompt import ask
-from kg_retrievers.questions import read_explagraphs
-from kg_retrievers.questions.explagraphs import LABELS
+from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
+from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
+from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ask
+from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer
+from kg_retrievers.training.loop import Schedule
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from small_language_model import build

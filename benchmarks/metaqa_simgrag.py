@@ -30,9 +30,9 @@ from kg_retrievers import (
     SimGRAGRetriever,
     local_embeddings,
 )
-from kg_retrievers.algorithms.pattern_match import match_pattern
+from kg_retrievers.datasets import read_metaqa, read_pathquestion
 from kg_retrievers.errors import KGRetrieversError
-from kg_retrievers.questions import read_metaqa, read_pathquestion
+from kg_retrievers.methods.simgrag.matching import match_pattern
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261120

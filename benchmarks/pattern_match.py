@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, SimGRAGRetriever, Unknown
-from kg_retrievers.algorithms.pattern_match import Candidates, MatchNode, MatchQuery, match_pattern
+from kg_retrievers.methods.simgrag.matching import Candidates, MatchNode, MatchQuery, match_pattern
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261120

@@ -40,9 +40,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.prizes import STEP, prize_edges, prize_nodes, solve_prizes
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.vector_store import ExactSearch
+from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
 
 SEED = 20261121
 DIMENSION, RELATIONS = 384, 500

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, local_embeddings
-from kg_retrievers.questions import read_metaqa, read_pathquestion
+from kg_retrievers.datasets import read_metaqa, read_pathquestion
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -41,13 +41,18 @@ from langchain_core.embeddings import Embeddings
 from question_splits import TASKS, Indexes, Task
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, Question
-from kg_retrievers.algorithms.distance_encoding import shortest_path_triples
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
+from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.index import EntityLinker, link_question
-from kg_retrievers.models import GraphTripleScorer, TripleScorer, TripleScorerConfig, triple_scorer_training
-from kg_retrievers.models.trained_model import PROBE
-from kg_retrievers.models.triple_scorer import CandidateTriples
+from kg_retrievers.methods.subgraph_rag import training as triple_scorer_training
+from kg_retrievers.methods.subgraph_rag.distance_encoding import shortest_path_triples
+from kg_retrievers.methods.subgraph_rag.model import (
+    CandidateTriples,
+    GraphTripleScorer,
+    TripleScorer,
+    TripleScorerConfig,
+)
 
 FIRST = 100
 MAX_HOPS, MAX_NODES = 3, 2_000

@@ -33,7 +33,7 @@ from kg_retrievers import (
     build_workflow,
     cited_answer_chain,
 )
-from kg_retrievers.questions import read_metaqa
+from kg_retrievers.datasets import read_metaqa
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261121
@@ -49,7 +49,7 @@ def main() -> None:
     random.Random(SEED).shuffle(every)
     questions, examples = every[: options.limit], every[options.limit : options.limit + 1000]
     index = GraphIndex.build(KnowledgeGraph.from_file(DATA / "metaqa" / "kb.txt"), HashedEmbeddings())
-    retriever = SimGRAGRetriever.from_index(index, examples=examples, no_entity="empty")
+    retriever = SimGRAGRetriever.from_index(index, examples=examples, on_refusal="empty")
     ways = ways_to_ask(retriever)
     times: dict[str, list[float]] = {name: [] for name in ways}
     for ask in ways.values():

@@ -4,10 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 class KGRetrieversError(Exception):
-    """Base of all errors raised by this package."""
+    """Base of all errors raised by this package.
+
+    Args:
+        message: Who, what it got, what it wanted.
+        hint_python: What to do next in Python; part of the text of the error.
+        hint_shell: What to do next on the shell, where that is something else; the command shows it instead.
+    """
+
+    def __init__(self, message: str = "", *, hint_python: str = "", hint_shell: str | None = None) -> None:
+        """Keep the hints beside the message."""
+        super().__init__(message)
+        self.message = message
+        self.hint_python = hint_python
+        self.hint_shell = hint_python if hint_shell is None else hint_shell
+
+    def __str__(self) -> str:
+        """The message, with the hint for Python."""
+        return f"{self.message} {self.hint_python}".strip()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle whatever the subclass takes, so that an error comes out of another process as it went in."""
+        return _error_of, (type(self), self.args, vars(self))
+
+
+def _error_of(kind: type[KGRetrieversError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> Exception:
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(attributes)
+    return error
 
 
 class InvalidArgumentError(KGRetrieversError, ValueError):
@@ -133,7 +161,15 @@ class StaleSchemaError(DatabaseError):
         self.names = list(names)
 
 
-class SearchBudgetError(KGRetrieversError):
+class RefusalError(KGRetrieversError):
+    """A question is refused: no entity was found in it, or nothing in the graph fits. See `on_refusal`."""
+
+
+class NoEvidenceError(RefusalError):
+    """Nothing in the graph fits the question."""
+
+
+class SearchBudgetError(RefusalError):
     """A search reached its budget before it found anything, so that "nothing" would be no answer."""
 
 
@@ -141,7 +177,7 @@ class BudgetError(KGRetrieversError):
     """A run has used what it was allowed to: calls of a language model, tokens or seconds."""
 
 
-class EntityLinkingError(KGRetrieversError):
+class EntityLinkingError(RefusalError):
     """No entity of the graph was found in a question. `suggestions` are the nearest names."""
 
     def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:

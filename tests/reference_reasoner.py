@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.models import GraphReasoner
+from kg_retrievers.methods.gnn_rag.model import GraphReasoner
 
 
 class PerFactReasoner(torch.nn.Module):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import kg_retrievers
-from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = sorted(kg_retrievers.__all__)

@@ -15,7 +15,7 @@ _ASK = """
 import asyncio, json, random, sys
 from concurrent.futures import ThreadPoolExecutor
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever, as_llama_index, build_workflow
-from kg_retrievers.questions import read_metaqa
+from kg_retrievers.datasets import read_metaqa
 
 folder = sys.argv[1]
 graph = KnowledgeGraph.from_file(f"{folder}/kb.txt")
@@ -23,7 +23,7 @@ every = [question for hop in (1, 2, 3) for question in read_metaqa(folder, hop)]
 drawn = random.Random(20261121).sample(every, 300)
 examples, questions = drawn[:100], [question.text for question in drawn[100:]]
 index = GraphIndex.build(graph, HashedEmbeddings())
-retriever = SimGRAGRetriever.from_index(index, examples=examples, no_entity="empty", k=2)
+retriever = SimGRAGRetriever.from_index(index, examples=examples, on_refusal="empty", k=2)
 workflow, bridge = build_workflow(retriever), as_llama_index(retriever)
 
 

@@ -9,11 +9,11 @@ from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.prompts import PromptTemplate
 
-from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.evidence import check_token_budget, show_evidence
+from kg_retrievers.core.prompts import check_placeholders
+from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.prompts import check_placeholders
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse

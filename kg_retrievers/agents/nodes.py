@@ -14,18 +14,20 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
-from kg_retrievers.base import BaseKGRetriever, Stage, documents_answers
 from kg_retrievers.chains.answer import NO_ANSWER
 from kg_retrievers.chains.cited_answer import ExtractiveCitedAnswerer, check_answer, check_draft
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
-from kg_retrievers.cost import Cost, CostCounter
-from kg_retrievers.errors import BudgetError, EntityLinkingError, SearchBudgetError
-from kg_retrievers.steps import Call, SteppedRunnable, Steps
+from kg_retrievers.core.cost import Cost, CostCounter
+from kg_retrievers.core.documents import documents_answers
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import Stage
+from kg_retrievers.errors import BudgetError, RefusalError
 
 State = Mapping[str, Any]
 
 #: What a node does: from the state, and what counts its calls of models, to what it writes.
-Work = Callable[[State, CostCounter], Steps[dict[str, Any]]]
+Work = Callable[[State, CostCounter], Body[dict[str, Any]]]
 
 #: How many failed attempts are remembered, so that those after them know what they cost.
 FAILURES_KEPT = 1000
@@ -34,13 +36,13 @@ FAILURES_KEPT = 1000
 STOPPED = "The run was stopped before it found an answer."
 
 #: The errors that say that a retriever found nothing.
-NOTHING_FOUND = (EntityLinkingError, SearchBudgetError)
+NOTHING_FOUND = (RefusalError,)
 
 #: How often an answer is asked for, where its citations fail.
 ATTEMPTS = 2
 
 
-class Node(SteppedRunnable[State, dict[str, Any]]):
+class Node(GeneratorRunnable[State, dict[str, Any]]):
     """A node that works within a budget, says what it cost, and sends what it wrote to who streams in custom mode."""
 
     def __init__(self, name: str, work: Work, budget: Budget) -> None:
@@ -48,7 +50,7 @@ class Node(SteppedRunnable[State, dict[str, Any]]):
         self.name, self.work, self.budget = name, work, budget
         self._failed: OrderedDict[str, Cost] = OrderedDict()  # what failed attempts cost, by task
 
-    def steps(self, input: State) -> Steps[dict[str, Any]]:
+    def body(self, input: State) -> Body[dict[str, Any]]:
         """Work; where the budget is used up, write that instead."""
         state = {key: value for key, value in input.items() if value is not None}
         info = get_runtime().execution_info
@@ -92,7 +94,7 @@ def prepare(
 def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> Work:
     """A stage of a retriever; skipped where its outcome was supplied, or the run has found a reason to end."""
 
-    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         given = {key: state[key] for key in keys if key in state}
         if "reason" in state or "stopped" in state or all(key in given for key in stage.writes):
             return {}
@@ -109,8 +111,8 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
 def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
     """A whole retriever under its name, where another one found nothing, or as one of several."""
 
-    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
-        given, inputs = state.get("given") or {}, dict[str, Any]()
+    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
+        given, inputs = state.get("given") or {}, dict[str, Any](on_refusal="raise")
         if "k" in given:
             inputs["k"] = given["k"]
         # The retriever may be on another graph.
@@ -146,7 +148,7 @@ def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str,
 def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
     """Asks the answerer; a second time with what was wrong."""
 
-    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         if "stopped" in state:
             return {}
         keys = ["question", "documents", "evidence", "citable"] + (["feedback", "draft"] if "feedback" in state else [])

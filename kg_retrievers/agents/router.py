@@ -14,19 +14,20 @@ from langgraph.graph import START
 from langgraph.types import Checkpointer, RetryPolicy
 
 from kg_retrievers.agents.nodes import State, Work, prepare, run_retriever
+from kg_retrievers.agents.prompts import ROUTING_PROMPT, MethodReply
 from kg_retrievers.agents.state import AnswerState, Budget, WorkflowOutput, state_types
 from kg_retrievers.agents.workflow import NODES, RETRY, Workflow, WorkflowBuilder
-from kg_retrievers.base import BaseKGRetriever, QuestionShape, RetrievalState
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.answer import Answerer, choose_answerer
-from kg_retrievers.cost import CostCounter
+from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.prompts import check_model
+from kg_retrievers.core.replies import parse_object
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.runnables import Body, Call
+from kg_retrievers.core.stages import QuestionShape, RetrievalState
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import EntityLinker
-from kg_retrievers.prompts import check_model
-from kg_retrievers.prompts.citation import parse_reply
-from kg_retrievers.prompts.routing import ROUTING_PROMPT, MethodReply
-from kg_retrievers.steps import Call, Steps
 
 #: Words that ask for a description rather than for entities.
 OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")
@@ -159,7 +160,7 @@ def _ask(retriever: BaseKGRetriever, name: str) -> Work:
     """Ask a retriever, and count that it was asked."""
     run = run_retriever(retriever, name)
 
-    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         update = yield from run(state, counter)
         return update | {"tried": state["tried"] + 1}
 
@@ -177,7 +178,7 @@ def _route(
     linker = EntityLinker(first.index, no_entity="empty")
     methods = "\n".join(f"- {name}: {descriptions.get(name) or _summary(one)}" for name, one in retrievers.items())
 
-    def work(state: State, counter: CostCounter) -> Steps[dict[str, Any]]:
+    def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         question = state["question"]
         if choose is not None:
             order = choose(question)
@@ -196,7 +197,7 @@ def _route(
             ask = (ROUTING_PROMPT | llm | StrOutputParser()).with_config(callbacks=[counter])
             reply = yield Call(ask, {"question": question, "methods": methods})
             try:
-                method = parse_reply(reply, MethodReply).method
+                method = parse_object(reply, MethodReply).method
             except AnswerParseError:
                 method = ""
             if method in retrievers:

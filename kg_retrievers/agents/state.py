@@ -10,9 +10,9 @@ from typing import Annotated, Any, NotRequired, Required, get_type_hints
 from langchain_core.documents import Document
 from typing_extensions import TypedDict
 
-from kg_retrievers.base import RetrievalState
 from kg_retrievers.chains import Citation
-from kg_retrievers.cost import Cost, CostCounter
+from kg_retrievers.core.cost import Cost, CostCounter
+from kg_retrievers.core.stages import RetrievalState
 from kg_retrievers.errors import BudgetError, InvalidArgumentError
 
 

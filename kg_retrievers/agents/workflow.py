@@ -29,11 +29,11 @@ from kg_retrievers.agents.nodes import (
     verbalize,
 )
 from kg_retrievers.agents.state import Budget, WorkflowOutput, state_types
-from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer, show_evidence
 from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import check_token_budget
+from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
@@ -309,7 +309,7 @@ def build_workflow(
     `prepare`, the stages, `verbalize`, `answer`, `check_citations`; without evidence `fallback`, if given, else
     `refuse`. A draft whose citations fail is asked for once more; a citation of a fact that was not shown never reaches
     the final state. A question that names no entity of the graph is refused, with the reason in the state, whatever
-    the `no_entity` of the retriever.
+    the `on_refusal` of the retriever.
 
     Its input is `{"question": ...}` with, if wanted, any input of the retriever: `k`, `seed_entities`, and what a stage
     writes, which is then skipped. Its output is a `WorkflowOutput`.

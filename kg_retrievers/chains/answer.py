@@ -12,13 +12,13 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
-from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_token_budget, evidence_of, show_evidence
+from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.prompts import check_model, check_placeholders
-from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
 #: What is answered where there is no evidence.
 NO_ANSWER = "The knowledge graph holds no answer to this question."
@@ -97,7 +97,7 @@ def choose_answerer(
     return answerer
 
 
-class Retrieval(SteppedRunnable[str, AnswerInput]):
+class Retrieval(GeneratorRunnable[str, AnswerInput]):
     """The first half of every chain: from a question to what an answerer is given."""
 
     def __init__(
@@ -116,7 +116,7 @@ class Retrieval(SteppedRunnable[str, AnswerInput]):
         self.retriever = retriever
         self.show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
 
-    def steps(self, input: str) -> Steps[AnswerInput]:
+    def body(self, input: str) -> Body[AnswerInput]:
         """Retrieve, then verbalize."""
         documents = yield Call(self.retriever, input)
         shown = self.show(documents)

@@ -14,16 +14,16 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, evidence_of
+from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.core.replies import parse_object
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
-from kg_retrievers.prompts import check_model, check_placeholders
-from kg_retrievers.prompts.citation import parse_reply
-from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
 Reply = TypeVar("Reply", bound=BaseModel)
 Cited = TypeVar("Cited")
 
 
-class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
+class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
     """Shows numbered facts to a language model and reads a reply that cites them; asks once more if it is unreadable.
 
     A model with structured output is asked for it; of any other the text is read. Without documents, no model is
@@ -71,7 +71,7 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
                         f"{who}: structured=True, but {type(llm).__name__} has no structured output. Leave it out."
                     ) from None
 
-    def steps(self, input: AnswerInput) -> Steps[Cited]:
+    def body(self, input: AnswerInput) -> Body[Cited]:
         """Show the facts, ask, read, and if need be ask again with the reason."""
         if not input["documents"]:
             return self._refusal()
@@ -95,7 +95,7 @@ class CitingModel(SteppedRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
             text = json.dumps(reply.tool_calls[0]["args"], ensure_ascii=False)
         elif isinstance(reply, AIMessage) and reply.invalid_tool_calls:
             text = reply.invalid_tool_calls[0]["args"] or text
-        read: Reply = parse_reply(text, self.reply_form)  # type: ignore[assignment]
+        read: Reply = parse_object(text, self.reply_form)  # type: ignore[assignment]
         return read
 
     @abstractmethod

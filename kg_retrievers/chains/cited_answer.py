@@ -10,14 +10,14 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
-from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, Retrieval, choose_answerer, proposed_answers
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
+from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.prompts.citation import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
-from kg_retrievers.steps import Call, SteppedRunnable, Steps
 
 
 class CitedAnswer(TypedDict):
@@ -139,14 +139,14 @@ def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence, strange: 
     }
 
 
-class CheckedAnswerer(SteppedRunnable[AnswerInput, CitedAnswer]):
+class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
     """Asks any answerer, and checks what it cites."""
 
     def __init__(self, answerer: Runnable[AnswerInput, Any]) -> None:
         """Take the answerer."""
         self.answerer = answerer
 
-    def steps(self, input: AnswerInput) -> Steps[CitedAnswer]:
+    def body(self, input: AnswerInput) -> Body[CitedAnswer]:
         """Ask, then check."""
         draft = yield Call(self.answerer, input)
         check_draft(draft, self.answerer, "cited_answer_chain")

@@ -10,12 +10,12 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from typing_extensions import TypedDict
 
-from kg_retrievers.base import BaseKGRetriever
 from kg_retrievers.chains.answer import Retrieval
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import Citation, ShownEvidence
+from kg_retrievers.chains.prompts import VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT, VerdictReply
+from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.prompts.citation import VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT, VerdictReply
 
 
 class Verdict(TypedDict):

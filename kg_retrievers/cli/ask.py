@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
-    from kg_retrievers.base import BaseKGRetriever
+    from kg_retrievers.core.retriever import BaseKGRetriever
 
 #: The exit code where there is no evidence.
 NO_EVIDENCE = 1

@@ -21,7 +21,7 @@ from kg_retrievers.errors import ModelLoadError
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable, RunnableConfig
 
-    import kg_retrievers.prompts.graph_prompt
+    import kg_retrievers.methods.g_retriever.graph_prompt.prompts
     from kg_retrievers.index import GraphIndex
 
 #: The retriever in front where none is named: that of the paper.
@@ -118,5 +118,5 @@ class _Answerer:
     def answers(self, value: Any, config: RunnableConfig) -> list[str]:
         with quiet():
             text = self.model.invoke(value, config)
-        parts = map(str.strip, text.split(kg_retrievers.prompts.graph_prompt.ANSWER_SEPARATOR))
+        parts = map(str.strip, text.split(kg_retrievers.methods.g_retriever.graph_prompt.prompts.ANSWER_SEPARATOR))
         return list(dict.fromkeys(filter(None, parts)))

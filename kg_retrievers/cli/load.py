@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
-    from kg_retrievers.base import BaseKGRetriever
+    from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
-    from kg_retrievers.questions import Question
 
 #: The methods by name, each with its class behind the front door.
 RETRIEVERS = {

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
-    from kg_retrievers.base import BaseKGRetriever
+    from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.datasets import Question
     from kg_retrievers.evaluation import Report
     from kg_retrievers.index import GraphIndex
-    from kg_retrievers.questions import Question
 
 #: What may stand behind the name of a method: what it is given. Without it, all that there is.
 SOURCES = ("plain", "examples", "llm")

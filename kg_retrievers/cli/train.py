@@ -28,7 +28,7 @@ from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, NO_BETTER, Promp
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 
 if TYPE_CHECKING:
-    from kg_retrievers.models.training_questions import TrainingQuestions
+    from kg_retrievers.training.dataset import TrainingQuestions
 
 #: What a training keeps in its output: the model when it is finished, its rounds until then.
 FINISHED, UNFINISHED = "config.json", "unfinished/config.json"

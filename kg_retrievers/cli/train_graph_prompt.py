@@ -36,12 +36,12 @@ from kg_retrievers.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
-    import kg_retrievers.models.graph_prompt
-    from kg_retrievers.base import BaseKGRetriever
+    import kg_retrievers.methods.g_retriever.graph_prompt
+    from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.datasets import GraphQuestion, Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
-    from kg_retrievers.models.graph_prompt import GraphPromptExample, GraphPromptTraining
-    from kg_retrievers.questions import GraphQuestion, Question
+    from kg_retrievers.methods.g_retriever.graph_prompt import GraphPromptExample, GraphPromptTraining
 
 #: The formats of questions with a graph each, and what reads them.
 GRAPH_FORMATS = {"explagraphs": "read_explagraphs", "webqsp": "read_webqsp", "scene-graphs": "read_scene_graphs"}
@@ -225,7 +225,7 @@ def _front(options: argparse.Namespace) -> tuple[Front, dict[str, Any]]:
         raise InvalidArgumentError(f"{prompt.folder} is a graph prompt itself; wanted the model of a retriever.")
     own = options.format in GRAPH_FORMATS
     method = asked_method(options.retriever, models, IN_FRONT) if options.retriever or models or not own else None
-    config = kg_retrievers.models.graph_prompt.GraphPromptConfig
+    config = kg_retrievers.methods.g_retriever.graph_prompt.GraphPromptConfig
     known = {*inspect.signature(kg_retrievers.train_graph_prompt).parameters, *(field.name for field in fields(config))}
     known = known.difference(NAMED_IN_TRAINING, ["config"])
     of_retriever = method_class(method).model_fields if method else {}

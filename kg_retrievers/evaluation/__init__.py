@@ -2,7 +2,7 @@
 
 from kg_retrievers.evaluation.compare import Comparison, compare
 from kg_retrievers.evaluation.evaluate import evaluate
-from kg_retrievers.evaluation.hallucination import NameCheck, check_names
+from kg_retrievers.evaluation.grounding import Grounding, check_grounding
 from kg_retrievers.evaluation.predictions import score_predictions
 from kg_retrievers.evaluation.question_sets import read_question_set
 from kg_retrievers.evaluation.report import Report
@@ -10,9 +10,9 @@ from kg_retrievers.evaluation.unanswerable import unanswerable_questions
 
 __all__ = [
     "Comparison",
-    "NameCheck",
+    "Grounding",
     "Report",
-    "check_names",
+    "check_grounding",
     "compare",
     "evaluate",
     "read_question_set",

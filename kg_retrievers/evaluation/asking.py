@@ -11,8 +11,11 @@ from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from kg_retrievers.base import BaseKGRetriever, documents_answers
-from kg_retrievers.cost import CostCounter
+from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.documents import documents_answers
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.trained_model import TrainedModel
+from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     BudgetError,
     DatabaseLoginError,
@@ -31,8 +34,6 @@ from kg_retrievers.evaluation.records import Record
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import embedding_name
-from kg_retrievers.models import TrainedModel
-from kg_retrievers.questions import Question
 
 #: Whether a retriever is told the entities of a question, or has to find them in its text.
 Topic = Literal["given", "linked"]

@@ -12,13 +12,13 @@ from langchain_core.runnables import Runnable
 from rich.console import Console
 from rich.progress import track
 
-from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.asking import Asker, Topic
 from kg_retrievers.evaluation.identity import digest
 from kg_retrievers.evaluation.records import FORMAT, Header, continued
 from kg_retrievers.evaluation.report import Report
-from kg_retrievers.questions import Question
 
 #: How many questions are asked at most before the clock runs, until one has evidence: the first search compiles.
 WARM_UP = 10

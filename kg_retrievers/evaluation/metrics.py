@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Triple
-from kg_retrievers.questions import Question
 
 
 def hit(gold: Collection[str], answers: Collection[str]) -> float:

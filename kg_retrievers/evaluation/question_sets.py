@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
+from kg_retrievers.datasets import Question, read_metaqa, read_pathquestion, read_questions
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.metrics import hops
-from kg_retrievers.questions import Question, read_metaqa, read_pathquestion, read_questions
 
 QuestionFormat = Literal["metaqa", "pathquestion", "jsonl"]
 

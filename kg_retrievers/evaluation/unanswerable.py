@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from random import Random
 
+from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term
 from kg_retrievers.index.embeddings import folded
-from kg_retrievers.questions import Question
 
 #: The kinds of questions that are made, in turn.
 ABSENT_ENTITY, ABSENT_RELATION, EMPTY_RESULT = "absent entity", "absent relation", "empty result"

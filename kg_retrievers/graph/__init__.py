@@ -1,15 +1,12 @@
 """What a knowledge graph is, and what passes between the rooms. No LangChain, no LLM, no torch."""
 
-from kg_retrievers.graph.drawing import Drawing, draw
 from kg_retrievers.graph.knowledge_graph import Adjacency, KnowledgeGraph, RelationSchema, Schema
-from kg_retrievers.graph.pyg import VectorSource, to_pyg
 from kg_retrievers.graph.readers import GraphRows
 from kg_retrievers.graph.types import Evidence, Known, Path, Pattern, PatternTriple, Term, Triple, Unknown
 from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable, verbalize
 
 __all__ = [
     "Adjacency",
-    "Drawing",
     "Evidence",
     "GraphRows",
     "KnowledgeGraph",
@@ -22,11 +19,8 @@ __all__ = [
     "Term",
     "Triple",
     "Unknown",
-    "VectorSource",
     "Verbalization",
-    "draw",
     "pattern_lines",
     "readable",
-    "to_pyg",
     "verbalize",
 ]

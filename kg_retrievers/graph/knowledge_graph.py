@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -13,12 +15,11 @@ import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns
-from kg_retrievers.graph.pyg import VectorSource, graph_to_pyg
 from kg_retrievers.graph.readers import GraphFormat, GraphRows, read_entity_rows, read_graph_rows
 from kg_retrievers.graph.types import Triple
 
 if TYPE_CHECKING:
-    from kg_retrievers.graph.pyg import Data
+    from torch_geometric.data import Data
 
 
 class Adjacency(NamedTuple):
@@ -300,24 +301,13 @@ class KnowledgeGraph:
             graph.add_edge(head, tail, key=relation, relation=relation)
         return graph
 
-    def to_pyg(self, index: VectorSource | None = None) -> Data:
-        """Return a `torch_geometric.data.Data` of the n entities and m triples, in stored order.
-
-        - `edge_index`: int64, shape (2, m): numbers of head and tail, in stored direction. Parallel edges and
-          self-loops stay; entities without a triple are nodes too.
-        - `edge_type`: int64, shape (m): numbers of `relations`.
-        - `x`, `edge_attr`: float32, shapes (n, dimension) and (m, dimension): the vectors of the entities' labels and
-          of the triples' relations; with an index only.
-        - `entities`, `labels`, `relations`: lists of texts: key and label of each node, relation of each edge.
-
-        Args:
-            index: A `GraphIndex` of this graph.
-
-        Raises:
-            StaleIndexError: If the index is of another graph.
-            MissingExtraError: If torch-geometric is not installed.
-        """
-        return graph_to_pyg(self, index)
+    def to_pyg(self, index: Any = None) -> Data:
+        """Deprecated: `kg_retrievers.to_pyg(graph, index)` does this."""
+        warnings.warn(
+            "KnowledgeGraph.to_pyg is kg_retrievers.to_pyg(graph, index) now.", DeprecationWarning, stacklevel=2
+        )
+        data: Data = import_module("kg_retrievers.training.pyg").to_pyg(self, index)  # a room above this one
+        return data
 
     def with_changes(
         self, *, added: Iterable[Sequence[str]] = (), removed: Iterable[Sequence[str]] = ()

@@ -10,7 +10,7 @@ from kg_retrievers.index.embeddings import (
     local_embeddings,
 )
 from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, GraphIndex
-from kg_retrievers.index.linking import FUNCTION_WORDS, EntityLinker, LinkedEntity, Mention
+from kg_retrievers.index.linking import FUNCTION_WORDS, EntityLinker, LinkedEntity, Mention, linker_of
 from kg_retrievers.index.question_entities import (
     MASK,
     QuestionEntity,
@@ -41,6 +41,7 @@ __all__ = [
     "embedding_name",
     "find_name",
     "link_question",
+    "linker_of",
     "local_embeddings",
     "mask",
     "question_entities",

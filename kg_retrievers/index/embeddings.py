@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 from unicodedata import combining, normalize
 from zlib import crc32
 
@@ -19,6 +18,7 @@ from rich.console import Console
 from rich.progress import track
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array
 
 #: Lengths of the character n-grams. Of 1,000 names of MetaQA with two random typos each, 89 % are nearest to the right
@@ -136,7 +136,7 @@ class SentenceTransformerEmbeddings(Embeddings):
             raise MissingExtraError("SentenceTransformerEmbeddings", "local") from cause
         self.model = str(model)
         self._encoder = SentenceTransformer(self.model)
-        self._lock = Lock()  # a tokenizer must not be used by two threads at once
+        self._lock = LocalLock()  # a tokenizer must not be used by two threads at once
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text; sentence-transformers sorts them by length itself."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph.cache import Cache, LocalLock
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
@@ -76,10 +76,12 @@ class GraphIndex:
         self._names, self._relations, self._types = names, relations, types
         self._recent: dict[str, Array] = {}
         self._probe: tuple[str, Array] | None = None
-        self._lock = Lock()
+        #: What is derived from the index and shared by all that use it, such as its linker.
+        self.derived = Cache()
+        self._lock = LocalLock()
         # Their vectors, and which of them are embedded.
         self._triples = None if triples is None else (triples, np.broadcast_to(True, len(triples)))
-        self._triples_lock = Lock()
+        self._triples_lock = LocalLock()
 
     @classmethod
     def build(

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain, groupby
-from threading import Lock
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.graph_index import GraphIndex
@@ -153,7 +153,7 @@ class EntityLinker:
         self.index = index
         self.max_candidates = max_candidates
         self.no_entity = no_entity
-        self._lock = Lock()
+        self._lock = LocalLock()
         self._made: _Table | None = None
 
     def link(self, question: str) -> list[Mention]:
@@ -398,3 +398,17 @@ def _labels(entities: Iterable[LinkedEntity]) -> list[str]:
     """Return the labels of the three entities with the highest scores."""
     best = sorted(entities, key=lambda entity: -entity.score)
     return list(dict.fromkeys(entity.label for entity in best))[:3]
+
+
+def linker_of(index: GraphIndex) -> EntityLinker:
+    """Return the linker of an index, the same one every time, so that its table is made once.
+
+    Example:
+        >>> from kg_retrievers.graph import KnowledgeGraph
+        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy Adams")])
+        >>> index = GraphIndex.build(graph, HashedEmbeddings())
+        >>> linker_of(index) is linker_of(index)
+        True
+    """
+    return index.derived.get("linker", (), lambda: EntityLinker(index))

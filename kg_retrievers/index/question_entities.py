@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kg_retrievers.datasets import Question
 from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.index.linking import EntityLinker
-from kg_retrievers.questions import Question
 
 #: What stands for an entity in a question whose entities are masked.
 MASK = "_"

@@ -11,7 +11,7 @@ from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate, Promp
 from llama_index.core import prompts as llama_prompts
 from llama_index.core.llms import MessageRole
 
-from kg_retrievers.base import BaseKGRetriever
+from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.llama_index.models import ROLES, chat_messages
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 
+from kg_retrievers.datasets import Question, read_questions
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.questions import Question, read_questions
 
 __all__ = ["load_graph", "load_questions"]
 

@@ -22,14 +22,17 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_retrievers.agents import build_workflow
-from kg_retrievers.base import STAGE_EVENT, BaseKGRetriever, flat_metadata
 from kg_retrievers.chains import answer_chain, cited_answer_chain
+from kg_retrievers.core.documents import flat_metadata
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.stages import STAGE_EVENT
+from kg_retrievers.datasets import Question
+from kg_retrievers.drawing import draw
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError, MissingExtraError
 from kg_retrievers.evaluation import evaluate
-from kg_retrievers.graph import KnowledgeGraph, Triple, draw
+from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.types import read_paths
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
-from kg_retrievers.questions import Question
 from kg_retrievers.testing.chat_model import ScriptedChatModel
 from kg_retrievers.testing.tiny_graph import tiny_graph
 
@@ -339,7 +342,7 @@ class RetrieverContract(RetrieversIntegrationTests):
     # --- what is refused --------------------------------------------------------------------------------------------
 
     async def test_no_entity_found(self) -> None:
-        """`no_entity` says whether that is an error."""
+        """`on_refusal` says whether that is an error."""
         if not self.links_entities:
             pytest.skip("the method looks for no entities")
         retriever = self.build()
@@ -347,15 +350,15 @@ class RetrieverContract(RetrieversIntegrationTests):
             retriever.invoke(self.unknown_question)
         with pytest.raises(EntityLinkingError):
             await retriever.ainvoke(self.unknown_question)
-        retriever = self.build(no_entity="empty")
+        retriever = self.build(on_refusal="empty")
         assert retriever.invoke(self.unknown_question) == await retriever.ainvoke(self.unknown_question) == []
 
-    @pytest.mark.parametrize("no_entity", ["raise", "empty"])
+    @pytest.mark.parametrize("on_refusal", ["raise", "empty"])
     def test_empty_graph(self, no_entity: str) -> None:
         """Nothing can be found in it; an error is one of this package."""
         index = self.make_index(KnowledgeGraph.from_triples([]))
         try:
-            documents = self.make_retriever(index, no_entity=no_entity).invoke(self.question)
+            documents = self.make_retriever(index, on_refusal=on_refusal).invoke(self.question)
         except KGRetrieversError:
             return
         assert documents == []

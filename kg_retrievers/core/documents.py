@@ -1,0 +1,97 @@
+"""From evidence to Documents, and what Documents say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Literal
+
+from langchain_core.documents import Document
+
+from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
+
+
+def documents_of(
+    evidence: Sequence[Evidence],
+    k: int,
+    graph: KnowledgeGraph,
+    *,
+    retriever: str,
+    style: Literal["triples", "grouped", "tables", "paths"],
+    single_triples: bool,
+) -> list[Document]:
+    """Return the first k Documents of some evidence.
+
+    Args:
+        evidence: By falling score.
+        k: How many Documents; fewer only where there is no more.
+        graph: Gives the labels.
+        retriever: The class that found the evidence.
+        style: How the facts are written; see `verbalize`.
+        single_triples: Whether each triple is a Document of its own, with the first evidence that holds it.
+    """
+    rows = _one_by_one(evidence) if single_triples else evidence
+    return [_document(item, rank, graph, retriever, style) for rank, item in enumerate(rows[:k], 1)]
+
+
+def _one_by_one(evidence: Sequence[Evidence]) -> list[Evidence]:
+    seen: dict[Triple, Evidence] = {}
+    for item in evidence:
+        details = {name: value for name, value in item.details.items() if name != "paths"}
+        for triple in item.triples:
+            seen.setdefault(triple, replace(item, triples=(triple,), details=details))
+    return list(seen.values())
+
+
+def _document(
+    evidence: Evidence,
+    rank: int,
+    graph: KnowledgeGraph,
+    retriever: str,
+    style: Literal["triples", "grouped", "tables", "paths"],
+) -> Document:
+    keys = [key for head, _, tail in evidence.triples for key in (head, tail)]
+    metadata = {
+        "triples": [list(triple) for triple in evidence.triples],
+        "labels": {key: graph.label(key) for key in dict.fromkeys((*keys, *evidence.answers))},
+        "score": float(evidence.score),
+        "rank": rank,
+        "retriever": retriever,
+        "answers": list(evidence.answers),
+        "truncated": evidence.truncated,
+        "style": style,
+        "details": dict(evidence.details),
+    }
+    paths = evidence.details.get("paths")
+    content = verbalize(evidence.triples, style=style, label=graph.label, paths=paths).text
+    identity = json.dumps([metadata[name] for name in ("retriever", "triples", "answers", "details")])
+    return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
+
+
+def top_answers(evidence: Sequence[Evidence]) -> list[str]:
+    """Return the answers that all evidence with the top score proposes, best first, each once.
+
+    Args:
+        evidence: By falling score.
+    """
+    return list(dict.fromkeys(key for item in evidence if item.score == evidence[0].score for key in item.answers))
+
+
+def documents_answers(documents: Sequence[Document]) -> list[str]:
+    """Return what `top_answers` does, of Documents of a retriever."""
+    top = [found.metadata for found in documents if found.metadata["score"] == documents[0].metadata["score"]]
+    return list(dict.fromkeys(key for metadata in top for key in metadata["answers"]))
+
+
+def flat_metadata(document: Document) -> Document:
+    """Return a copy whose metadata holds only texts, numbers and truth values, as Chroma and its like accept.
+
+    Lists and dictionaries become JSON texts.
+    """
+    flat = {
+        name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+        for name, value in document.metadata.items()
+    }
+    return Document(document.page_content, id=document.id, metadata=flat)

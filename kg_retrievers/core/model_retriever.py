@@ -1,0 +1,64 @@
+"""BaseModelRetriever: what methods share that ask a trained model about the neighbourhood of a question's entities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import field_validator
+
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever
+from kg_retrievers.core.trained_model import TrainedModel
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.index import GraphIndex
+
+
+class BaseModelRetriever(BaseNeighborhoodRetriever):
+    """A retriever with a trained model."""
+
+    #: The class of its model.
+    model_class: ClassVar[type[TrainedModel[Any]]]
+
+    #: Always the neighbourhood of the question's entities, as in the training.
+    scope: Literal["neighborhood"] = "neighborhood"
+    #: The trained model, or the folder of one.
+    model: TrainedModel[Any]
+
+    @field_validator("model", mode="plain")
+    @classmethod
+    def _checked_model(cls, model: object) -> TrainedModel[Any]:
+        if isinstance(model, str | Path):
+            return cls.model_class.from_pretrained(model)
+        if isinstance(model, cls.model_class):
+            return model
+        method = cls.model_class.method
+        train = f"kg-retrievers train {method} --graph GRAPH --questions FILE --output FOLDER"
+        raise InvalidArgumentError(
+            f"wanted a trained {cls.model_class.__name__} (of a training, its `.model`) or the folder of one, but got "
+            f"{model!r:.100}.",
+            hint_python=f"To train one on questions with answers: {train}; then model=FOLDER.",
+            hint_shell=f"To train one on questions with answers: {train}; then --model FOLDER.",
+        )
+
+    @classmethod
+    def _from_model(cls, index: GraphIndex, model: Any, fields: Mapping[str, Any]) -> Self:
+        """Build the retriever with the `max_hops` and `max_nodes` of the training, unless the fields say otherwise."""
+        retriever = cls(index=index, model=model, **fields)
+        for name in ("max_hops", "max_nodes"):
+            if name in retriever.model.training and name not in fields:
+                setattr(retriever, name, retriever.model.training[name])
+        return retriever
+
+    def model_post_init(self, context: Any) -> None:
+        """Check that the model fits the index.
+
+        Raises:
+            ModelMismatchError: If it was trained with other embeddings.
+        """
+        super().model_post_init(context)
+        self._ready_model()
+
+    def _ready_model(self) -> Any:
+        """Return the model on the index."""
+        return self._cache.get("model on index", (self.model, self.index), lambda: self.model.on(self.index))

@@ -1,0 +1,73 @@
+"""BaseNeighborhoodRetriever: what methods share that look at a part of the graph around the entities of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
+from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import link_question, linker_of
+
+#: GNN-RAG (arXiv:2405.20139), appendix D: subgraphs of at most 2,000 nodes by personalised PageRank.
+MAX_NODES = 2_000
+
+#: The longest chain of facts that the questions of MetaQA and PathQuestion need.
+MAX_HOPS = 3
+
+
+class NeighborhoodFields(RetrieverFields, total=False):
+    """The fields that every retriever over a neighbourhood takes by name."""
+
+    max_nodes: int | None
+
+
+class BaseNeighborhoodRetriever(BaseKGRetriever):
+    """A retriever that looks at the neighbourhood of the entities a question names, or at the whole graph."""
+
+    #: "neighborhood": the entities of the question and what is near them. "graph": all of the graph, whatever the
+    #: question names; no entity need be found.
+    scope: Literal["neighborhood", "graph"] = "neighborhood"
+    #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
+    max_hops: int | None = Field(default=MAX_HOPS, ge=1)
+    #: The size of a neighbourhood: of more entities, those with the highest personalised PageRank. None for no limit.
+    max_nodes: int | None = Field(default=MAX_NODES, ge=1)
+
+    def link(self, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
+        """Return the entities that a question is about, the likeliest first, and the question without their names.
+
+        In the scope "graph" only entities that are given count, and none may be.
+
+        Raises:
+            EntityLinkingError: If none is given and none is found.
+        """
+        if self.scope == "graph" and not given:
+            return [], question
+        return link_question(linker_of(self.index), question, given)
+
+    def triples_in_scope(self, seeds: Sequence[str]) -> tuple[Array, bool]:
+        """Return the ids of the triples in scope, ascending, and whether `max_nodes` left some out.
+
+        Raises:
+            EntityLinkingError: If there are no seeds, but a neighbourhood is wanted.
+        """
+        if self.scope == "graph":
+            return np.arange(len(self.graph)), False
+        found = self.neighborhood(seeds)
+        return found.triples, found.truncated
+
+    def neighborhood(self, seeds: Sequence[str]) -> Neighborhood:
+        """Return what is around the seeds.
+
+        Raises:
+            EntityLinkingError: If there are no seeds.
+        """
+        if not seeds:
+            raise EntityLinkingError(f"{type(self).__name__}: no entity is given whose neighbourhood to look at.")
+        numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int32)
+        return neighborhood(self.graph.adjacency, numbers, max_hops=self.max_hops, max_nodes=self.max_nodes)

@@ -1,0 +1,308 @@
+"""BaseKGRetriever: a short sequence of named stages over one checkpoint-safe state."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from typing_extensions import TypedDict, Unpack
+
+from kg_retrievers.core.documents import documents_of
+from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.replies import plain_answers
+from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
+from kg_retrievers.core.stages import (
+    MAX_K,
+    REFUSAL_EVENT,
+    STAGE_EVENT,
+    QuestionShape,
+    RetrievalState,
+    Stage,
+    check_types,
+)
+from kg_retrievers.core.validation import did_you_mean, reasons
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, NoEvidenceError, RefusalError
+from kg_retrievers.graph import Evidence, KnowledgeGraph
+from kg_retrievers.graph.cache import Cache
+from kg_retrievers.index import GraphIndex, linker_of
+
+_LOGGER = logging.getLogger(__name__)
+
+#: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
+OnRefusal = Literal["empty", "raise"]
+
+#: How the facts of a Document are written; see `verbalize`.
+Style = Literal["triples", "grouped", "tables", "paths"]
+
+#: Fields of version 0.1, each with that of today, and values that have another name; they go with version 0.3.
+_RENAMED_FIELDS = {"answering": "answer_prompt", "no_entity": "on_refusal"}
+
+
+class RetrieverFields(TypedDict, total=False):
+    """The fields that every retriever takes by name."""
+
+    k: int
+    style: Style
+    on_refusal: OnRefusal
+    answer_prompt: BasePromptTemplate[Any]
+    parse_answers: Callable[[str], list[str]]
+    name: str | None
+    tags: list[str] | None
+    metadata: dict[str, Any] | None
+
+
+class _ToolInput(BaseModel):
+    query: str = Field(description="The question, in full sentences.")
+
+
+class BaseKGRetriever(BaseRetriever):
+    """A LangChain retriever that returns evidence from a knowledge graph.
+
+    `invoke(question, k=..., seed_entities=..., ...)` takes any key of the method's state by name, and `on_refusal`.
+    Sync and async run the same body and give the same list. A retriever can be copied and pickled; a copy makes its
+    caches anew.
+
+    Raises:
+        InvalidArgumentError: If the question is empty, or a field or an argument is misspelt or out of range.
+        RefusalError: If the question is refused and `on_refusal` is "raise": `EntityLinkingError` where no entity of
+            the graph is found in it, `NoEvidenceError` where nothing fits.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
+
+    #: The state of the method's stages: `RetrievalState`, or a TypedDict that extends it.
+    state_class: ClassVar[type] = RetrievalState
+    #: The questions that the method suits; a router asks it first for these.
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity"})
+    #: Whether its evidence proposes answers; if not, what compares answers is null in an evaluation.
+    proposes_answers: ClassVar[bool] = True
+
+    #: The graph and what finds things in it.
+    index: GraphIndex
+    #: The number of Documents to return; fewer only where the graph holds no more.
+    k: int = Field(default=1, ge=1, le=MAX_K)
+    #: What one Document holds.
+    granularity: Literal["subgraph", "path", "triple"] = "subgraph"
+    #: How the facts of a Document are written: see `verbalize`, whose "numbered" would begin with 1 in each Document.
+    style: Style = "grouped"
+    #: What to do with a question that is refused, since no entity is found in it or nothing in the graph fits. "empty":
+    #: return no Documents, log the reason as a warning and send it as the event `kg_retrievers.refused`; chains, tools
+    #: and workflows answer with the reason. "raise": raise it as a `RefusalError`.
+    on_refusal: OnRefusal = "empty"
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answer_prompt: AnswerPrompt
+    #: Reads the answers from a model's reply to `answer_prompt`; none where the model abstains.
+    parse_answers: Callable[[str], list[str]] = plain_answers
+
+    _cache: Cache = PrivateAttr(default_factory=Cache)
+
+    def __init__(self, **fields: Any) -> None:
+        """Take the fields by name."""
+        try:
+            super().__init__(**_today(fields))
+        except ValidationError as error:
+            raise self._wrong_fields(error) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Change a field; its new value is checked."""
+        ((name, value),) = _today({name: value}).items()
+        try:
+            super().__setattr__(name, value)
+        except ValidationError as error:
+            raise self._wrong_fields(error) from None
+
+    @classmethod
+    def _wrong_fields(cls, error: ValidationError) -> InvalidArgumentError:
+        for problem in error.errors():
+            name = ".".join(map(str, problem["loc"])) or "fields"
+            if problem["type"] in ("extra_forbidden", "no_such_attribute"):
+                hint = did_you_mean(name, cls.model_fields) or f"the fields are {sorted(cls.model_fields)}."
+                return InvalidArgumentError(f"{cls.__name__}: there is no field {name!r}; {hint}")
+            if isinstance(cause := problem.get("ctx", {}).get("error"), InvalidArgumentError):
+                hints = {"hint_python": cause.hint_python, "hint_shell": cause.hint_shell}
+                return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **hints)
+        return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}")
+
+    @classmethod
+    @abstractmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Unpack[RetrieverFields],
+    ) -> Self:
+        """Build the retriever from what a user has; the same arguments for every method.
+
+        Args:
+            index: The indexed graph.
+            llm: A language model, for methods that can use one.
+            examples: Labelled questions, for methods that can use them.
+            model: A trained model, for methods that need one.
+            **fields: Fields of the retriever.
+        """
+
+    @property
+    @abstractmethod
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, in the order the data takes."""
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompts that the retriever and what answers from its evidence use, by name."""
+        return {"answer": self.answer_prompt}
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The graph."""
+        return self.index.graph
+
+    def as_tool(
+        self,
+        args_schema: type | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        arg_types: Mapping[str, type] | None = None,
+    ) -> BaseTool:
+        """Return a tool for agents. Its message holds the evidence as text, its artifact the Documents.
+
+        Where nothing is found, or the question is refused, the message says so, so that a model can ask another way.
+        `args_schema` and `arg_types` are there for LangChain's signature only: the tool takes one text, `query`.
+        """
+        if args_schema is not None or arg_types is not None:
+            raise InvalidArgumentError("as_tool: args_schema and arg_types are fixed; the tool takes a text, `query`.")
+
+        def shown(documents: list[Document]) -> tuple[str, list[Document]]:
+            return "\n\n".join(document.page_content for document in documents), documents
+
+        def search(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
+            try:
+                return shown(self.invoke(query, {"callbacks": callbacks}, on_refusal="raise"))
+            except KGRetrieversError as error:
+                return str(error), []
+
+        async def asearch(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
+            try:
+                return shown(await self.ainvoke(query, {"callbacks": callbacks}, on_refusal="raise"))
+            except KGRetrieversError as error:
+                return str(error), []
+
+        return StructuredTool.from_function(
+            search,
+            asearch,
+            name or "search_knowledge_graph",
+            description or "Search a knowledge graph for facts that answer a question.",
+            args_schema=_ToolInput,
+            response_format="content_and_artifact",
+        )
+
+    def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
+        """Return the state before the first stage, checked.
+
+        Raises:
+            InvalidArgumentError: If the question is empty, or an input is not of the state or out of range.
+            EntityLinkingError: If a seed entity is not in the graph.
+        """
+        who = type(self).__name__
+        if not isinstance(question, str):
+            raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
+        if not question.strip():
+            raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
+        checked = self.check_inputs({name: value for name, value in inputs.items() if value is not None})
+        if not checked.get("seed_entities"):  # none given: the stage that links is not skipped
+            checked.pop("seed_entities", None)
+        return {"question": question, "k": self.k, **checked}
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a caller supplies for the state, or a person edits in it, checked and as stages write it.
+
+        Raises:
+            InvalidArgumentError: If a key is not of the state, or a value is of another type or out of range.
+            EntityLinkingError: If a seed entity is not in the graph.
+        """
+        checked = check_types(self.state_class, inputs, type(self).__name__)
+        if "seed_entities" in checked:
+            checked["seed_entities"] = linker_of(self.index).resolve(checked["seed_entities"])
+        return checked
+
+    def documents_from(self, evidence: Sequence[Evidence], k: int) -> list[Document]:
+        """Return the first k Documents of the evidence, best first, in the granularity of this retriever."""
+        who, single = type(self).__name__, self.granularity == "triple"
+        return documents_of(evidence, k, self.graph, retriever=who, style=self.style, single_triples=single)
+
+    def _body(self, question: str, inputs: dict[str, Any]) -> Body[list[Document]]:
+        """Run the stages; a refusal becomes what `on_refusal` says."""
+        on_refusal = inputs.pop("on_refusal", self.on_refusal)
+        state = self.initial_state(question, **inputs)
+        try:
+            documents = yield from self._run_stages(state)
+        except RefusalError as refusal:
+            if on_refusal == "raise":
+                raise
+            _LOGGER.warning("%s", refusal)
+            yield Event(REFUSAL_EVENT, {"retriever": type(self).__name__, "question": question, "reason": str(refusal)})
+            return []
+        return documents
+
+    def _run_stages(self, state: dict[str, Any]) -> Body[list[Document]]:
+        who = type(self).__name__
+        for stage in self.stages:
+            if all(name in state for name in stage.writes):
+                continue
+            update = yield Call(stage.run, dict(state))
+            stage.check(update, who)
+            state |= update
+            shown = {name: value for name, value in update.items() if name != "documents"}
+            yield Event(STAGE_EVENT, {"retriever": who, "stage": stage.name, **shown})
+        documents: list[Document] = state["documents"]
+        if not documents:
+            raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
+        return documents
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **inputs: Any
+    ) -> list[Document]:
+        return run_sync(self._body(query, inputs), {"callbacks": run_manager.get_child()})
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **inputs: Any
+    ) -> list[Document]:
+        return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
+
+
+def refuse_sources(who: str, **sources: object) -> None:
+    """Check that a method is given nothing that it cannot use.
+
+    Args:
+        who: The class of the retriever.
+        sources: What it cannot use, by the name of the argument: llm, examples, model.
+
+    Raises:
+        InvalidArgumentError: If one of them is not None.
+    """
+    for name, value in sources.items():
+        if value is not None:
+            what = {"model": "a trained model, but it is not trained"}.get(name, f"{name}=, which it does not use")
+            raise InvalidArgumentError(f"{who}: got {what}. Leave it out.")
+
+
+def _today(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields by the names of today; those of version 0.1 warn."""
+    renamed = {name: _RENAMED_FIELDS[name] for name in fields if name in _RENAMED_FIELDS}
+    for old, new in renamed.items():
+        warnings.warn(f"the field {old} is called {new} now.", DeprecationWarning, stacklevel=4)
+    return {renamed.get(name, name): value for name, value in fields.items()}

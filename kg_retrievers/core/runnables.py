@@ -1,0 +1,94 @@
+"""One generator body for sync and async: it yields requests and is sent their outcomes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, adispatch_custom_event, dispatch_custom_event
+from langchain_core.runnables import Runnable, RunnableConfig
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+
+@dataclass(frozen=True)
+class Call:
+    """Run a runnable on an input; the body is sent its output."""
+
+    runnable: Runnable[Any, Any]
+    input: Any
+
+
+@dataclass(frozen=True)
+class Event:
+    """Send a custom event to LangChain's callbacks; the body is sent None."""
+
+    name: str
+    data: dict[str, Any]
+
+
+#: A generator that yields requests and returns the output.
+Body = Generator[Call | Event, Any, Output]
+
+
+def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
+    """Run a body to its end with `invoke`. Raises the error of a call inside of the body, which may handle it."""
+    try:
+        request = next(body)
+        while True:
+            try:
+                outcome = None
+                if isinstance(request, Event):
+                    dispatch_custom_event(request.name, request.data, config=config)
+                else:
+                    outcome = request.runnable.invoke(request.input, config)
+            except Exception as error:
+                request = body.throw(error)
+            else:
+                request = body.send(outcome)
+    except StopIteration as end:
+        output: Output = end.value
+        return output
+
+
+async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
+    """Run a body to its end with `ainvoke`, as `run_sync` does with `invoke`."""
+    try:
+        request = next(body)
+        while True:
+            try:
+                outcome = None
+                if isinstance(request, Event):
+                    await adispatch_custom_event(request.name, request.data, config=config)
+                else:
+                    outcome = await request.runnable.ainvoke(request.input, config)
+            except Exception as error:
+                request = body.throw(error)
+            else:
+                request = body.send(outcome)
+    except StopIteration as end:
+        output: Output = end.value
+        return output
+
+
+class GeneratorRunnable(Runnable[Input, Output]):
+    """A runnable written once, as a generator body, for sync and async."""
+
+    @abstractmethod
+    def body(self, input: Input) -> Body[Output]:
+        """Yield requests; return the output."""
+
+    def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
+        """Run the body, traced under the name of the class."""
+        return self._call_with_config(lambda value, config: run_sync(self.body(value), config), input, config)
+
+    async def ainvoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
+        """Run the same body, awaiting its calls."""
+
+        async def run(value: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig) -> Output:
+            return await run_async(self.body(value), config)
+
+        return await self._acall_with_config(run, input, config)

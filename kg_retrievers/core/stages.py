@@ -1,0 +1,108 @@
+"""A stage of a retriever, and the state that the stages share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, get_type_hints
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+from kg_retrievers.core.validation import did_you_mean, reasons
+from kg_retrievers.errors import InvalidArgumentError
+
+#: The name of the custom event that is sent after each stage.
+STAGE_EVENT = "kg_retrievers.stage"
+
+#: The name of the custom event that is sent when a question is refused.
+REFUSAL_EVENT = "kg_retrievers.refused"
+
+#: The most Documents that can be asked for.
+MAX_K = 1_000_000
+
+#: What a question looks like before it is understood: how many entities of the graph it names, or whether it asks for
+#: a description ("open").
+QuestionShape = Literal["no entity", "one entity", "several entities", "open"]
+
+
+#: A text that is not blank.
+Text = Annotated[str, Field(pattern=r"\S")]
+
+
+#: A number that JSON can hold.
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class RetrievalState(TypedDict, total=False):
+    """What the stages of every retriever share; each method extends it with keys of its own.
+
+    All values are small and JSON-safe, or Documents, so that a workflow can checkpoint them. The types are checked
+    where a caller supplies a value or a person edits it.
+    """
+
+    question: str
+    k: Annotated[int, Field(ge=1, le=MAX_K, strict=True)]
+    #: Keys of entities.
+    seed_entities: list[str]
+    #: The answers that all evidence with the top score proposes: see `top_answers`.
+    answers: list[str]
+    documents: list[Document]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a retriever.
+
+    Attributes:
+        name: Unique in its retriever; the name of the node in a workflow.
+        run: From the state to the keys it writes.
+        writes: These keys. The stage is skipped where the caller supplied all of them.
+        calls_model: Whether it calls a language model, so that a retry may help.
+    """
+
+    name: str
+    run: Runnable[Any, dict[str, Any]]
+    writes: tuple[str, ...]
+    calls_model: bool = False
+
+    def check(self, update: Mapping[str, Any], who: str) -> None:
+        """Check that the stage wrote the keys that it declares.
+
+        Raises:
+            InvalidArgumentError: If not.
+        """
+        if set(update) != set(self.writes):
+            raise InvalidArgumentError(
+                f"{who}: the stage {self.name!r} wrote {sorted(update)}, but declares {sorted(self.writes)}."
+            )
+
+
+def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[str, Any]:
+    """Return inputs for a state whose names and types fit; a tuple becomes a list, an integer a float where one is due.
+
+    Args:
+        state_class: The TypedDict of the state.
+        inputs: Values of some of its keys, but not of "question".
+        who: The class that takes them, for the message.
+
+    Raises:
+        InvalidArgumentError: If a key is not of the state, or a value is of another type.
+    """
+    names = sorted(set(get_type_hints(state_class)) - {"question"})
+    if strange := sorted(set(inputs) - set(names)):
+        hint = did_you_mean(strange[0], names) or f"invoke takes {names}."
+        raise InvalidArgumentError(f"{who}: there is no argument {strange[0]!r}; {hint}")
+    try:
+        checked: dict[str, Any] = _adapter(state_class).validate_python(dict(inputs))
+    except ValidationError as error:
+        raise InvalidArgumentError(f"{who}: {reasons(error, inputs)}") from None
+    return checked
+
+
+@cache
+def _adapter(state_class: type) -> TypeAdapter[Any]:
+    return TypeAdapter(with_config(ConfigDict(arbitrary_types_allowed=True))(state_class))

@@ -1,0 +1,374 @@
+"""Evidence as a picture: Mermaid, DOT, networkx, matplotlib, and SVG for notebooks.
+
+Every text is data: it is escaped as each format wants it, and nodes are called n0, n1, ..., never by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from unicodedata import category, east_asian_width
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from kg_retrievers.drawing.layout import place_boxes
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of
+from kg_retrievers.graph.types import Evidence, Triple
+from kg_retrievers.graph.verbalize import readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_Floats = NDArray[np.float64]
+_Role = Literal["answer", "known", "other", "relation"]
+
+#: How many triples a picture shows, unless told otherwise; more can hardly be read.
+MAX_TRIPLES = 100
+#: How many characters of a name a picture shows.
+MAX_CHARACTERS = 28
+
+#: The paper is part of the picture, so that it reads the same in light and dark notebooks.
+_PAPER, _INK, _LINE = "#ffffff", "#1f2328", "#6b7280"
+#: Fill and outline.
+_COLORS: dict[_Role, tuple[str, str]] = {
+    "answer": ("#fff1c7", "#8a5a00"),
+    "known": ("#ddf0ff", "#0a5cb8"),
+    "other": ("#f3f4f6", _LINE),
+    "relation": (_PAPER, "none"),
+}
+#: In pixels: the font of entities, of relations, of the words below; the height of a line of these; the margin.
+_ENTITY_FONT, _RELATION_FONT, _FONT, _LINE_HEIGHT, _MARGIN, _LEAST_WIDTH = 12, 10, 11, 18, 16, 200
+
+_BREAKS = re.compile("[\x00-\x20\x7f-\xa0\u2028\u2029]+")
+_UNFIT = re.compile("[\ud800-\udfff\ufffe\uffff]")
+#: Mermaid takes labels for Markdown and HTML: all but letters, digits, blanks, commas and inner hyphens is coded.
+_MERMAID = re.compile(r"[^\w ,-]|_|(?<!\w)-|-(?!\w)")
+
+
+@dataclass(frozen=True, repr=False)
+class Drawing:
+    """A small graph to look at, made by `draw`; a notebook shows it as it is.
+
+    Args:
+        triples: The facts drawn, each once, in stored direction.
+        labels: What each entity drawn is called, by key, in order of first occurrence.
+        answers: The keys to mark as answers.
+        known: The keys to mark as known; one that is both is marked as an answer.
+        left_out: How many triples are not drawn; every picture says so.
+    """
+
+    triples: tuple[Triple, ...]
+    labels: Mapping[str, str]
+    answers: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
+    left_out: int = 0
+
+    def __repr__(self) -> str:
+        """Sizes only."""
+        return f"Drawing(entities={len(self.labels)}, triples={len(self.triples)}, left_out={self.left_out})"
+
+    def to_mermaid(self) -> str:
+        """Return a Mermaid flowchart; characters that may be taken for markup are coded, as in `#40;` for "(".
+
+        Long names are cut here: Mermaid has no tooltips without links.
+        """
+        entities, relations = self._boxes()
+        lines = ["flowchart LR"]
+        for number, box in enumerate(entities):
+            lines.append(f'n{number}["{_mermaid(box.shown)}"]' + (f":::{box.role}" if box.role != "other" else ""))
+        for (head, tail), box in zip(self._ends(), relations, strict=True):
+            lines.append(f'n{head} -->|"{_mermaid(box.shown)}"| n{tail}')
+        if self._notice:
+            lines.append(f'note["{self._notice}"]')
+        for role in self._marks():
+            fill, outline = _COLORS[role]
+            lines.append(f"classDef {role} fill:{fill},stroke:{outline},color:{_INK}")
+        return "\n    ".join(lines) + "\n"
+
+    def to_dot(self) -> str:
+        """Return a directed graph in the DOT language of Graphviz, with whole names as tooltips."""
+        entities, relations = self._boxes()
+        lines = [
+            "digraph {",
+            "rankdir=LR;",
+            f'node [shape=box, style="rounded,filled", fontname="sans-serif", fontcolor="{_INK}"];',
+            f'edge [color="{_LINE}", fontname="sans-serif", fontcolor="{_INK}", fontsize={_RELATION_FONT}];',
+        ]
+        for number, box in enumerate(entities):
+            fill, outline = _COLORS[box.role]
+            texts = f"label={_dot(box.shown)}, tooltip={_dot(box.tooltip)}"
+            lines.append(f'n{number} [{texts}, fillcolor="{fill}", color="{outline}"];')
+        for (head, tail), box in zip(self._ends(), relations, strict=True):
+            lines.append(f"n{head} -> n{tail} [label={_dot(box.shown)}, tooltip={_dot(box.tooltip)}];")
+        if self._notice:
+            lines.append(f'label="{self._notice}";')
+        return "\n    ".join(lines) + "\n}\n"
+
+    def to_networkx(self) -> nx.MultiDiGraph[str]:
+        """Return what is drawn, as `KnowledgeGraph.to_networkx` does: entity keys as nodes, relations as edge keys.
+
+        Nodes have "label" and "role" ("answer", "known" or "other"), the graph has "left_out".
+        """
+        graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(left_out=self.left_out)
+        for key, label in self.labels.items():
+            graph.add_node(key, label=label, role=self._role(key))
+        for head, relation, tail in self.triples:
+            graph.add_edge(head, tail, key=relation, relation=relation)
+        return graph
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw with matplotlib, through networkx, and return the axes; nothing is shown or saved.
+
+        Names in a script that the font lacks become empty boxes: choose another `font.family` in matplotlib.
+
+        Args:
+            ax: The axes to draw on; texts are as small as its size wants them. None makes a figure of the right size.
+
+        Raises:
+            MissingExtraError: If matplotlib is not installed.
+        """
+        try:
+            from matplotlib import pyplot
+            from matplotlib.patches import FancyBboxPatch
+        except ImportError:
+            raise MissingExtraError("Drawing.plot", "viz") from None
+        page = _Page.of(self)
+        if ax is None:
+            ax = pyplot.figure(figsize=(page.width / 72, page.height / 72)).add_axes((0, 0, 1, 1))
+        ax.set(xlim=(0, page.width), ylim=(page.height, 0), xticks=[], yticks=[], aspect="equal", facecolor=_PAPER)
+        ax.apply_aspect()
+        scale = ax.get_window_extent().width / page.width * 72 / ax.figure.dpi  # points for a pixel
+        places = dict(enumerate(page.places))
+        halves = nx.DiGraph([pair for arrow in page.arrows for pair in pairwise(arrow.way)])
+        for arrow in page.arrows:
+            (first, last), line = pairwise(arrow.way), {"ax": ax, "width": scale, "edge_color": _LINE, "node_size": 0}
+            line["connectionstyle"] = arrow.style
+            nx.draw_networkx_edges(halves, places, [first], arrowstyle="-", **line)
+            line |= {"arrowstyle": "-|>", "arrowsize": 9 * scale, "min_target_margin": arrow.margin * scale}
+            nx.draw_networkx_edges(halves, places, [last], **line)
+        for number, (box, (x, y)) in enumerate(zip(page.boxes, page.places.tolist(), strict=True)):
+            (width, height), (fill, outline) = box.size, _COLORS[box.role]
+            shape: Any = {"boxstyle": "round,pad=0,rounding_size=6", "fc": fill, "ec": outline, "lw": scale}
+            ax.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, zorder=2, **shape))
+            texts = nx.draw_networkx_labels(halves, places, {number: box.shown}, box.font * scale, _INK, ax=ax)
+            texts[number].set_parse_math(False)  # a "$" is a "$"
+        for y, color, text in page.below:
+            ax.text(_MARGIN, y, text, color=color, fontsize=_FONT * scale)
+        return ax
+
+    def _repr_html_(self) -> str:
+        """Return one SVG that needs nothing else: no script, no style sheet, no address."""
+        page = _Page.of(self)
+        parts = [
+            f'<div style="overflow:auto"><svg role="img" aria-label="{self!r}" width="{page.width}" '
+            f'height="{page.height}" font-family="sans-serif" font-size="{_FONT}">',
+            f'<rect width="{page.width}" height="{page.height}" rx="8" fill="{_PAPER}"/>',
+        ]
+        for arrow in page.arrows:
+            parts.append(f'<path d="{arrow.line}" fill="none" stroke="{_LINE}"/>')
+            parts.append(f'<polygon points="{arrow.point}" fill="{_LINE}"/>')
+        for box, (x, y) in zip(page.boxes, page.places.tolist(), strict=True):
+            (width, height), (fill, outline) = box.size, _COLORS[box.role]
+            parts.append(
+                f'<g><title>{escape(box.tooltip)}</title><rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" '
+                f'width="{width:.1f}" height="{height}" rx="6" fill="{fill}" stroke="{outline}"/>'
+                f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" dominant-baseline="central" '
+                f'font-size="{box.font}" fill="{_INK}">{escape(box.shown)}</text></g>'
+            )
+        parts += [f'<text x="{_MARGIN}" y="{y}" fill="{color}">{text}</text>' for y, color, text in page.below]
+        return "\n".join([*parts, "</svg></div>"])
+
+    def _role(self, key: str) -> _Role:
+        return "answer" if key in self.answers else "known" if key in self.known else "other"
+
+    def _marks(self) -> list[_Role]:
+        """The roles that are marked and occur."""
+        roles = {self._role(key) for key in self.labels}
+        return [role for role in _COLORS if role in roles and role != "other"]
+
+    @property
+    def _notice(self) -> str:
+        """What the picture must say in words, if anything."""
+        if self.left_out:
+            return f"{self.left_out} more {'triple' if self.left_out == 1 else 'triples'} left out"
+        return "" if self.triples else "no triples"
+
+    def _boxes(self) -> tuple[list[_Box], list[_Box]]:
+        """The entities and the relations."""
+        named = [(key, _line(key), _line(label)) for key, label in self.labels.items()]
+        return [
+            _Box(self._role(key), _short(label), label if label == whole else f"{label}\n{whole}")
+            for key, whole, label in named
+        ], [_Box("relation", _short(_line(readable(name))), _line(name)) for _, name, _ in self.triples]
+
+    def _ends(self) -> list[tuple[int, int]]:
+        """For each triple the numbers of its head and tail."""
+        numbers = {key: number for number, key in enumerate(self.labels)}
+        return [(numbers[head], numbers[tail]) for head, _, tail in self.triples]
+
+
+def draw(
+    what: HoldsFacts | Iterable[HoldsFacts],
+    *,
+    label: Callable[[str], str] | None = None,
+    max_triples: int = MAX_TRIPLES,
+) -> Drawing:
+    """Make a picture of evidence, of a Document of any retriever, of a path, or of several of these as one.
+
+    Answers are marked. So are the entities that were known beforehand, where the details have them: a list "entities"
+    of pairs [text, entity key]. Two entities with one label stay two; relations are written as `readable` has them.
+
+    Args:
+        what: What to draw; each triple is drawn once. Answers that are in no triple are not drawn.
+        label: Maps an entity key to what it is called, as `graph.label` does. None takes the labels that Documents
+            bring, and else the key.
+        max_triples: The most triples to draw, 1 or more: the first ones. The picture says how many it leaves out.
+
+    Raises:
+        InvalidArgumentError: If there is something else to draw, or `max_triples` is below 1.
+
+    Example:
+        >>> evidence = Evidence((Triple("Her", "directed_by", "Spike Jonze"),), score=1.0, answers=("Spike Jonze",))
+        >>> print(draw(evidence).to_mermaid().rstrip())
+        flowchart LR
+            n0["Her"]
+            n1["Spike Jonze"]:::answer
+            n0 -->|"directed by"| n1
+            classDef answer fill:#fff1c7,stroke:#8a5a00,color:#1f2328
+    """
+    if not isinstance(max_triples, int) or isinstance(max_triples, bool) or max_triples < 1:
+        raise InvalidArgumentError(f"draw: max_triples must be a whole number from 1, but got {max_triples!r}.")
+    items = each_of(what)
+    triples, labels = facts_of(items, "draw")
+    shown = triples[:max_triples]
+    marks = list(map(_marks, items))
+    keys = dict.fromkeys(key for head, _, tail in shown for key in (head, tail))
+    return Drawing(
+        shown,
+        {key: label(key) if label else labels.get(key, key) for key in keys},
+        frozenset(key for answers, _ in marks for key in answers if key in keys),
+        frozenset(key for _, known in marks for key in known if key in keys),
+        len(triples) - len(shown),
+    )
+
+
+def _marks(item: object) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the keys of one thing that are answers, and those that were known."""
+    if isinstance(item, Evidence):
+        return item.answers, _known(item.details)
+    metadata = getattr(item, "metadata", None) or {}
+    return metadata.get("answers") or (), _known(metadata.get("details") or {})
+
+
+def _known(details: Mapping[str, Any]) -> list[str]:
+    pairs = details.get("entities")
+    return [key for _, key in pairs] if are_texts(pairs, 2) else []
+
+
+class _Box(NamedTuple):
+    """An entity or a relation as a picture shows it; sizes in pixels, widths estimated for a sans-serif font."""
+
+    role: _Role
+    shown: str
+    tooltip: str
+
+    @property
+    def font(self) -> int:
+        return _RELATION_FONT if self.role == "relation" else _ENTITY_FONT
+
+    @property
+    def size(self) -> tuple[float, int]:
+        space, height = (8, 15) if self.role == "relation" else (20, 26)
+        return space + self.font * sum(map(_width, self.shown)), height
+
+
+class _Arrow(NamedTuple):
+    """From the box of an entity through that of a relation to that of an entity, straight, or bent if it is a loop."""
+
+    way: tuple[int, int, int]  # the numbers of the boxes
+    margin: float  # pixels from the centre of the last box to its edge, where the arrow ends
+    style: str  # for matplotlib
+    line: str  # for SVG
+    point: str
+
+    @classmethod
+    def of(cls, way: tuple[int, int, int], places: _Floats, size: tuple[float, float]) -> _Arrow:
+        head, middle, tail = places[list(way)]
+        loop = way[0] == way[2]
+        aside = (middle - head)[::-1] * (-0.5, 0.5) * loop
+        bend, last_bend = (head + middle) / 2 + aside, (middle + tail) / 2 - aside
+        t = np.linspace(0, 1, 201)[:, None]
+        curve = (1 - t) ** 2 * middle + 2 * t * (1 - t) * last_bend + t**2 * tail
+        outside = np.flatnonzero((abs(curve - tail) > np.array(size) / 2).any(1))[-1]
+        tip, beyond = curve[outside], curve[outside + 1]
+        ahead = (beyond - tip) / np.linalg.norm(beyond - tip)
+        back, side = tip - 9 * ahead, 3.5 * ahead[::-1] * (1, -1)
+        margin = float(np.linalg.norm(tail - tip))
+        line = "M{} Q{} {} Q{} {}".format(*map(_xy, (head, bend, middle, last_bend, tail)))
+        point = " ".join(map(_xy, (tip, back + side, back - side)))
+        return cls(way, margin, "arc3,rad=0.5" if loop else "arc3", line, point)
+
+
+class _Page(NamedTuple):
+    """Where everything is, in pixels from the upper left corner."""
+
+    width: int
+    height: int
+    boxes: list[_Box]  # entities, then relations
+    places: _Floats  # (boxes, 2), their centres
+    arrows: list[_Arrow]
+    below: list[tuple[int, str, str]]  # lines of text: where, in which colour, what
+
+    @classmethod
+    def of(cls, drawing: Drawing) -> _Page:
+        entities, relations = drawing._boxes()
+        boxes = entities + relations
+        ways = [(head, middle, tail) for middle, (head, tail) in enumerate(drawing._ends(), len(entities))]
+        sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
+        places = place_boxes(ways, sizes) if ways else np.zeros((0, 2))
+        corners = np.vstack([places - sizes / 2, places + sizes / 2]) if ways else np.zeros((1, 2))
+        places = places - corners.min(0) + _MARGIN
+        width, height = np.ceil(np.ptp(corners, 0) + 2 * _MARGIN).astype(int).tolist()
+        below = [(_COLORS[role][1], f"■ {role}") for role in drawing._marks()]
+        below += [(_INK, drawing._notice)] if drawing._notice else []
+        lines = [(height + _LINE_HEIGHT * number, *line) for number, line in enumerate(below)]
+        arrows = [_Arrow.of(way, places, boxes[way[2]].size) for way in ways]
+        return cls(max(width, _LEAST_WIDTH), height + _LINE_HEIGHT * len(below), boxes, places, arrows, lines)
+
+
+def _xy(point: _Floats) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"
+
+
+def _line(text: str) -> str:
+    """A text on one line, without what XML cannot hold."""
+    return _UNFIT.sub("\ufffd", _BREAKS.sub(" ", text)).strip() or "(no name)"
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= MAX_CHARACTERS else line[: MAX_CHARACTERS - 1].rstrip() + "…"
+
+
+def _width(character: str) -> float:
+    """The estimated width of a character, as a part of the font size."""
+    if category(character) in ("Mn", "Me", "Cf"):
+        return 0.0
+    return 1.0 if east_asian_width(character) in "WF" else 0.75 if character.isupper() else 0.57
+
+
+def _mermaid(line: str) -> str:
+    return _MERMAID.sub(lambda found: f"#{ord(found[0])};", line)
+
+
+def _dot(text: str) -> str:
+    """A quoted text; Graphviz reads backslashes as escapes and "&lt;" as "<"."""
+    for character, code in (("\\", r"\\"), ('"', r"\""), ("&", "&amp;"), ("\n", r"\n")):
+        text = text.replace(character, code)
+    return f'"{text}"'

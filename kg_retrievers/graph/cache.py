@@ -1,0 +1,69 @@
+"""Locks and caches that a copy or a pickle makes anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class LocalLock:
+    """A reentrant lock, used in a `with` statement; a copy or a pickle of it is another lock."""
+
+    def __init__(self) -> None:
+        """Start unlocked."""
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        """Wait for the lock."""
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        """Let others have it."""
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[LocalLock], tuple[()]]:
+        """Copy and pickle as another lock."""
+        return LocalLock, ()
+
+
+class Cache:
+    """Keeps a value for each name as long as what it was made from stays the same; safe to share between threads.
+
+    A copy or a pickle of it is empty, so that the object that holds it can be copied and pickled.
+
+    Example:
+        >>> cache, words = Cache(), ["a", "b"]
+        >>> cache.get("count", (words,), lambda: len(words))
+        2
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._lock = LocalLock()
+        self._values: dict[str, tuple[tuple[object, ...], Any]] = {}
+
+    def get(self, name: str, made_from: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return the value of a name; make it the first time, and again when it would be made from other objects.
+
+        Args:
+            name: What the value is called.
+            made_from: The objects that it is made from, compared by identity.
+            make: Makes it. No other thread makes a value of this cache meanwhile.
+        """
+        with self._lock:
+            kept = self._values.get(name)
+            if kept is None or not _same(kept[0], made_from):
+                kept = self._values[name] = made_from, make()
+            value: T = kept[1]
+            return value
+
+    def __reduce__(self) -> tuple[type[Cache], tuple[()]]:
+        """Copy and pickle as an empty one."""
+        return Cache, ()
+
+
+def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

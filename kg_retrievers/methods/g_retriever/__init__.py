@@ -1,0 +1,1 @@
+"""G-Retriever: prize-collecting Steiner trees, and a language model that reads the graph."""

@@ -1,0 +1,234 @@
+"""A causal language model of Hugging Face, with what tells it from others (extra `graph-prompt`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import Any, Self
+
+from kg_retrievers.core.checkpoint import read_config
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers.graph.cache import LocalLock
+
+try:
+    import torch
+    from jinja2 import TemplateError
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+except ImportError as cause:
+    raise MissingExtraError("A language model that reads graph prompts", "graph-prompt") from cause
+
+#: How many numbers of each weight are looked at to tell one language model from another.
+LOOKED_AT = 16
+
+#: The day that a chat template is told, if it wants to know: the same in training and in all answers.
+DATE = "26 Jul 2024"
+
+#: Stands for what a user says, to find what a chat template puts around it.
+_CONTENT = "GRAPH-AND-QUESTION"
+
+
+class CausalLM:
+    """A language model and its tokenizer. Its weights are frozen, and it is put into evaluation mode.
+
+    Args:
+        model: A causal language model of transformers, without adapters.
+        tokenizer: Its tokenizer.
+        name: Its name on Hugging Face, or its folder.
+        revision: Which version of it.
+
+    Raises:
+        InvalidArgumentError: If the model has adapters already, does not write from left to right with a cache, or the
+            tokenizer has no token that ends a text.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str, revision: str | None = None) -> None:
+        """Freeze the model and look at what tells it from others."""
+        if tokenizer.eos_token_id is None:
+            raise InvalidArgumentError(
+                f"CausalLM: the tokenizer of {name} has no token that ends a text, so an answer would have no end. Set "
+                "its eos_token, or take another model."
+            )
+        self.model, self.tokenizer = model, tokenizer
+        self.name, self.revision = name, revision
+        self.check_bare()
+        model.requires_grad_(False).eval()
+        _check_causal(model, name)
+        marks = [mark for mark in tokenizer.get_added_vocab() if len(mark) > 1 and not mark.isspace()]
+        within = "|".join(f"(?<={re.escape(mark[0])})(?={re.escape(mark[1:])})" for mark in sorted(marks))
+        self._within_marks = re.compile(within or "(?!)")
+        self.fingerprint = _fingerprint(model, tokenizer)
+        self._lock = LocalLock()
+
+    @classmethod
+    def load(
+        cls, name: str | Path, *, revision: str | None = None, dtype: str = "auto", device: str | None = None
+    ) -> Self:
+        """Load a language model; no code of others is run, and weights are read from safetensors alone.
+
+        One that is spread over several devices, or quantised, is loaded by transformers and handed to `CausalLM`.
+
+        Args:
+            name: Its name on Hugging Face, or a folder.
+            revision: Which version of it: a branch, tag or commit.
+            dtype: Of its weights: "float32", "bfloat16", or "auto" for that in which they are stored.
+            device: "cpu", "cuda", "cuda:1" ...; None for a GPU where there is one.
+
+        Raises:
+            InvalidArgumentError: If there is no such `dtype`.
+            ModelLoadError: If the model cannot be loaded.
+        """
+        types = ("auto", "float32", "bfloat16")
+        if dtype not in types:
+            raise InvalidArgumentError(f"CausalLM.load: dtype is one of {list(types)}, but got {dtype!r}.")
+        where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        name = str(Path(name).resolve()) if Path(name).is_dir() else str(name)
+        given: dict[str, Any] = {"revision": revision, "trust_remote_code": False}
+        kind: Any = dtype if dtype == "auto" else getattr(torch, dtype)
+        try:
+            tokenizer: Any = AutoTokenizer.from_pretrained(name, **given)
+            load: Any = AutoModelForCausalLM.from_pretrained
+            model, info = load(name, **given, use_safetensors=True, dtype=kind, output_loading_info=True)
+            if info["missing_keys"]:
+                raise ValueError(f"its file has no weights {sorted(info['missing_keys'])[:3]}.")
+            model = model.to(where)
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError, AssertionError, SafetensorError) as cause:
+            raise ModelLoadError(f"{_missing(Path(name))}{cause!s:.300} Name another one: llm=...", name) from cause
+        return cls(model, tokenizer, name=name, revision=getattr(model.config, "_commit_hash", None) or revision)
+
+    def __repr__(self) -> str:
+        """Name and number of weights."""
+        return f"CausalLM({self.name!r}, {sum(weight.numel() for weight in self.model.parameters()):,} weights)"
+
+    def check_bare(self) -> None:
+        """Check that the model has no adapters.
+
+        Raises:
+            InvalidArgumentError: If it has.
+        """
+        if getattr(self.model, "peft_config", None):
+            raise InvalidArgumentError(
+                f"CausalLM: {self.name} has adapters already, of an earlier training or checkpoint. Load it anew: "
+                "CausalLM.load(...)."
+            )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the inputs go."""
+        device: torch.device = self.model.get_input_embeddings().weight.device
+        return device
+
+    @property
+    def hidden_size(self) -> int:
+        """The length of the vectors of its tokens."""
+        return int(self.fingerprint["hidden_size"])
+
+    @property
+    def max_tokens(self) -> int:
+        """The most tokens that it reads and writes in all."""
+        config = self.model.config.get_text_config()
+        limits = (getattr(config, "max_position_embeddings", None), self.tokenizer.model_max_length)
+        return int(min(limit for limit in limits if limit))
+
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """The tokens that end an answer; the first is the one that ends it in training."""
+        more = getattr(self.model.generation_config, "eos_token_id", None)
+        more = [] if more is None else [more] if isinstance(more, int) else more
+        return tuple(dict.fromkeys([self.tokenizer.eos_token_id, *more]))
+
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """Return the tokens of a text, nothing added.
+
+        Args:
+            text: The text.
+            special: Whether special tokens that are written out, as "</s>", are read as such, and not as any text is:
+                never in what comes from a graph or a user.
+        """
+        parts = [text] if special else self._within_marks.split(text)
+        with self._lock:  # a tokenizer must not be used by two threads at once
+            rows = [self.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"] for part in parts]
+        return list(chain(*rows))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, without special ones."""
+        with self._lock:
+            text: str = self.tokenizer.decode(
+                list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+            )
+        return text
+
+    def around(self, chat: bool | None) -> tuple[str, str]:
+        """Return what stands before and after what a user says.
+
+        Args:
+            chat: Whether to take the chat template; None where there is one.
+
+        Raises:
+            InvalidArgumentError: If it is asked for and there is none, or it does not hold what the user says once.
+        """
+        template = getattr(self.tokenizer, "chat_template", None)
+        if chat and not template:
+            raise InvalidArgumentError(f"{self!r}: its tokenizer has no chat template. Pass chat=False.")
+        if not template or chat is False:
+            return self.tokenizer.bos_token or "", ""
+        said = [{"role": "user", "content": _CONTENT}]
+        try:
+            text = self.tokenizer.apply_chat_template(
+                said, tokenize=False, add_generation_prompt=True, enable_thinking=False, date_string=DATE
+            )
+        except (TemplateError, ValueError, TypeError) as cause:
+            text = f"({cause!s:.200})"
+        before, *after = text.split(_CONTENT)
+        if len(after) != 1:
+            raise InvalidArgumentError(
+                f"{self!r}: its chat template must hold what the user says once, but gives {text!r:.300}. Pass "
+                "chat=False, or say what stands around it: before=..., after=..."
+            )
+        return before, after[0]
+
+
+def _missing(path: Path) -> str:
+    """Return what is not to be found at a place."""
+    if "format_version" in read_config(path):
+        return "a trained model of this package, which is no language model; its own is named in its config.json. "
+    what = "no causal language model could be loaded from there, with a tokenizer and weights as safetensors: "
+    return what if path.is_dir() else f"there is no such folder, and, as a name on Hugging Face, {what}"
+
+
+def _check_causal(model: Any, name: str) -> None:
+    """Check that a model keeps what it has read, as those do that write from left to right."""
+    try:
+        with torch.no_grad():
+            token = torch.zeros(1, 1, dtype=torch.int64, device=model.get_input_embeddings().weight.device)
+            cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
+    except (TypeError, ValueError, AttributeError, RuntimeError) as cause:
+        cache, why = None, f" ({cause!s:.200})"
+    else:
+        why = ""
+    if cache is None:
+        raise InvalidArgumentError(
+            f"CausalLM: wanted a decoder with attention that keeps keys and values (past_key_values), but {name} is "
+            f"{type(model).__name__} and gives none{why}. Take one such as Llama, Qwen or Gemma."
+        )
+
+
+def _fingerprint(model: Any, tokenizer: Any) -> dict[str, Any]:
+    """Return what tells a language model from others: sizes, and digests of the vocabulary and of some weights.
+
+    The weights are looked at as bfloat16, so that it does not depend on the type in which they are loaded.
+    """
+    weights = blake2b(digest_size=8)
+    for name, weight in sorted(model.named_parameters()):
+        some = weight.detach().flatten()[:LOOKED_AT].to(torch.bfloat16).to("cpu", torch.float32)
+        weights.update(f"{name}{tuple(weight.shape)}".encode() + some.numpy().tobytes())
+    words = json.dumps(sorted(tokenizer.get_vocab().items())).encode()
+    return {
+        "hidden_size": int(model.get_input_embeddings().weight.shape[1]),
+        "vocabulary": blake2b(words, digest_size=8).hexdigest(),
+        "weights": weights.hexdigest(),
+    }

@@ -1,0 +1,193 @@
+"""From a graph to soft tokens: graph networks of torch-geometric, a mean, a projection (extra `graph-prompt`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph import Triple, readable
+from kg_retrievers.graph.cache import LocalLock
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index.embeddings import embed
+from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
+
+try:
+    import torch
+    from torch_geometric.nn import GATConv, GCNConv, TransformerConv, global_mean_pool
+except ImportError as cause:
+    raise MissingExtraError("A graph prompt", "graph-prompt") from cause
+
+
+class PromptGraph(NamedTuple):
+    """The graph of one question, as an encoder is given it.
+
+    Attributes:
+        names: The texts of the nodes, which are numbered in this order, as the tables in words number them.
+        relations: The texts of the relations, each once.
+        ends: int64, shape (2, triples): the numbers of heads and of tails.
+        kinds: int64, shape (triples): the place of each triple's relation.
+    """
+
+    names: tuple[str, ...]
+    relations: tuple[str, ...]
+    ends: Array
+    kinds: Array
+
+    @classmethod
+    def of(cls, triples: Sequence[Triple], labels: Mapping[str, str]) -> PromptGraph:
+        """Number the entities and relations of triples in order of first occurrence, head before tail."""
+        nodes: dict[str, int] = {}
+        kinds: dict[str, int] = {}
+        rows = [
+            (
+                nodes.setdefault(head, len(nodes)),
+                kinds.setdefault(relation, len(kinds)),
+                nodes.setdefault(tail, len(nodes)),
+            )
+            for head, relation, tail in triples
+        ]
+        numbers = np.array(rows, np.int64).reshape(-1, 3)
+        names = tuple(readable(labels.get(key, key)) for key in nodes)
+        return cls(names, tuple(map(readable, kinds)), numbers[:, [0, 2]].T, numbers[:, 1])
+
+
+class TextVectors:
+    """The vectors of texts, each embedded once. Safe to share between threads.
+
+    Args:
+        embeddings: Any LangChain embeddings.
+        kept: How many vectors are kept; beyond that all are forgotten. None for no limit.
+    """
+
+    def __init__(self, embeddings: Embeddings, kept: int | None = None) -> None:
+        """Begin with none."""
+        if not isinstance(embeddings, Embeddings):
+            raise InvalidArgumentError(
+                "A graph prompt: wanted LangChain embeddings, such as HashedEmbeddings() or `index.embeddings`, but "
+                f"got {embeddings!r:.100}."
+            )
+        self.embeddings, self.kept = embeddings, kept
+        self._vectors: dict[str, Array] = {}
+        self._lock = LocalLock()
+
+    def of(self, texts: Sequence[str], *, progress: bool = False) -> Array:
+        """Return float32 unit rows, shape (texts, dimension); the new ones take one call of `embed`.
+
+        Raises:
+            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
+        """
+        with self._lock:
+            missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+            if self.kept is not None and len(self._vectors) + len(missing) > self.kept:
+                self._vectors.clear()
+                missing = list(dict.fromkeys(texts))
+            if missing:
+                self._vectors |= zip(missing, embed(self.embeddings, missing, progress=progress), strict=True)
+            return np.stack([self._vectors[text] for text in texts])
+
+
+class _BatchNorm(torch.nn.BatchNorm1d):
+    """Batch normalisation that takes the running mean where a batch is one node, which has no variance."""
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        if self.training and len(states) == 1:
+            return torch.nn.functional.batch_norm(
+                states, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
+            )
+        return super().forward(states)
+
+
+class GraphTokens(torch.nn.Module):
+    """Graphs as soft tokens.
+
+    Layers of a graph network over the vectors of names, along the triples, with batch normalisation and ReLU between
+    them; the mean over the nodes (equation 9); two linear layers with a sigmoid between them (equation 10; the sigmoid
+    is that of the published code). Relations are edge features for "transformer" and "gat"; "gcn" takes none.
+
+    Args:
+        config: The sizes.
+        dimension: Of the vectors of names and relations.
+        hidden_size: Of the language model.
+    """
+
+    def __init__(self, config: GraphPromptConfig, dimension: int, hidden_size: int) -> None:
+        """Draw the weights from torch's random numbers."""
+        super().__init__()
+        self.config = config
+        last = config.soft_tokens * hidden_size if config.projection is None else config.width
+        sizes = [dimension, *[config.width] * (config.layers - 1), last]
+        self.layers = torch.nn.ModuleList(self._layer(take, give, dimension) for take, give in pairwise(sizes))
+        self.norms = torch.nn.ModuleList(_BatchNorm(size) for size in sizes[1:-1])
+        self.projection: torch.nn.Module = torch.nn.Identity()
+        if config.projection is not None:
+            self.projection = torch.nn.Sequential(
+                torch.nn.Linear(config.width, config.projection),
+                torch.nn.Sigmoid(),
+                torch.nn.Linear(config.projection, config.soft_tokens * hidden_size),
+            )
+
+    def _layer(self, take: int, give: int, dimension: int) -> torch.nn.Module:
+        heads = self.config.heads
+        layer: torch.nn.Module
+        if self.config.encoder == "gcn":
+            layer = GCNConv(take, give)
+        elif self.config.encoder == "gat":
+            layer = GATConv(take, give, heads=heads, concat=False, edge_dim=dimension)
+        elif give % heads:  # as long as the language model's vectors, where there is no projection
+            layer = TransformerConv(take, give, heads=heads, concat=False, edge_dim=dimension)
+        else:
+            layer = TransformerConv(take, give // heads, heads=heads, edge_dim=dimension)
+        return layer
+
+    def forward(self, graphs: Sequence[PromptGraph], vectors: TextVectors) -> torch.Tensor:
+        """Return the soft tokens of some graphs, none of them empty: shape (graphs, soft_tokens, hidden_size)."""
+        device = next(self.parameters()).device
+        sizes = [len(graph.names) for graph in graphs]
+        starts = np.cumsum([0, *sizes[:-1]])
+        kinds = np.cumsum([0, *(len(graph.relations) for graph in graphs[:-1])])
+
+        def joined(parts: Sequence[Array], axis: int = 0) -> torch.Tensor:
+            return torch.from_numpy(np.concatenate(parts, axis)).to(device)
+
+        states = torch.from_numpy(vectors.of([name for graph in graphs for name in graph.names])).to(device)
+        graph_of = torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)).to(device)
+        given: dict[str, torch.Tensor] = {}
+        if self.config.edges:
+            ends = joined([graph.ends + start for graph, start in zip(graphs, starts, strict=True)], axis=1)
+            if self.config.encoder != "gcn":
+                relations = vectors.of([name for graph in graphs for name in graph.relations])
+                rows = joined([graph.kinds + start for graph, start in zip(graphs, kinds, strict=True)])
+                given["edge_attr"] = torch.from_numpy(relations).to(device)[rows]
+        else:
+            ends = torch.empty(2, 0, dtype=torch.int64, device=device)
+            if self.config.encoder != "gcn":
+                given["edge_attr"] = states.new_empty(0, states.shape[1])
+        for layer, norm in zip(self.layers, self.norms, strict=False):
+            states = norm(layer(states, ends, **given)).relu()
+        states = self.layers[-1](states, ends, **given)
+        tokens: torch.Tensor = self.projection(global_mean_pool(states, graph_of, len(graphs)))
+        return tokens.view(len(graphs), self.config.soft_tokens, -1)
+
+
+class LearnedTokens(torch.nn.Module):
+    """Soft tokens that are the same for each question: prompt tuning without a graph.
+
+    Args:
+        config: How many.
+        hidden_size: Of the language model.
+        scale: The standard deviation to begin with, that of the language model's own embeddings.
+    """
+
+    def __init__(self, config: GraphPromptConfig, hidden_size: int, scale: float) -> None:
+        """Draw them from torch's random numbers."""
+        super().__init__()
+        self.tokens = torch.nn.Parameter(torch.randn(config.soft_tokens, hidden_size) * scale)
+
+    def forward(self, count: int) -> torch.Tensor:
+        """Return the tokens for so many questions: shape (count, soft_tokens, hidden_size)."""
+        return self.tokens.expand(count, -1, -1)

@@ -1,0 +1,145 @@
+"""What a graph prompt is trained on: a question, its answers, and the graph that was retrieved for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable
+from typing_extensions import TypedDict
+
+from kg_retrievers.datasets import GraphQuestion, Question
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph import Triple
+from kg_retrievers.graph.facts import are_texts, facts_of
+
+
+class GraphPromptInput(TypedDict):
+    """What is answered.
+
+    Attributes:
+        question: The question.
+        documents: The evidence, best first.
+    """
+
+    question: str
+    documents: list[Document]
+
+
+@dataclass(frozen=True)
+class GraphPromptExample:
+    """A question, what a language model shall answer, and the graph that it is shown.
+
+    Args:
+        question: The question.
+        answers: The answers, as they shall be written.
+        triples: The graph, most important first; none where nothing was found.
+        labels: What the entities are called, by key; a key that is missing is its own label.
+
+    Raises:
+        InvalidArgumentError: If there is no question, no answer, or a triple is none.
+
+    Example:
+        >>> GraphPromptExample("Who directed Her?", ("Spike Jonze",), (Triple("Her", "directed_by", "Spike Jonze"),))
+        GraphPromptExample('Who directed Her?', answers=('Spike Jonze',), triples=1)
+    """
+
+    question: str
+    answers: tuple[str, ...]
+    triples: tuple[Triple, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        if not isinstance(self.question, str) or not self.question.strip():
+            raise InvalidArgumentError(f"GraphPromptExample: wanted a question, but got {self.question!r:.100}.")
+        answers = self.answers
+        if not isinstance(answers, tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
+            raise InvalidArgumentError(f"GraphPromptExample: answers is a tuple of texts, but got {answers!r:.100}.")
+        if not answers:
+            raise InvalidArgumentError(
+                f"GraphPromptExample: {self.question!r:.100} has no answer; there is nothing to learn. Leave it out."
+            )
+        triples = self.triples if isinstance(self.triples, list | tuple) else (self.triples,)
+        if wrong := [triple for triple in triples if not are_texts([triple], 3)]:
+            raise InvalidArgumentError(
+                f"GraphPromptExample: a triple is (head, relation, tail), three texts, but got {wrong[0]!r:.200}."
+            )
+
+    def __repr__(self) -> str:
+        """Question, answers and the number of triples."""
+        return f"GraphPromptExample({self.question!r}, answers={self.answers!r}, triples={len(self.triples)})"
+
+    @property
+    def input(self) -> GraphPromptInput:
+        """What a trained model is asked, to see whether it answers so."""
+        metadata = {"triples": [list(triple) for triple in self.triples], "labels": dict(self.labels)}
+        return {"question": self.question, "documents": [Document("", metadata=metadata)]}
+
+    @classmethod
+    def of_documents(cls, question: str, answers: Iterable[str], documents: Sequence[Document]) -> Self:
+        """Return an example whose graph is what a retriever found, the triples of all Documents, each once."""
+        return cls(question, tuple(answers), *facts_of(documents, "graph prompt"))
+
+    @classmethod
+    def of_graph(cls, question: GraphQuestion, retriever: Runnable[str, list[Document]] | None = None) -> Self:
+        """Return an example of a question with a graph of its own.
+
+        Args:
+            question: The question, with its graph.
+            retriever: One that was built over this graph; where it finds no entity, the graph of the example is empty.
+                None for all of the graph.
+
+        Raises:
+            InvalidArgumentError: If the question has no graph of its own, or there is no such retriever.
+        """
+        if not isinstance(question, GraphQuestion):
+            raise InvalidArgumentError(
+                f"GraphPromptExample.of_graph: wanted a GraphQuestion, which has a graph of its own, but got "
+                f"{question!r:.100}. Of questions about one graph: graph_prompt_examples(retriever, questions)."
+            )
+        if retriever is not None:
+            return cls.of_documents(question.text, question.answers, _retrieved(retriever, question.text))
+        triples = tuple(question.graph.triples())
+        keys = {key: None for head, _, tail in triples for key in (head, tail)}
+        return cls(question.text, question.answers, triples, {key: question.graph.label(key) for key in keys})
+
+
+def graph_prompt_examples(
+    retriever: Runnable[str, list[Document]],
+    questions: Iterable[Question],
+    *,
+    label: Callable[[str], str] = str,
+) -> list[GraphPromptExample]:
+    """Retrieve the graphs of questions, to train on these.
+
+    Args:
+        retriever: The one that will stand before the model; where it finds no entity, the graph is empty.
+        questions: With answers; those without are left out, for they teach nothing.
+        label: What an answer, which is an entity key, is called: `graph.label`; the key itself by default.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, PCSTRetriever
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+        >>> retriever = PCSTRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> graph_prompt_examples(retriever, [Question("Who directed Her?", answers=("Spike Jonze",))])
+        [GraphPromptExample('Who directed Her?', answers=('Spike Jonze',), triples=1)]
+    """
+    examples = []
+    for question in questions:
+        if question.answers:
+            documents = _retrieved(retriever, question.text)
+            answers = [label(key) for key in question.answers]
+            examples.append(GraphPromptExample.of_documents(question.text, answers, documents))
+    return examples
+
+
+def _retrieved(retriever: Runnable[str, list[Document]], question: str) -> list[Document]:
+    if not isinstance(retriever, Runnable):
+        raise InvalidArgumentError(f"graph prompt: wanted a retriever, but got {retriever!r:.100}.")
+    try:
+        return retriever.invoke(question)
+    except EntityLinkingError:
+        return []

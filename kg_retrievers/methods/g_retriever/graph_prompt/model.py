@@ -1,0 +1,448 @@
+"""G-Retriever's generator: a language model that reads the retrieved graph as soft tokens and in words.
+
+X. He, Y. Tian, Y. Sun, N. Chawla, T. Laurent, Y. LeCun, X. Bresson, B. Hooi: G-Retriever: Retrieval-Augmented
+Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024, arXiv:2402.07630, section 5.4.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, LLMResult
+from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
+from langchain_core.runnables.config import get_callback_manager_for_config
+
+from kg_retrievers.core.checkpoint import check_own_folder, load_checkpoint, save_checkpoint
+from kg_retrievers.core.trained_model import PROBE, SAME_VECTOR
+from kg_retrievers.errors import (
+    InvalidArgumentError,
+    KGRetrieversError,
+    MissingExtraError,
+    ModelLoadError,
+    ModelMismatchError,
+)
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.facts import facts_of
+from kg_retrievers.index import embedding_name
+from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
+from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
+from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.examples import GraphPromptInput
+from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Precision, Prompt
+from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
+
+try:
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load, save_file
+except ImportError as cause:
+    raise MissingExtraError("GraphPromptModel", "graph-prompt") from cause
+
+#: The method's name in checkpoints and on the shell.
+METHOD = "graph-prompt"
+
+#: The folder of the adapters inside of a model's, and the files of peft in it.
+ADAPTER, ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter", "adapter_config.json", "adapter_model.safetensors"
+
+#: How many vectors of names and relations are kept, since questions repeat them.
+KEPT_VECTORS = 100_000
+
+
+class GraphPromptModel(Runnable[GraphPromptInput, str]):
+    """Answers a question with a language model that reads its evidence as soft tokens and in words.
+
+    It stands wherever an answerer does: `answer_chain(retriever, model)`, `build_workflow(retriever, model)`, and it
+    streams. Callbacks, such as those that count what a workflow costs, are told of each answer as of a call of a chat
+    model. The answer is the likeliest next token, again and again; the same evidence gives the same answer. Of what a
+    chain hands over it reads the question and the triples of the documents, and writes the graph as in its training.
+
+    Train one with `train_graph_prompt`, or read one with `from_pretrained`.
+
+    Args:
+        network: The language model and what makes its soft tokens.
+        embeddings: What it was trained with.
+        probe: float32, shape (dimension): the vector of a fixed text by these embeddings.
+        training: What it was trained on, and how well it did; values of JSON.
+        max_new_tokens: The most tokens of an answer; None for as many as in training.
+        batch_size: How many questions of `batch` go through the language model at once.
+        empty_graph: What is done without any triple: "answer" from the question alone, without soft tokens of a graph,
+            or "raise" an error.
+
+    Raises:
+        InvalidArgumentError: If an option is out of range. From `invoke`, if there is no triple and `empty_graph` is
+            "raise", a Document holds no evidence, or the language model has no room for the question.
+    """
+
+    def __init__(
+        self,
+        network: GraphPromptNetwork,
+        embeddings: Embeddings,
+        probe: Array,
+        *,
+        training: Mapping[str, Any] | None = None,
+        max_new_tokens: int | None = None,
+        batch_size: int = 8,
+        empty_graph: Literal["answer", "raise"] = "answer",
+    ) -> None:
+        """Check the options."""
+        max_new_tokens = network.config.max_answer_tokens if max_new_tokens is None else max_new_tokens
+        for name, value in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InvalidArgumentError(
+                    f"GraphPromptModel: {name} must be a whole number, 1 or more, but got {value!r}."
+                )
+        if empty_graph not in ("answer", "raise"):
+            raise InvalidArgumentError(
+                f'GraphPromptModel: empty_graph is "answer" or "raise", but got {empty_graph!r}.'
+            )
+        self.network, self.embeddings, self.probe = network, embeddings, probe
+        self.training = dict(training or {})
+        self.max_new_tokens, self.batch_size, self.empty_graph = max_new_tokens, batch_size, empty_graph
+
+    def __repr__(self) -> str:
+        """The language model and the configuration."""
+        return f"GraphPromptModel({self.network.lm!r}, {self.config!r})"
+
+    @property
+    def config(self) -> GraphPromptConfig:
+        """What is put in front of the language model."""
+        return self.network.config
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with what was trained, the language model and the options of answers."""
+        network = self.network
+        computing = [str(network.lm.model.dtype), network.precision, self.max_new_tokens, self.empty_graph]
+        parts = [network.lm.fingerprint, asdict(self.config), VERSION, *computing]
+        found = blake2b(json.dumps(parts).encode(), digest_size=16)
+        for name, tensor in sorted({**network.parameters, **network.buffers}.items()):
+            found.update(name.encode() + tensor.detach().float().cpu().numpy().tobytes())
+        return found.hexdigest()
+
+    # --- on disk ----------------------------------------------------------------------------------------------------
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write what was trained: `config.json`, `model.safetensors` and, with adapters, the folder `adapter`.
+
+        The language model itself is not written. The adapters are in the layout of peft.
+
+        Raises:
+            InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
+        """
+        folder, network = Path(folder), self.network
+        digest = None
+        if self.config.lora_rank:
+            if folder.is_file():
+                raise InvalidArgumentError(f"GraphPromptModel.save_pretrained: {folder} is a file. Name a folder.")
+            check_own_folder(folder)
+            (folder / ADAPTER).mkdir(parents=True, exist_ok=True)
+            (folder / ADAPTER / ADAPTER_CONFIG).write_text(network.adapter_config, "utf-8")
+            adapters = {name: weight.detach().cpu().contiguous() for name, weight in network.adapters.items()}
+            save_file(adapters, folder / ADAPTER / ADAPTER_WEIGHTS, {"format": "pt"})
+            digest = _digest(folder / ADAPTER / ADAPTER_WEIGHTS)
+        state = {} if network.tokens is None else network.tokens.state_dict()
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
+        config = {
+            "language_model": {"name": network.lm.name, "revision": network.lm.revision, **network.lm.fingerprint},
+            "embeddings": embedding_name(self.embeddings),
+            "words": VERSION,
+            "precision": network.precision,
+            **asdict(self.config),
+            "adapter": digest,
+            "training": self.training,
+        }
+        save_checkpoint(folder, METHOD, config, {**weights, "probe": self.probe})
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder: str | Path,
+        embeddings: Embeddings,
+        llm: str | Path | CausalLM | None = None,
+        *,
+        precision: Precision | None = None,
+        max_new_tokens: int | None = None,
+        batch_size: int = 8,
+        empty_graph: Literal["answer", "raise"] = "answer",
+    ) -> Self:
+        """Read what `save_pretrained` wrote.
+
+        Args:
+            folder: The folder.
+            embeddings: Those that the model was trained with.
+            llm: The language model that it was trained with, or its name or folder; None to load it under the name
+                that it had.
+            precision: In which numbers the language model computes; None for those of the training.
+            max_new_tokens: As for the class, and so the others.
+            batch_size: The same.
+            empty_graph: The same.
+
+        Raises:
+            InvalidArgumentError: If an option is out of range.
+            ModelLoadError: If there is no such model, it is damaged, or its language model cannot be loaded.
+            ModelMismatchError: If language model or embeddings are others than in the training.
+        """
+        folder = Path(folder)
+        config, weights = load_checkpoint(folder, METHOD)
+        try:
+            of_lm, name, digest = config["language_model"], config["embeddings"], config["adapter"]
+            training, words, probe = config["training"], config["words"], weights.pop("probe")
+            precision = precision or config["precision"]
+            known = {field.name: config[field.name] for field in fields(GraphPromptConfig)}
+            settings = GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])})
+            revision = of_lm["revision"]
+            told = {key: of_lm[key] for key in ("name", "hidden_size", "vocabulary", "weights")}
+        except (KeyError, TypeError, ValueError) as cause:
+            raise _damaged(folder, cause) from cause
+        if words != VERSION:
+            raise ModelMismatchError(
+                f"GraphPromptModel: {folder} was trained on words of version {words!r:.20}, and these are of version "
+                f"{VERSION!r}. Train it again, or take the release of kg-retrievers that it was trained with."
+            )
+        _check_embeddings(embeddings, name, probe)
+        if not isinstance(llm, CausalLM):
+            llm = CausalLM.load(llm or told["name"], revision=None if llm else revision)
+        _check_language_model(llm, told, folder)
+        network = GraphPromptNetwork(
+            llm, settings, TextVectors(embeddings, KEPT_VECTORS), len(probe), precision=precision
+        )
+        try:
+            if network.tokens is not None:
+                network.tokens.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
+            if settings.lora_rank:
+                network.set_adapters(_read_adapter(folder / ADAPTER / ADAPTER_WEIGHTS, digest))
+        except (RuntimeError, TypeError, ValueError) as cause:
+            raise _damaged(folder, cause) from cause
+        return cls(
+            network,
+            embeddings,
+            probe,
+            training=training,
+            max_new_tokens=max_new_tokens,
+            batch_size=batch_size,
+            empty_graph=empty_graph,
+        )
+
+    # --- answers ----------------------------------------------------------------------------------------------------
+
+    def prompt(self, input: GraphPromptInput) -> Prompt:
+        """Return what the language model reads of a question: how many of its triples are shown in words, of how many.
+
+        Raises:
+            InvalidArgumentError: As from `invoke`.
+        """
+        question = input.get("question") if isinstance(input, Mapping) else None
+        documents = input.get("documents") if isinstance(input, Mapping) else None
+        if not isinstance(question, str) or not question.strip() or not isinstance(documents, list | tuple):
+            raise InvalidArgumentError(
+                'GraphPromptModel: wanted {"question": text, "documents": list of Documents}, but got '
+                f"{input!r:.200}. With a retriever in front: answer_chain(retriever, model)."
+            )
+        triples, labels = facts_of(documents, "graph prompt")
+        if not triples and self.empty_graph == "raise":
+            raise InvalidArgumentError(
+                f"GraphPromptModel: there is no triple in the evidence for {input['question']!r:.200}. Retrieve more, "
+                'or have it answered from the question alone: empty_graph="answer".'
+            )
+        return self.network.prompt(input["question"], triples, labels, room=self.max_new_tokens)
+
+    def invoke(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
+        """Answer a question."""
+        return self._call_with_config(lambda value, config: "".join(self._answer(value, config)), input, config)
+
+    def batch(
+        self,
+        inputs: list[GraphPromptInput],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Answer questions, `batch_size` at once."""
+        return self._batch_with_config(self._answer_all, inputs, config, return_exceptions=return_exceptions)
+
+    async def abatch(
+        self,
+        inputs: list[GraphPromptInput],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[str]:
+        """As `batch`, on another thread."""
+        return await run_in_executor(None, partial(self.batch, inputs, config, return_exceptions=return_exceptions))
+
+    def stream(self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[str]:
+        """Answer a question, and yield the answer as it is written."""
+
+        def written(
+            inputs: Iterator[GraphPromptInput], run_manager: CallbackManagerForChainRun, config: RunnableConfig
+        ) -> Iterator[str]:
+            for value in inputs:
+                yield from self._answer(value, config)
+
+        yield from self._transform_stream_with_config(iter([input]), written, config)
+
+    async def astream(
+        self, input: GraphPromptInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[str]:
+        """As `stream`; the language model runs on another thread."""
+
+        async def given() -> AsyncIterator[GraphPromptInput]:
+            yield input
+
+        async def written(
+            inputs: AsyncIterator[GraphPromptInput],
+            run_manager: AsyncCallbackManagerForChainRun,
+            config: RunnableConfig,
+        ) -> AsyncIterator[str]:
+            async for value in inputs:
+                parts = self._answer(value, config)
+                while (part := await run_in_executor(None, partial(next, parts, None))) is not None:
+                    yield part
+
+        async for part in self._atransform_stream_with_config(given(), written, config):
+            yield part
+
+    def _answer(self, input: GraphPromptInput, config: RunnableConfig) -> Iterator[str]:
+        """Yield the answer in parts, without blanks around it."""
+        prompt = self.prompt(input)
+        call = _Call(input["question"], prompt, self.network.length(prompt), config)
+        tokens: list[int] = []
+        said = ""
+        try:
+            for (token,) in self.network.generate([prompt], self.max_new_tokens):
+                if token is not None:
+                    tokens.append(token)
+                    text = self._text(tokens)
+                    # The bytes of a letter may be in several tokens.
+                    if text.startswith(said) and len(text) > len(said) and not text.endswith("\ufffd"):
+                        call.wrote(text[len(said) :])
+                        yield text[len(said) :]
+                        said = text
+            if (text := self._text(tokens)).startswith(said) and len(text) > len(said):
+                call.wrote(text[len(said) :])
+                yield text[len(said) :]
+        except BaseException as error:
+            call.failed(error)
+            raise
+        call.ended(text, len(tokens))
+
+    def _answer_all(
+        self,
+        inputs: list[GraphPromptInput],
+        run_manager: list[CallbackManagerForChainRun],
+        config: list[RunnableConfig],
+    ) -> list[str | Exception]:
+        """Return the answers, and what is wrong with a question in its place."""
+        answers: list[str | Exception] = []
+        prompts: dict[int, Prompt] = {}
+        calls: dict[int, _Call] = {}
+        for place, (value, of_one) in enumerate(zip(inputs, config, strict=True)):
+            answers.append("")
+            try:
+                prompt = self.prompt(value)
+                calls[place] = _Call(value["question"], prompt, self.network.length(prompt), of_one)
+                prompts[place] = prompt
+            except KGRetrieversError as error:
+                answers[place] = error
+        places = list(prompts)
+        try:
+            for start in range(0, len(places), self.batch_size):
+                some = places[start : start + self.batch_size]
+                rows: dict[int, list[int]] = {place: [] for place in some}
+                for tokens in self.network.generate([prompts[place] for place in some], self.max_new_tokens):
+                    for place, token in zip(some, tokens, strict=True):
+                        if token is not None:
+                            rows[place].append(token)
+                for place, row in rows.items():
+                    answers[place] = text = self._text(row)
+                    calls.pop(place).ended(text, len(row))
+        except BaseException as error:
+            for call in calls.values():
+                call.failed(error)
+            raise
+        return answers
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        return self.network.lm.decode(tokens).strip()
+
+
+class _Call:
+    """A call of the language model, as whoever watches is told of it: budgets, costs, tracers, streams of tokens."""
+
+    def __init__(self, question: str, prompt: Prompt, length: int, config: RunnableConfig) -> None:
+        """Tell that it begins; `length` is how many tokens are read, soft ones included."""
+        message = HumanMessage(content="\n\n".join(filter(None, (prompt.text, question))))
+        manager = get_callback_manager_for_config(config)
+        (self._run,) = manager.on_chat_model_start({"name": GraphPromptModel.__name__}, [[message]])
+        self._read, self._id = length, f"run-{self._run.run_id}"
+
+    def wrote(self, text: str) -> None:
+        """Tell a part of the answer."""
+        chunk = ChatGenerationChunk(message=AIMessageChunk(content=text, id=self._id))
+        self._run.on_llm_new_token(text, chunk=chunk)
+
+    def ended(self, text: str, tokens: int) -> None:
+        """Tell the answer, and what was read and written."""
+        usage = UsageMetadata(input_tokens=self._read, output_tokens=tokens, total_tokens=self._read + tokens)
+        message = AIMessage(content=text, id=self._id, usage_metadata=usage)
+        self._run.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]))
+
+    def failed(self, error: BaseException) -> None:
+        """Tell that it ended otherwise."""
+        self._run.on_llm_error(error)
+
+
+def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
+    vector = TextVectors(embeddings).of([PROBE])[0]
+    if vector.shape != probe.shape or np.linalg.norm(vector - probe) > SAME_VECTOR:
+        raise ModelMismatchError(
+            f"GraphPromptModel: it was trained with the embeddings {name}, whose vectors have {len(probe)} numbers, "
+            f"but got {embedding_name(embeddings)}, with {len(vector)}. Hand in the former, or train a model with the "
+            "latter."
+        )
+
+
+def _check_language_model(lm: CausalLM, told: Mapping[str, Any], folder: Path) -> None:
+    """Check that a language model is the one of the training."""
+    what = {"hidden_size": "vectors of {} numbers", "vocabulary": "a vocabulary {}", "weights": "weights {}"}
+    for key, text in what.items():
+        if lm.fingerprint[key] != told[key]:
+            raise ModelMismatchError(
+                f"GraphPromptModel: {folder} was trained with {told['name']}, which has {text.format(told[key])}, but "
+                f"{lm!r} has {text.format(lm.fingerprint[key])}. Hand in the former (llm=...), or train a model with "
+                "the latter."
+            )
+
+
+def _digest(path: Path) -> str:
+    return blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def _read_adapter(path: Path, digest: str) -> dict[str, torch.Tensor]:
+    try:
+        if _digest(path) != digest:
+            raise ModelLoadError(
+                "these are not the adapters that were saved with the model. Copy the folder again.", path
+            )
+        return load(path.read_bytes())
+    except (OSError, SafetensorError) as cause:
+        raise ModelLoadError(f"the adapters cannot be read ({cause}). Copy the whole folder again.", path) from cause
+
+
+def _damaged(folder: Path, cause: Exception) -> ModelLoadError:
+    if isinstance(cause, KeyError):
+        return ModelLoadError(f"config and weights hold no {cause}, as those of a {METHOD} model do.", folder)
+    return ModelLoadError(f"config and weights are not those of a {METHOD} model: {cause!s:.300}", folder)

@@ -1,0 +1,333 @@
+"""Graph, words and question as one sequence of a causal language model (extra `graph-prompt`)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph import Triple, verbalize
+from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
+from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
+from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, LearnedTokens, PromptGraph, TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ANSWER_SEPARATOR, ask
+
+try:
+    import torch
+    from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+except ImportError as cause:
+    raise MissingExtraError("A graph prompt", "graph-prompt") from cause
+
+#: In which numbers the language model computes: "float32" is in those of its weights, whatever these are, "bfloat16" is
+#: automatic mixed precision.
+Precision = Literal["float32", "bfloat16"]
+
+#: How many characters for each token of a budget are looked at first, to see whether a text is over it.
+LONG = 16
+
+#: The place of a token that is not learned.
+_IGNORED = -100
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a language model reads of one question.
+
+    Attributes:
+        before: Tokens before the soft ones.
+        after: Tokens after them.
+        label: Tokens of the answer, with its end; none where it is asked for.
+        graph: What the soft tokens are made of; None where there is no graph, or no encoder.
+        text: The graph in words, as far as it has room; empty where it is not shown.
+        shown: How many triples this text shows.
+        triples: How many triples there are.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    label: tuple[int, ...]
+    graph: PromptGraph | None
+    text: str
+    shown: int
+    triples: int
+
+    def __len__(self) -> int:
+        """How many tokens there are, the soft ones not counted."""
+        return len(self.before) + len(self.after) + len(self.label)
+
+
+class GraphPromptNetwork:
+    """A language model that reads soft tokens, with what makes these.
+
+    Args:
+        lm: The language model. Its weights stay frozen; with `lora_rank` it is given adapters.
+        config: What is put in front of it.
+        vectors: The vectors of names and relations.
+        dimension: Their length.
+        seed: Of the weights.
+        precision: In which numbers the language model computes.
+
+    Attributes:
+        tokens: What makes the soft tokens; None without.
+
+    Raises:
+        InvalidArgumentError: If the language model has adapters already, or no linear layers of a name that gets some;
+            or there is no such precision.
+    """
+
+    def __init__(
+        self,
+        lm: CausalLM,
+        config: GraphPromptConfig,
+        vectors: TextVectors,
+        dimension: int,
+        *,
+        seed: int = 0,
+        precision: Precision = "float32",
+    ) -> None:
+        """Draw the weights."""
+        if precision not in get_args(Precision):
+            raise InvalidArgumentError(
+                f"GraphPromptModel: precision is one of {list(get_args(Precision))}, but got {precision!r}."
+            )
+        lm.check_bare()
+        self.lm, self.config, self.vectors, self.precision = lm, config, vectors, precision
+        self.model: Any = lm.model
+        self._takes = set(inspect.signature(lm.model.forward).parameters)
+        self.tokens: GraphTokens | LearnedTokens | None = None
+        with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            if config.encoder is not None:
+                self.tokens = GraphTokens(config, dimension, lm.hidden_size)
+            elif config.soft_tokens:
+                scale = float(lm.model.get_input_embeddings().weight.float().std())
+                self.tokens = LearnedTokens(config, lm.hidden_size, scale)
+            if config.lora_rank:
+                self.model = self._with_adapters()
+        if self.tokens is not None:
+            self.tokens.to(lm.device)
+        self.train(False)
+
+    def _with_adapters(self) -> Any:
+        config = self.config
+        linear = [name for name, module in self.lm.model.named_modules() if _is_linear(module)]
+        for target in config.lora_targets:
+            if not any(name == target or name.endswith(f".{target}") for name in linear):
+                last = sorted({name.rpartition(".")[2] for name in linear})
+                raise InvalidArgumentError(
+                    f"GraphPromptConfig: {self.lm!r} has no linear layers {target!r} that could be given adapters. It "
+                    f"has: {last}. Name some of these: lora_targets=(...)."
+                )
+        adapters = LoraConfig(
+            r=config.lora_rank,
+            lora_alpha=config.lora_alpha,
+            lora_dropout=config.lora_dropout,
+            target_modules=sorted(config.lora_targets),
+            bias="none",
+            task_type="CAUSAL_LM",
+        )
+        return get_peft_model(self.lm.model, adapters).eval()
+
+    # --- what is trained ------------------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, torch.Tensor]:
+        """All that is trained, by name; they require gradients."""
+        own = {} if self.tokens is None else dict(self.tokens.named_parameters())
+        of_lm = {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
+        return {**{f"tokens.{name}": weight for name, weight in own.items()}, **of_lm}
+
+    @property
+    def buffers(self) -> dict[str, torch.Tensor]:
+        """What training changes without gradients: the running means of batch normalisation."""
+        return {} if self.tokens is None else {f"tokens.{name}": kept for name, kept in self.tokens.named_buffers()}
+
+    @property
+    def adapters(self) -> dict[str, torch.Tensor]:
+        """The weights of the adapters in the language model; none without."""
+        if not self.config.lora_rank:
+            return {}
+        weights: dict[str, torch.Tensor] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
+        return weights
+
+    @property
+    def adapter_config(self) -> str:
+        """What peft says of the adapters, as JSON."""
+        config = self.model.peft_config["default"].to_dict() | {"base_model_name_or_path": self.lm.name}
+        config |= {name: sorted(value) for name, value in config.items() if isinstance(value, set)}
+        return json.dumps(config | {"inference_mode": True}, indent=2, sort_keys=True, default=str)
+
+    def set_adapters(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Take the weights of adapters.
+
+        Raises:
+            ValueError: If they are not those of this language model and configuration.
+        """
+        wanted = {name: weight.shape for name, weight in self.adapters.items()}
+        if wanted != {name: weight.shape for name, weight in weights.items()}:
+            raise ValueError("its weights have other names or shapes than the configuration says")
+        set_peft_model_state_dict(self.model, dict(weights))
+
+    def train(self, on: bool) -> None:
+        """Switch what is trained to training, or back; the language model itself never drops anything out."""
+        if self.tokens is not None:
+            self.tokens.train(on)
+        if self.config.lora_rank:
+            for name, module in self.model.named_modules():
+                if "lora_dropout" in name:
+                    module.train(on)
+
+    # --- what is read ---------------------------------------------------------------------------------------------
+
+    def prompt(
+        self,
+        question: str,
+        triples: Sequence[Triple],
+        labels: Mapping[str, str],
+        answers: Sequence[str] = (),
+        *,
+        room: int | None = None,
+    ) -> Prompt:
+        """Return what is read of a question; the text of the graph is cut so that question and answer have room.
+
+        Args:
+            question: The question.
+            triples: The graph, most important first. The encoder is given all, also those that the text leaves out.
+            labels: What entities are called, by key.
+            answers: In training, what shall be answered.
+            room: How many tokens an answer may have; those of the configuration by default.
+
+        Raises:
+            InvalidArgumentError: If the language model has no room for the question.
+        """
+        config, lm = self.config, self.lm
+        asked = question if config.show_question else None
+        before = lm.encode(config.before or "", special=True)
+        with_text = config.show_graph and bool(triples)
+        after = lm.encode(ask(asked, after_graph=with_text)) + lm.encode(config.after or "", special=True)
+        label: list[int] = []
+        if answers:
+            label = [*lm.encode(ANSWER_SEPARATOR.join(answers))[: config.max_answer_tokens], lm.stops[0]]
+        kept = 1 + (config.max_answer_tokens if room is None else room)
+        left = lm.max_tokens - len(before) - config.soft_tokens - len(after) - kept
+        if left < 0:
+            raise InvalidArgumentError(
+                f"GraphPromptModel: {lm!r} reads {lm.max_tokens:,} tokens in all, and the question {question!r:.100} "
+                f"with an answer of {kept - 1:,} tokens needs {-left:,} more. Ask a shorter question, or allow a "
+                "shorter answer."
+            )
+        text, shown = "", 0
+        if with_text and (budget := min(left, config.max_context_tokens)):
+            told = verbalize(
+                triples,
+                style="tables",
+                label=lambda key: labels.get(key, key),
+                max_tokens=budget,
+                count_tokens=lambda words: self._count(words, budget),
+            )
+            text, shown = told.text, told.shown
+        graph = PromptGraph.of(triples, labels) if triples and isinstance(self.tokens, GraphTokens) else None
+        return Prompt(tuple(before), (*lm.encode(text), *after), tuple(label), graph, text, shown, len(triples))
+
+    def _count(self, text: str, budget: int) -> int:
+        """Return how many tokens a text has; of a long one that is over the budget, those of its beginning."""
+        first = len(self.lm.encode(text[: LONG * budget]))
+        return first if first > budget or len(text) <= LONG * budget else len(self.lm.encode(text))
+
+    def soft(self, prompts: Sequence[Prompt]) -> torch.Tensor | None:
+        """Return the soft tokens of the prompts that have some, in their order, shape (some, soft_tokens, hidden)."""
+        if isinstance(self.tokens, LearnedTokens):
+            return self.tokens(len(prompts))  # type: ignore[no-any-return]
+        graphs = [prompt.graph for prompt in prompts if prompt.graph]
+        if self.tokens is None or not graphs:
+            return None
+        return self.tokens(graphs, self.vectors)  # type: ignore[no-any-return]
+
+    def has_soft(self, prompt: Prompt) -> bool:
+        """Tell whether a prompt has soft tokens; without a graph, an encoder makes none."""
+        return isinstance(self.tokens, LearnedTokens) or prompt.graph is not None
+
+    def length(self, prompt: Prompt) -> int:
+        """Return how many tokens are read, soft ones included."""
+        return len(prompt) + self.config.soft_tokens * self.has_soft(prompt)
+
+    def _inputs(self, prompts: Sequence[Prompt], soft: torch.Tensor | None) -> dict[str, Any]:
+        """Return what the language model is given, padded on the left: labels, and what follows, are at the right."""
+        if not self.config.lora_rank:
+            self.lm.check_bare()  # adapters of a later training would answer, too
+        lengths = [self.length(prompt) for prompt in prompts]
+        longest = max(lengths)
+        ids = torch.full((len(prompts), longest), self.lm.stops[0])
+        mask, places = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
+        for row, (prompt, length) in enumerate(zip(prompts, lengths, strict=True)):
+            start, count = longest - length, length - len(prompt)
+            begins = start + len(prompt.before)
+            ids[row, start:begins] = torch.tensor(prompt.before, dtype=ids.dtype)
+            places[row, begins : begins + count] = True
+            ids[row, begins + count :] = torch.tensor(prompt.after + prompt.label, dtype=ids.dtype)
+            mask[row, start:] = 1
+        device = self.lm.device
+        vectors = self.lm.model.get_input_embeddings()(ids.to(device))
+        if soft is not None:
+            vectors = vectors.clone()
+            vectors[places.to(device)] = soft.flatten(0, 1).to(vectors.dtype)
+        return self._given(vectors, mask.to(device), (mask.cumsum(1) - 1).clamp(min=0).to(device))
+
+    def _given(self, vectors: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor) -> dict[str, Any]:
+        given = {"inputs_embeds": vectors, "attention_mask": mask}
+        return given | {"position_ids": positions} if "position_ids" in self._takes else given
+
+    def _computing(self) -> AbstractContextManager[Any]:
+        if self.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self.lm.device.type, torch.bfloat16)
+
+    # --- what is learned, and what is written -----------------------------------------------------------------------
+
+    def losses(self, prompts: Sequence[Prompt], soft: torch.Tensor | None) -> torch.Tensor:
+        """Return the loss of each prompt, shape (prompts): the mean of -log p over the tokens of its answer.
+
+        Scores over the vocabulary are made for the answers alone, which is most of the memory of a step.
+        """
+        longest = max(len(prompt.label) for prompt in prompts)
+        wanted = torch.full((len(prompts), longest), _IGNORED)
+        for row, prompt in enumerate(prompts):
+            wanted[row, longest - len(prompt.label) :] = torch.tensor(prompt.label)
+        wanted = wanted.to(self.lm.device)
+        only = {"logits_to_keep": longest + 1} if "logits_to_keep" in self._takes else {}
+        with self._computing():
+            logits = self.model(**self._inputs(prompts, soft), **only, use_cache=False).logits
+        logits = logits[:, -longest - 1 : -1].flatten(0, 1).float()
+        each = torch.nn.functional.cross_entropy(logits, wanted.flatten(), ignore_index=_IGNORED, reduction="none")
+        return each.view(wanted.shape).sum(1) / (wanted != _IGNORED).sum(1)
+
+    @torch.no_grad()
+    def generate(self, prompts: Sequence[Prompt], max_new_tokens: int) -> Iterator[list[int | None]]:
+        """Yield the next token of each prompt's answer, the most likely one; None once it is at its end."""
+        only = {"logits_to_keep": 1} if "logits_to_keep" in self._takes else {}
+        given = self._inputs(prompts, self.soft(prompts))
+        mask, cache = given["attention_mask"], None
+        positions = mask.sum(1, keepdim=True)
+        stops = torch.tensor(self.lm.stops, device=mask.device)
+        ended = torch.zeros(len(prompts), dtype=torch.bool, device=mask.device)
+        for _ in range(max_new_tokens):
+            with self._computing():
+                found = self.model(**given, **only, past_key_values=cache, use_cache=True)
+                tokens = found.logits[:, -1].argmax(-1)
+                vectors = self.lm.model.get_input_embeddings()(tokens)[:, None]
+            ended |= torch.isin(tokens, stops)
+            yield [None if end else token for token, end in zip(tokens.tolist(), ended.tolist(), strict=True)]
+            if ended.all():
+                return
+            mask, cache = torch.cat([mask, mask.new_ones(len(mask), 1)], 1), found.past_key_values
+            given = self._given(vectors, mask, positions)
+            positions = positions + 1
+
+
+def _is_linear(module: torch.nn.Module) -> bool:
+    """Whether a layer is linear: torch's, GPT-2's transposed one, or a quantised one, which are named after it."""
+    return isinstance(module, torch.nn.Linear) or type(module).__name__.startswith(("Linear", "Conv1D"))

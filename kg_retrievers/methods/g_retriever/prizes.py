@@ -1,0 +1,151 @@
+"""Prizes for nodes and edges by their rank, and the connected subgraph they are worth.
+
+Source: X. He, Y. Tian, Y. Sun, N. Chawla, T. Laurent, Y. LeCun, X. Bresson, B. Hooi: G-Retriever: Retrieval-Augmented
+Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024, arXiv:2402.07630, section 5.3, and the
+code published with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.methods.g_retriever.solver import SteinerForest, solve_pcst
+
+Array = npt.NDArray[Any]
+
+#: The published code's constant `c`: by which share at least the prize falls from one rank to the next, and the cost of
+#: an edge lies below the highest prize.
+STEP = 0.01
+
+
+def prize_nodes(ranked: Array, size: int, k: int) -> Array:
+    """Return k for the first node, k - 1 for the second, ..., 1 for the k-th and 0 for all others (equation 6).
+
+    Args:
+        ranked: int, shape (r): distinct nodes, best first.
+        size: The number of nodes.
+        k: How many get a prize.
+
+    Returns:
+        float64, shape (size).
+
+    Example:
+        >>> prize_nodes(np.array([3, 0]), 4, k=3).tolist()
+        [2.0, 0.0, 0.0, 3.0]
+    """
+    prizes = np.zeros(size)
+    ranked = ranked[:k]
+    prizes[ranked] = k - np.arange(len(ranked))
+    return prizes
+
+
+def prize_edges(relations: Array, ranked: Array, k: int, rule: Literal["paper", "published"]) -> Array:
+    """Return the prizes of edges whose relations are ranked; all edges of a relation are tied.
+
+    "paper": k for each edge of the first relation, k - 1 for the second ... (equation 6, "edge prizes are assigned
+    similarly"). "published", as in the code: what the paper gives to the i-th is shared by all its edges, and is at
+    most `1 - STEP` of the prize before; so an edge of a frequent relation gets next to nothing.
+
+    Differs from the published code: edges are tied by the number of their relation, not by equal floating-point
+    similarities, which rounding tears apart.
+
+    Args:
+        relations: int, shape (m): the relation of each edge.
+        ranked: int, shape (r): distinct relations, best first; those without an edge are passed over.
+        k: How many of them get a prize.
+        rule: See above.
+
+    Returns:
+        float64, shape (m).
+
+    Raises:
+        InvalidArgumentError: If there is no such rule.
+
+    Example:
+        >>> relations = np.array([0, 0, 1, 2])
+        >>> prize_edges(relations, np.array([0, 1]), 2, "paper").tolist()
+        [2.0, 2.0, 1.0, 0.0]
+        >>> prize_edges(relations, np.array([0, 1]), 2, "published").tolist()
+        [1.0, 1.0, 0.99, 0.0]
+    """
+    if rule not in ("paper", "published"):
+        raise InvalidArgumentError(f'prize_edges: rule must be "paper" or "published", but got {rule!r}.')
+    size = 1 + max(int(relations.max(initial=0)), int(ranked.max(initial=0)))
+    counts, of_relation = np.bincount(relations, minlength=size), np.zeros(size)
+    last = float(k)
+    for place, relation in enumerate(ranked[counts[ranked] > 0][:k].tolist()):
+        prize = float(k - place)
+        if rule == "published":
+            prize = min(prize / counts[relation], last)
+            last = prize * (1 - STEP)
+        of_relation[relation] = prize
+    prizes: Array = of_relation[relations]
+    return prizes
+
+
+def solve_prizes(
+    heads: Array,
+    tails: Array,
+    node_prizes: Array,
+    edge_prizes: Array,
+    cost: float,
+    *,
+    trees: int = 1,
+    pruning: Literal["strong", "gw"] = "strong",
+) -> SteinerForest:
+    """Return the connected subgraph whose prizes are worth more than the cost of its edges (equations 7 and 8).
+
+    An edge with a prize up to the cost costs the rest. One with a higher prize becomes a virtual node that is worth the
+    rest, with a free edge to each end (section 5.3). A virtual node that is found is its edge again, with both ends, so
+    that what comes back may hold cycles.
+
+    Args:
+        heads: int, shape (m): one end of each edge.
+        tails: int, shape (m): the other end.
+        node_prizes: float, shape (n): 0 or more.
+        edge_prizes: float, shape (m): 0 or more.
+        cost: Of each edge; 0 or more.
+        trees: The most connected parts.
+        pruning: See `solve_pcst`.
+
+    Returns:
+        Nodes and edges, each ascending.
+
+    Raises:
+        InvalidArgumentError: If the cost or a shape is out of range, or as `solve_pcst` says.
+
+    Example:
+        >>> heads, tails = np.array([0, 1]), np.array([1, 2])
+        >>> found = solve_prizes(heads, tails, np.array([2.0, 0, 0]), np.array([3.0, 0]), cost=0.5)
+        >>> found.nodes.tolist(), found.edges.tolist()
+        ([0, 1], [0])
+    """
+    if not 0 <= cost < np.inf:
+        raise InvalidArgumentError(f"solve_prizes: cost must be 0 or more and finite, but got {cost}.")
+    if not heads.shape == tails.shape == edge_prizes.shape:
+        shapes = [array.shape for array in (heads, tails, edge_prizes)]
+        raise InvalidArgumentError(
+            f"solve_prizes: heads, tails and prizes of edges must be of one shape, got {shapes}."
+        )
+    if edge_prizes.size and not edge_prizes.min() >= 0:
+        raise InvalidArgumentError(f"solve_prizes: prizes must be 0 or more, but got {edge_prizes.min()} as the least.")
+    n = len(node_prizes)
+    pays = edge_prizes > cost
+    plain, virtual = np.flatnonzero(~pays), np.flatnonzero(pays)
+    added = n + np.arange(len(virtual))
+    found = solve_pcst(
+        np.concatenate([heads[plain], heads[virtual], tails[virtual]]),
+        np.concatenate([tails[plain], added, added]),
+        np.concatenate([cost - edge_prizes[plain], np.zeros(2 * len(virtual))]),
+        np.concatenate([node_prizes, edge_prizes[virtual] - cost]),
+        trees=trees,
+        pruning=pruning,
+    )
+    first = np.searchsorted(found.nodes, n)
+    edges = np.concatenate([plain[found.edges[found.edges < len(plain)]], virtual[found.nodes[first:] - n]])
+    nodes = np.unique(np.concatenate([found.nodes[:first], heads[edges], tails[edges]]))
+    return SteinerForest(nodes, np.sort(edges))

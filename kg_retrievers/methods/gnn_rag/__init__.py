@@ -1,0 +1,1 @@
+"""GNN-RAG: a graph network finds candidates, and shortest paths explain them."""

@@ -1,0 +1,319 @@
+"""GNN-RAG's graph network: what it looks at, and how it is served without torch.
+
+C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139,
+sections 4.1 and 4.2; the network is that of the same authors' ReaRev: Adaptive Reasoning for Question Answering over
+Knowledge Graphs. Findings of EMNLP 2022, arXiv:2210.13650.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from kg_retrievers.core.trained_model import TrainedModel
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Adjacency, readable
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, add_products, local_adjacency, pass_messages
+from kg_retrievers.methods.gnn_rag.tokens import Tokens, check_tokens, embed_tokens
+
+#: What is added to the mean square of an entity's vector before its root divides the vector.
+SMALL = np.float32(0.01)
+
+#: What stands behind the names of the weights that read a question forwards, and backwards.
+WAYS = ("", "_reverse")
+
+
+@dataclass(frozen=True)
+class GraphReasonerConfig:
+    """What a reasoner looks at, and its sizes.
+
+    Attributes:
+        dimension: The length of the embeddings.
+        width: That of all vectors inside.
+        instructions: How many parts of a question are told apart (K); in the published code 3 for MetaQA.
+        layers: How many hops are reasoned over (L); in the published code 3 for MetaQA.
+        stages: How often, with instructions that the last time has changed (T); in the published code 2 for MetaQA. A
+            second one doubled the time and found no more on training questions of MetaQA.
+        tokens: What is read of questions and relations; see `Tokens`.
+        relative: Whether a sender counts by its probability relative to that of the likeliest (ours), or by itself.
+        mask_seeds: Whether the entities of the question are never candidates, as the published code has it for all
+            sets but one.
+
+    Raises:
+        InvalidArgumentError: If a value is out of range.
+    """
+
+    dimension: int
+    width: int = 50
+    instructions: int = 3
+    layers: int = 3
+    stages: int = 1
+    tokens: Tokens = "words"
+    relative: bool = True
+    mask_seeds: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name in ("dimension", "width", "instructions", "layers", "stages"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InvalidArgumentError(
+                    f"GraphReasonerConfig: {name} must be a whole number, 1 or more, but got {value!r}."
+                )
+        for name in ("relative", "mask_seeds"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidArgumentError(
+                    f"GraphReasonerConfig: {name} must be true or false, but got {getattr(self, name)!r}."
+                )
+        if self.tokens not in get_args(Tokens):
+            raise InvalidArgumentError(
+                f"GraphReasonerConfig: tokens is one of {list(get_args(Tokens))}, but got {self.tokens!r}."
+            )
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight; names with a dot are those of a `torch.nn.GRU`."""
+        d, parts, layers = self.width, self.instructions, self.layers
+        shapes: dict[str, tuple[int, ...]] = {"token": (self.dimension, d), "token_bias": (d,)}
+        if self.tokens == "words":
+            for way in WAYS:
+                shapes |= {f"gru.weight_ih_l0{way}": (3 * d, d), f"gru.weight_hh_l0{way}": (3 * d, d)}
+                shapes |= {f"gru.bias_ih_l0{way}": (3 * d,), f"gru.bias_hh_l0{way}": (3 * d,)}
+        shapes |= {"ask": (parts, d, d), "ask_bias": (parts, d), "join": (4 * d, d), "join_bias": (d,), "attend": (d,)}
+        shapes |= {"along": (d, d), "along_bias": (d,), "against": (d, d), "against_bias": (d,), "loop": (d,)}
+        shapes |= {"begin": (d, d), "match": (layers, d, d), "match_bias": (layers, d), "keep": (layers, d, d)}
+        shapes |= {"receive": (layers, 2, parts * d, d), "bias": (layers, d), "score": (d,)}
+        if self.stages > 1:
+            shapes |= {"renew": (3 * d, d), "renew_bias": (d,), "gate": (3 * d, d), "gate_bias": (d,)}
+        return shapes
+
+
+class Surroundings(NamedTuple):
+    """The entities around the seeds of a question, numbered anew from 0, and what joins them.
+
+    Attributes:
+        adjacency: The entries between them; `labels` are places in `labels` below, not ascending at an entity.
+        labels: int64, shape (l): the labels of the graph's adjacency that occur, those of tails first.
+        distinct: The same with one entry for each label at an entity.
+        seeds: int64, shape (s): places of the seeds.
+    """
+
+    adjacency: LocalAdjacency
+    labels: Array
+    distinct: LocalAdjacency
+    seeds: Array
+
+    @classmethod
+    def of(cls, adjacency: Adjacency, nodes: Array, seeds: Sequence[int] | Array) -> Surroundings:
+        """Number what is around the seeds anew.
+
+        Args:
+            adjacency: The graph, both directions.
+            nodes: Numbers of entities, int, shape (n), ascending, the seeds among them.
+            seeds: Numbers of entities, shape (s).
+        """
+        found = local_adjacency(adjacency, nodes)
+        labels, places = np.unique(found.labels, return_inverse=True)
+        order = along_first(labels)
+        places = np.argsort(order)[places].astype(np.int32)
+        first = np.ones(len(places), np.bool_)
+        first[1:] = places[1:] != places[:-1]
+        first[found.indptr[:-1][np.diff(found.indptr) > 0]] = True
+        indptr = np.concatenate([[0], np.cumsum(first)])[found.indptr]
+        distinct = LocalAdjacency(indptr, found.neighbors[first], places[first])
+        return cls(
+            found._replace(labels=places), labels[order].astype(np.int64), distinct, np.searchsorted(nodes, seeds)
+        )
+
+
+def along_first(labels: Array) -> Array:
+    """Return the order of labels in which those of tails, to which messages come along triples, are the first."""
+    return np.argsort(1 - labels % 2, kind="stable")
+
+
+class GraphReasoner(TrainedModel[GraphReasonerConfig]):
+    """A trained graph network that says which entities around those of a question answer it; `GNNRAGRetriever` asks it.
+
+    The question becomes `instructions` vectors, each a mean of its tokens with weights of attention (equations 4 to 6).
+    Entities begin as what the relations at them are (section 4.2), so that the network carries over to entities it has
+    not seen. In each of `layers`, an entity receives from each neighbour, for each instruction i and relation r,
+    `relu(W r * i)`, weighed by how likely the neighbour is at this point; its new vector, of the old one and of what it
+    received in either direction, gives its probability by a softmax over all entities, without those of the question
+    where `mask_seeds`. At first all probability is with the question's entities. With `stages` above 1 this is done
+    again, with instructions that a gate has renewed by the vectors of the question's entities.
+
+    A triple that is followed against its direction counts as another relation, whose vector is another product of the
+    same words. Each entity also sends to itself.
+
+    *Differs from the published code*: the messages are computed once for each relation in the neighbourhood, not for
+    each triple, which is the same, as their products with the weights that mix them are; `relative`; in each layer the
+    vector of an entity is divided by the root of its mean square, and attention by the root of `width`, without which
+    most trainings on questions of three hops end far from the best; the first vectors count a relation at an entity
+    once; without a language model, the tokens are words, read by recurrent networks of torch's kind (GRU), one from
+    each end, whose states are added to the words; with one, a question is the mean of its tokens rather than its first
+    one; a relation is the mean of its words; inverse relations have weights of their own, rather than their words in
+    reverse; one stage by default. For its arguments see `TrainedModel`.
+    """
+
+    method = "gnn-rag"
+    config_class = GraphReasonerConfig
+
+    def on(self, index: GraphIndex) -> ReasonerOnGraph:
+        """Return the reasoner for the questions to a graph.
+
+        Raises:
+            ModelMismatchError: If the index has other embeddings than those the reasoner was trained with.
+        """
+        return ReasonerOnGraph(self, index)
+
+
+class ReasonerOnGraph:
+    """A reasoner on one graph. Safe to share between threads.
+
+    Cost: once a graph, 2 * relations * layers * width ** 2 multiplications. For a question and each layer of each
+    stage, n * width ** 2 for n entities, and width for each relation at an entity, however many triples it has.
+
+    Args:
+        reasoner: The reasoner.
+        index: The indexed graph.
+
+    Raises:
+        ModelMismatchError: If the index has other embeddings than those the reasoner was trained with.
+        InvalidArgumentError: If its embeddings give no such tokens.
+    """
+
+    def __init__(self, reasoner: GraphReasoner, index: GraphIndex) -> None:
+        """Check that they fit."""
+        reasoner.check_embeddings(index)
+        check_tokens(index, reasoner.config.tokens)
+        self.reasoner, self.index = reasoner, index
+
+    @cached_property
+    def _relations(self) -> tuple[Array, Array]:
+        """What begins entities, (labels, width), and is matched with instructions, (layers, labels + 1, width).
+
+        The labels are those of adjacency entries; the last row of the second is that of an entity itself.
+        """
+        of, config, relations = self.reasoner.weights, self.reasoner.config, self.index.graph.relations
+        tokens = embed_tokens(self.index, [readable(relation) for relation in relations], config.tokens)
+        means = np.array([token.mean(axis=0) for token in tokens], np.float32).reshape(-1, config.dimension)
+        vectors = means @ of["token"] + of["token_bias"]
+        # An entity is the head where the label is even: what comes to it then goes against the triple.
+        turned = vectors @ of["against"] + of["against_bias"], vectors @ of["along"] + of["along_bias"]
+        labels = np.stack(turned, axis=1).reshape(-1, config.width)
+        matched = np.concatenate([labels, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
+        return labels @ of["begin"], matched
+
+    def score(self, question: str, nodes: Array, seeds: Sequence[int] | Array) -> Array:
+        """Return how likely each entity is to be an answer.
+
+        Args:
+            question: The question, with `MASK` in place of its entities.
+            nodes: Numbers of the entities around those of the question, int, shape (n), ascending. Triples between
+                others are not seen.
+            seeds: Numbers of the entities that the question is about, int, shape (s), all among `nodes`.
+
+        Returns:
+            float64, shape (n), in the order of `nodes`: from 0 to 1, the same for entities that look the same; they sum
+            to 1, or are 0 where no entity is left to be an answer, or the question has none.
+
+        Raises:
+            StaleIndexError: If the embeddings do not fit the index.
+            InvalidArgumentError: If a seed is not among the nodes, or scores are not finite.
+        """
+        if not len(seeds):
+            return np.zeros(len(nodes))
+        if not np.isin(seeds, nodes).all():
+            raise InvalidArgumentError(
+                f"ReasonerOnGraph: the seeds must be among the nodes, but got seeds {list(seeds)!r:.100} and "
+                f"{len(nodes)} nodes without one of these. Take the neighbourhood of the seeds."
+            )
+        of, config = self.reasoner.weights, self.reasoner.config
+        around = Surroundings.of(self.index.graph.adjacency, nodes, seeds)
+        begin, matched = self._relations
+        instructions = self._instruct(question)
+        states = np.zeros((len(nodes), config.width), np.float32)
+        pass_messages(around.distinct, np.ones(len(nodes), np.float32), begin[around.labels], states)
+        np.maximum(states, 0, out=states)
+        along = int((around.labels % 2).sum())
+        at_seeds = np.zeros(len(nodes), np.float32)
+        at_seeds[around.seeds] = np.float32(1) / len(around.seeds)
+        likely = at_seeds
+        for stage in range(config.stages):
+            if stage:
+                instructions = self._renew(instructions, states[around.seeds].sum(axis=0))
+            likely = at_seeds
+            for layer in range(config.layers):
+                rows = matched[layer][np.append(around.labels, -1)]
+                said = np.maximum(rows[:, None] * instructions, 0).reshape(len(rows), -1)
+                receive = of["receive"][layer]
+                messages = np.concatenate([said[:along] @ receive[0], said[along:-1] @ receive[1]])
+                if config.relative:
+                    likely = likely / max(likely.max(), np.float32(1e-30))
+                new = of["bias"][layer] + likely[:, None] * (said[-1] @ (receive[0] + receive[1]))
+                add_products(states, of["keep"][layer], new)
+                pass_messages(around.adjacency, likely, messages, new)
+                states = np.maximum(new, 0, out=new)
+                states /= np.sqrt(np.einsum("ij,ij->i", states, states) / config.width + SMALL)[:, None]
+                likely = self._softmax(np.einsum("ij,j->i", states, of["score"]), around.seeds)
+        if not np.isfinite(likely).all():
+            raise InvalidArgumentError("GraphReasoner: its weights are so large that scores are not finite.")
+        return likely.astype(np.float64)
+
+    def _instruct(self, question: str) -> Array:
+        """Return the instructions, (K, width)."""
+        of, config = self.reasoner.weights, self.reasoner.config
+        states = embed_tokens(self.index, [question], config.tokens)[0] @ of["token"] + of["token_bias"]
+        summary = states.mean(axis=0)
+        if config.tokens == "words":
+            read, back = self._read(states, ""), self._read(states[::-1], "_reverse")
+            states, summary = states + read + back[::-1], read[-1] + back[-1]
+        instructions, last = [], np.zeros(config.width, np.float32)
+        for part in range(config.instructions):
+            asked = summary @ of["ask"][part] + of["ask_bias"][part]
+            joined = np.concatenate([last, asked, last * asked, asked - last]) @ of["join"] + of["join_bias"]
+            attention = states @ (joined * of["attend"] * np.float32(config.width**-0.5))
+            attention = np.exp(attention - attention.max())
+            last = (attention / attention.sum()) @ states
+            instructions.append(last)
+        return np.stack(instructions)
+
+    def _read(self, tokens: Array, way: str) -> Array:
+        """Return the states of the recurrent network after each token, as `torch.nn.GRU` has them."""
+        of, d = self.reasoner.weights, self.reasoner.config.width
+        inputs = tokens @ of[f"gru.weight_ih_l0{way}"].T + of[f"gru.bias_ih_l0{way}"]
+        weight, bias = of[f"gru.weight_hh_l0{way}"], of[f"gru.bias_hh_l0{way}"]
+        state, states = np.zeros(d, np.float32), np.empty_like(tokens)
+        for place, row in enumerate(inputs):
+            own = weight @ state + bias
+            reset, update = np.split(_logistic(row[: 2 * d] + own[: 2 * d]), 2)
+            new = np.tanh(row[2 * d :] + reset * own[2 * d :])
+            state = states[place] = new + update * (state - new)
+        return states
+
+    def _renew(self, instructions: Array, seeds: Array) -> Array:
+        of = self.reasoner.weights
+        there = np.broadcast_to(seeds, instructions.shape)
+        joined = np.concatenate([instructions, there, instructions - there], axis=1)
+        gate = _logistic(joined @ of["gate"] + of["gate_bias"])
+        renewed: Array = gate * (joined @ of["renew"] + of["renew_bias"]) + (1 - gate) * instructions
+        return renewed
+
+    def _softmax(self, scores: Array, seeds: Array) -> Array:
+        if self.reasoner.config.mask_seeds:
+            scores[seeds] = -np.inf
+        if scores.max(initial=-np.inf) == -np.inf:
+            return np.zeros_like(scores)
+        powers = np.exp(scores - scores.max())
+        shares: Array = powers / powers.sum()
+        return shares
+
+
+def _logistic(values: Array) -> Array:
+    return (1 + np.tanh(values / 2)) / 2

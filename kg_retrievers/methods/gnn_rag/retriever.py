@@ -1,0 +1,235 @@
+"""GNN-RAG's retrieval: a graph network finds candidates for the answer, shortest paths explain them.
+
+C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field
+from typing_extensions import TypedDict, Unpack
+
+from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.model_retriever import BaseModelRetriever
+from kg_retrievers.core.neighborhood_retriever import NeighborhoodFields
+from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
+from kg_retrievers.core.path_prompt import ANSWER_PROMPT
+from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Path
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.gnn_rag.model import GraphReasoner, ReasonerOnGraph
+from kg_retrievers.methods.gnn_rag.shortest_paths import shortest_paths
+
+#: The published code takes the likeliest candidates until their probabilities sum to this (`eps` in its evaluation).
+THRESHOLD = 0.95
+
+
+class AnswerCandidates(TypedDict):
+    """The candidates for the answer, the likeliest first."""
+
+    #: `[[entity, probability], ...]`
+    entities: list[tuple[str, Annotated[float, Field(gt=0, le=1)]]]
+    #: Whether `max_nodes` or `max_candidates` left some out.
+    truncated: bool
+
+
+class GNNRAGState(RetrievalState, total=False):
+    """The state of the stages."""
+
+    #: The question with `MASK` in place of its entities, as the model reads it.
+    masked_question: Text
+    candidates: AnswerCandidates
+
+
+class GNNRAGFields(NeighborhoodFields, total=False):
+    """The fields that `GNNRAGRetriever` takes by name."""
+
+    max_hops: int | None
+    granularity: Literal["subgraph", "path", "triple"]
+    threshold: float
+    include_crossing: bool
+    max_candidates: int
+    max_paths: int
+
+
+class GNNRAGRetriever(BaseModelRetriever):
+    """Finds the likely answers with a trained graph network, and the shortest paths that lead to them.
+
+    The network gives each entity around those of the question a probability (section 4.1): see `GraphReasoner`, and
+    `train_graph_reasoner` for how it is trained. Candidates are the likeliest until their probabilities sum to
+    `threshold`, and all that are as likely as the last of these. Evidence is all shortest paths from each entity of the
+    question to each candidate that are no longer than `max_hops`, whichever way their triples point, also by way of
+    entities that `max_nodes` left out. Its score is the probability of its likeliest candidate, in (0, 1], and its
+    answers are its candidates.
+
+    With `mask_seeds=False`, a network may propose an entity of the question, as where the child of a parent of somebody
+    is asked for. The paths from that entity then lead back to it: by a triple that joins it to itself; else to a
+    neighbour and back by another triple; else to a neighbour and back by the same one.
+
+    `granularity="subgraph"` makes one Document of all paths with the same relations in the same directions, so that
+    "the actors of the films of this director" is complete; "path" gives each path its own, as the paper's prompt does.
+    Two such Documents have the same score where one candidate is the best of both.
+
+    In the details of each Document: "entities", the question's; "candidates", how many there are; "unreachable", those
+    without a path; "unreachable_from", `{entity of the question: [candidate, ...]}`, those that only another entity of
+    the question has a path to; "more_paths", those with more shortest paths than are shown; "relation_path" and
+    "paths", see `path_evidence`.
+
+    Differs from the paper: candidates are at most `max_candidates`, and equally likely ones are in or out together; the
+    one that crosses the threshold is in (`include_crossing`); paths keep direction and parallel triples; they are
+    bounded by `max_paths`, and merged.
+    Differs from the published code, which has the crossing candidate too: a sum of just `threshold` is enough, where
+    the code wants more; any probability above 0 will do, where it drops those below (1 - `threshold`) / `max_nodes`
+    beforehand; an entity of the question may be an answer, where its evaluation drops them; paths are found in the same
+    graph as candidates, and nothing is left out silently or shuffled.
+
+    Cost: no call of a language model. The neighbourhood is searched (`neighborhood`), the network is run over it
+    (`ReasonerOnGraph`), and each entity of the question is searched from once (`shortest_paths`).
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+        >>> from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> taught = Question("Who directed Her?", answers=("Spike Jonze",))
+        >>> model = train_graph_reasoner(index, [taught], visits=200).model
+        >>> document = GNNRAGRetriever.from_index(index, model=model).invoke("Who directed Her?")[0]
+        >>> document.page_content, document.metadata["answers"]
+        ('Her -> directed by -> Spike Jonze', ['Spike Jonze'])
+    """
+
+    model_class = GraphReasoner
+    state_class: ClassVar[type] = GNNRAGState
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
+
+    #: The trained model, or the folder of one.
+    model: GraphReasoner
+    #: The number of Documents.
+    k: int = Field(default=10, ge=1, le=MAX_K)
+    #: What one Document holds: all paths with the same relations, one path, or one triple.
+    granularity: Literal["subgraph", "path", "triple"] = "subgraph"
+    #: How the facts of a Document are written.
+    style: Literal["triples", "grouped", "tables", "paths"] = "paths"
+    #: The probability that the candidates have together.
+    threshold: float = Field(default=THRESHOLD, gt=0, le=1)
+    #: Whether the candidate that crosses the threshold is one, as in the published code; in the paper it is not. The
+    #: likeliest always is.
+    include_crossing: bool = True
+    #: The most candidates.
+    max_candidates: int = Field(default=200, ge=1)
+    #: The most paths in all, shared alike among the pairs of an entity of the question and a candidate; one each at
+    #: least. The paper has no bound.
+    max_paths: int = Field(default=1_000, ge=1)
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answer_prompt: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Unpack[GNNRAGFields],
+    ) -> Self:
+        """Build the retriever, with the `max_hops` and `max_nodes` that the model was trained with.
+
+        Args:
+            index: The indexed graph.
+            llm: Not used; the method asks no language model.
+            examples: Not used; `train_graph_reasoner` makes a model of them.
+            model: A trained model, or its folder.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If the model is missing, or a field is wrong.
+            ModelLoadError: If the folder holds no such model.
+            ModelMismatchError: If it was trained with other embeddings.
+        """
+        return cls._from_model(index, model, fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Link the entities, score the candidates around them, extract the paths that lead to these."""
+        return (
+            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities", "masked_question")),
+            Stage("score_candidates", RunnableLambda(self._score_candidates), ("candidates",)),
+            Stage("extract_paths", RunnableLambda(self._extract_paths), ("answers", "documents")),
+        )
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; candidates must be distinct entities of the graph, each with a probability in (0, 1]."""
+        checked = super().check_inputs(inputs)
+        if (given := checked.get("candidates")) is None:
+            return checked
+        rows = sorted((list(row) for row in given["entities"]), key=lambda row: -row[1])
+        keys = [row[0] for row in rows]
+        if strange := [key for key in keys if key not in self.graph.entities]:
+            raise InvalidArgumentError(
+                f"GNNRAGRetriever: candidates must be keys of entities of the graph, but got {strange[0]!r:.200}."
+            )
+        if len(set(keys)) < len(keys):
+            raise InvalidArgumentError(f"GNNRAGRetriever: candidates must hold no entity twice, but got {rows!r:.200}.")
+        return checked | {"candidates": {"entities": rows, "truncated": given["truncated"]}}
+
+    def _link_entities(self, state: GNNRAGState) -> dict[str, Any]:
+        seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
+        return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
+
+    def _score_candidates(self, state: GNNRAGState) -> dict[str, Any]:
+        reasoner: ReasonerOnGraph = self._ready_model()
+        near, numbers = self.neighborhood(state["seed_entities"]), self._numbers(state["seed_entities"])
+        probabilities = reasoner.score(state["masked_question"], near.nodes, numbers)
+        likeliest = np.argsort(-probabilities, kind="stable")
+        likeliest = likeliest[probabilities[likeliest] > 0]
+        falling = probabilities[likeliest]
+        count = max(1, int(np.searchsorted(np.cumsum(falling), self.threshold)) + self.include_crossing)
+        count = int(np.count_nonzero(falling >= falling[:count].min(initial=1)))  # equal ones are in or out together
+        chosen = likeliest[:count][: self.max_candidates]
+        rows = zip(near.nodes[chosen].tolist(), probabilities[chosen].tolist(), strict=True)
+        entities = [[self.graph.entities[number], probability] for number, probability in rows]
+        return {"candidates": {"entities": entities, "truncated": near.truncated or count > self.max_candidates}}
+
+    def _extract_paths(self, state: GNNRAGState) -> dict[str, Any]:
+        candidates, seeds = state["candidates"], self._numbers(state["seed_entities"]).tolist()
+        scores = {key: float(probability) for key, probability in candidates["entities"]}
+        targets, most = self._numbers(list(scores)), max(1, self.max_paths // max(1, len(scores) * len(seeds)))
+        hops = len(self.graph.entities) if self.max_hops is None else self.max_hops
+        paths: list[ScoredPath] = []
+        reached, more = dict[str, set[str]](), dict[str, None]()
+        for entity, seed in zip(state["seed_entities"], seeds, strict=True):
+            found = shortest_paths(self.graph.adjacency, seed, targets, max_hops=hops, max_paths=most)
+            for key, to in zip(scores, found, strict=True):
+                triples = ([self.graph.triple(number) for number in path.triples] for path in to.paths)
+                paths += [ScoredPath(Path.along(entity, path), scores[key]) for path in triples]
+                more.update({key: None} if to.truncated else {})
+            reached[entity] = {key for key, to in zip(scores, found, strict=True) if to.paths}
+        by_some = set[str]().union(*reached.values())
+        others = {entity: by_some - keys for entity, keys in reached.items()}
+        details = {
+            "entities": [[self.graph.label(key), key] for key in state["seed_entities"]],
+            "candidates": len(scores),
+            "unreachable": [key for key in scores if key not in by_some],
+            "unreachable_from": {one: [key for key in scores if key in keys] for one, keys in others.items() if keys},
+            "more_paths": list(more),
+        }
+        evidence = path_evidence(
+            paths,
+            merge=self.granularity != "path",
+            truncated=candidates["truncated"] or bool(more),
+            details=details,
+        )
+        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+
+    def _numbers(self, keys: Sequence[str]) -> Array:
+        return np.array([self.graph.entities.find(key) for key in keys], np.int64)

@@ -1,0 +1,373 @@
+"""Training of GNN-RAG's graph network, with torch (extra `train`).
+
+C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139,
+sections 4.1 and 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.graph import readable
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, pass_gradients, pass_messages
+from kg_retrievers.methods.gnn_rag.model import (
+    SMALL,
+    GraphReasoner,
+    GraphReasonerConfig,
+    ReasonerOnGraph,
+    Surroundings,
+    along_first,
+)
+from kg_retrievers.methods.gnn_rag.tokens import check_tokens, embed_tokens
+from kg_retrievers.training.dataset import TrainingQuestion, training_questions
+from kg_retrievers.training.fit import Learner, ModelTraining, checked_arguments, drawn, train_on_questions
+from kg_retrievers.training.loop import Schedule, stream
+
+try:
+    import torch
+except ImportError as cause:
+    raise MissingExtraError("train_graph_reasoner", "train") from cause
+
+#: How many questions are looked at in training by default, each time counted.
+VISITS = 16_000
+
+#: From this share of questions on that have an entity of their own among their answers, these are candidates, too; of
+#: how many questions at most. On PathQuestion it is 1 to 6 % ("the child of her parent"), on MetaQA none.
+OWN_SHARE, LOOKED_AT = 0.005, 1_000
+
+#: In which share of the steps, the first ones, the learning rate rises to what it is.
+WARM_UP = 0.05
+
+#: How many questions are embedded in one call.
+EMBEDDED_AT_ONCE = 256
+
+
+class Example(NamedTuple):
+    """A question, the entities around its own by number, what joins them, and the places of its answers."""
+
+    question: TrainingQuestion
+    nodes: Array
+    around: Surroundings
+    answers: Array
+
+
+def train_graph_reasoner(
+    index: GraphIndex,
+    questions: Sequence[Question],
+    validation: Sequence[Question] | None = None,
+    *,
+    output: str | Path | None = None,
+    max_hops: int = 3,
+    max_nodes: int = 2_000,
+    visits: int = VISITS,
+    batch_size: int = 4,
+    learning_rate: float = 3e-3,
+    validations: int = 8,
+    patience: int = 4,
+    seed: int = 0,
+    progress: bool = False,
+    mask_seeds: bool | None = None,
+    **config: Any,
+) -> ModelTraining[GraphReasoner]:
+    """Train a graph network on questions and their answers.
+
+    The candidates are the entities within `max_hops` of those of a question, at most `max_nodes`, which
+    `GNNRAGRetriever` then takes, too. Loss: the Kullback-Leibler divergence of the last probabilities from a uniform
+    distribution over the answers among them, as in the published code; a question without one teaches nothing.
+
+    *Differs from the published code* in steps of four questions instead of eight, with a learning rate of 0.003 that
+    rises at first and then falls in a straight line instead of one of 0.0005 that stays, without dropout; and in what
+    says when to stop: how high all answers stand, rather than whether one is first.
+
+    With `output` each round is kept there, and the same call goes on after an interruption; in the end the model is
+    saved there. The same arguments give the same model on the same machine.
+
+    Args:
+        index: The indexed graph.
+        questions: With answers; entities that are not given are looked for.
+        validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
+        output: A folder for the model, which must hold none; by default nothing is saved.
+        max_hops: How far candidates are from the entities.
+        max_nodes: The most candidates.
+        visits: How many questions are looked at in all, the same one in each epoch.
+        batch_size: How many questions make one step.
+        learning_rate: That of Adam, at its highest, after a twentieth of the steps (`WARM_UP`).
+        validations: How often it is validated.
+        patience: After how many validations without a better one it ends.
+        seed: Of all that is drawn.
+        progress: Whether to show a progress bar on stderr.
+        mask_seeds: Whether the entities of a question are never candidates; None where less than `OWN_SHARE` of the
+            questions, of `LOOKED_AT` at most, have one of them as an answer.
+        **config: Further fields of `GraphReasonerConfig`, but the dimension.
+
+    Raises:
+        InvalidArgumentError: If nothing can be trained on, an argument is out of range, the names of the index are in a
+            vector store, its embeddings give no such tokens, or the output holds a model or an unfinished training of
+            something else.
+        ModelLoadError: If the unfinished training in the output is damaged.
+    """
+    limits = {"max_hops": max_hops, "max_nodes": max_nodes}
+    checked_arguments(train_graph_reasoner, GraphReasonerConfig, index, questions, validation, config, **limits)
+    if mask_seeds is None:
+        mask_seeds = _own_share(index, questions, max_hops) < OWN_SHARE
+    settings = GraphReasonerConfig(dimension=index.dimension, mask_seeds=mask_seeds, **config)
+    check_tokens(index, settings.tokens)
+    schedule = Schedule(visits, validations, patience, batch_size, learning_rate, seed, WARM_UP)
+    return train_on_questions(
+        _Network(index, settings, stream(seed, "weights"), max_hops, max_nodes),
+        questions,
+        validation,
+        who="train_graph_reasoner",
+        max_hops=max_hops,
+        output=output,
+        schedule=schedule,
+        facts=limits,
+        progress=progress,
+    )
+
+
+def _own_share(index: GraphIndex, questions: Sequence[Question], max_hops: int) -> float:
+    """Return the share of some questions that have an entity of their own among their answers."""
+    some = questions[:: -(-len(questions) // LOOKED_AT) or 1]
+    usable = training_questions(index, some, max_hops, own_entities=True).usable
+    return sum(not set(one.seeds).isdisjoint(one.answers) for one in usable) / max(1, len(usable))
+
+
+class _Messages(torch.autograd.Function):
+    """`pass_messages` and its gradient."""
+
+    @staticmethod
+    def forward(context: Any, weights: torch.Tensor, messages: torch.Tensor, adjacency: LocalAdjacency) -> torch.Tensor:
+        context.save_for_backward(weights, messages)
+        context.adjacency = adjacency
+        received = np.zeros((len(weights), messages.shape[1]), np.float32)
+        pass_messages(adjacency, weights.detach().numpy(), messages.detach().numpy(), received)
+        return torch.from_numpy(received)
+
+    @staticmethod
+    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
+        weights, messages = context.saved_tensors
+        of_weights, of_messages = pass_gradients(
+            context.adjacency, weights.numpy(), messages.numpy(), gradients[0].contiguous().numpy()
+        )
+        return torch.from_numpy(of_weights), torch.from_numpy(of_messages), None
+
+
+def _passed(weights: torch.Tensor, messages: torch.Tensor, adjacency: LocalAdjacency) -> torch.Tensor:
+    received: torch.Tensor = _Messages.apply(weights.contiguous(), messages.contiguous(), adjacency)  # type: ignore[no-untyped-call]
+    return received
+
+
+class _Batch(NamedTuple):
+    """Several questions side by side, with their entities, and labels, numbered one question's after another's.
+
+    Attributes:
+        adjacency: Entries between entities.
+        distinct: One entry for each label at an entity.
+        labels: int64, shape (l): labels of the graph, those of tails first, and
+        labels_of: int64, shape (l): the question of each.
+        along: How many labels are of tails.
+        nodes_of: int64, shape (n): the question of each entity.
+        seeds: int64, shape (s): places of the questions' own entities.
+        at_seeds: float32, shape (n): uniform over those of a question.
+        starts: Where the entities of each question begin.
+    """
+
+    adjacency: LocalAdjacency
+    distinct: LocalAdjacency
+    labels: torch.Tensor
+    labels_of: torch.Tensor
+    along: int
+    nodes_of: torch.Tensor
+    seeds: torch.Tensor
+    at_seeds: torch.Tensor
+    starts: list[int]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example]) -> _Batch:
+        """Join examples."""
+        sizes = [len(example.nodes) for example in examples]
+        starts = np.cumsum([0, *sizes[:-1]])
+        counts = [len(example.around.labels) for example in examples]
+        begins = np.cumsum([0, *counts[:-1]])
+        labels = np.concatenate([example.around.labels for example in examples])
+        order = along_first(labels)
+        places = np.argsort(order)
+
+        def joined(parts: Sequence[LocalAdjacency]) -> LocalAdjacency:
+            entries = np.cumsum([0, *(len(part.labels) for part in parts[:-1])])
+            indptr = [part.indptr[1:] + entry for part, entry in zip(parts, entries, strict=True)]
+            neighbors = [part.neighbors + start for part, start in zip(parts, starts, strict=True)]
+            labels_here = [part.labels + begin for part, begin in zip(parts, begins, strict=True)]
+            return LocalAdjacency(
+                np.concatenate([np.zeros(1, np.int64), *indptr]),
+                np.concatenate(neighbors).astype(np.int32),
+                places[np.concatenate(labels_here)].astype(np.int32),
+            )
+
+        seeds = [example.around.seeds + start for example, start in zip(examples, starts, strict=True)]
+        at_seeds = np.zeros(sum(sizes), np.float32)
+        for own in seeds:
+            at_seeds[own] = 1 / len(own)
+        return cls(
+            joined([example.around.adjacency for example in examples]),
+            joined([example.around.distinct for example in examples]),
+            torch.from_numpy(labels[order]),
+            torch.from_numpy(np.repeat(np.arange(len(examples)), counts)[order]),
+            int((labels % 2).sum()),
+            torch.from_numpy(np.repeat(np.arange(len(examples)), sizes)),
+            torch.from_numpy(np.concatenate(seeds)),
+            torch.from_numpy(at_seeds),
+            starts.tolist(),
+        )
+
+
+class _Network(Learner[GraphReasoner, Example]):
+    """The reasoner in torch: the same sums as in `ReasonerOnGraph`, for several questions at once."""
+
+    model_class, advice = GraphReasoner, "pass mask_seeds=False"
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        config: GraphReasonerConfig,
+        rng: np.random.Generator,
+        max_hops: int = 3,
+        max_nodes: int = 2_000,
+    ) -> None:
+        self.index, self.config, self.own_entities = index, config, not config.mask_seeds
+        self._max_hops, self._max_nodes = max_hops, max_nodes
+        self.parameters = {name: _drawn(name, shape, rng).requires_grad_() for name, shape in config.shapes.items()}
+        relations = embed_tokens(index, [readable(relation) for relation in index.graph.relations], config.tokens)
+        means = [torch.from_numpy(tokens.mean(axis=0)) for tokens in relations]
+        self._relations = torch.stack(means) if means else torch.empty(0, config.dimension)
+        self._tokens: dict[str, torch.Tensor] = {}
+        self._gru = torch.nn.GRU(config.width, config.width, batch_first=True, bidirectional=True)
+
+    def embed(self, texts: Sequence[str]) -> None:
+        """Embed the questions that will be asked."""
+        distinct = list(dict.fromkeys(texts))
+        for start in range(0, len(distinct), EMBEDDED_AT_ONCE):
+            block = distinct[start : start + EMBEDDED_AT_ONCE]
+            vectors = embed_tokens(self.index, block, self.config.tokens)
+            self._tokens |= {text: torch.from_numpy(tokens) for text, tokens in zip(block, vectors, strict=True)}
+
+    def example(self, question: TrainingQuestion) -> Example:
+        """Return what is around the entities of a question."""
+        adjacency = self.index.graph.adjacency
+        nodes = neighborhood(adjacency, question.seeds, max_hops=self._max_hops, max_nodes=self._max_nodes).nodes
+        wanted = np.isin(nodes, question.answers)
+        if self.config.mask_seeds:
+            wanted &= ~np.isin(nodes, question.seeds)
+        around = Surroundings.of(adjacency, nodes, question.seeds)
+        return Example(question, nodes, around, np.flatnonzero(wanted))
+
+    def size(self, example: Example) -> int:
+        """Return the number of triples, or 0 where no answer is among the candidates."""
+        return len(example.around.adjacency.labels) // 2 if len(example.answers) else 0
+
+    def rank(self, model: ReasonerOnGraph, example: Example) -> Array:
+        """Return the entities by falling probability."""
+        scores = model.score(example.question.text, example.nodes, example.question.seeds)
+        ranked: Array = example.nodes[np.argsort(-scores, kind="stable")]
+        return ranked
+
+    def loss(self, examples: Sequence[Example], rng: np.random.Generator) -> torch.Tensor:
+        """Return the mean loss of some questions."""
+        batch = _Batch.of(examples)
+        logarithms = self.logarithms(batch, [example.question.text for example in examples])
+        total = logarithms.sum() * 0
+        for example, start in zip(examples, batch.starts, strict=True):
+            if count := len(example.answers):
+                total = total - logarithms[torch.from_numpy(example.answers + start)].mean() - np.log(count)
+        return total / len(examples)
+
+    def logarithms(self, batch: _Batch, texts: Sequence[str]) -> torch.Tensor:
+        """Return the logarithms of the last probabilities, shape (n); far below 0 for what is masked."""
+        of, config = self.parameters, self.config
+        vectors = self._relations @ of["token"] + of["token_bias"]
+        turned = vectors @ of["against"] + of["against_bias"], vectors @ of["along"] + of["along_bias"]
+        relations = torch.stack(turned, 1).view(-1, config.width)
+        matched = torch.cat([relations, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
+        instructions = self._instruct(texts)
+        begin = (relations @ of["begin"])[batch.labels]
+        states = _passed(torch.ones(len(batch.nodes_of)), begin, batch.distinct).relu()
+        rows = [of_layer[batch.labels][:, None] for of_layer in matched]
+        logarithms = states.new_empty(0)
+        for stage in range(config.stages):
+            if stage:
+                at_seeds = torch.zeros(len(texts), config.width)
+                at_seeds = at_seeds.index_add(0, batch.nodes_of[batch.seeds], states[batch.seeds])
+                instructions = self._renew(instructions, at_seeds)
+            likely, asked = batch.at_seeds, instructions[batch.labels_of]
+            for layer in range(config.layers):
+                said = (rows[layer] * asked).relu().flatten(1)
+                of_itself = (matched[layer, -1] * instructions).relu().flatten(1)
+                receive = of["receive"][layer]
+                messages = torch.cat([said[: batch.along] @ receive[0], said[batch.along :] @ receive[1]])
+                if config.relative:
+                    highest = torch.zeros(len(texts)).scatter_reduce(0, batch.nodes_of, likely, "amax")
+                    likely = likely / highest.clamp_min(1e-30)[batch.nodes_of]
+                own = states @ of["keep"][layer] + of["bias"][layer]
+                own = own + likely[:, None] * (of_itself @ (receive[0] + receive[1]))[batch.nodes_of]
+                states = (own + _passed(likely, messages, batch.adjacency)).relu()
+                states = states / (states.square().mean(1, keepdim=True) + float(SMALL)).sqrt()
+                logarithms = self._log_softmax(states @ of["score"], batch, len(texts))
+                likely = logarithms.exp()
+        return logarithms
+
+    def _instruct(self, texts: Sequence[str]) -> torch.Tensor:
+        """Return the instructions, (questions, K, width)."""
+        of, config = self.parameters, self.config
+        tokens = torch.nn.utils.rnn.pad_sequence([self._tokens[text] for text in texts], batch_first=True)
+        lengths = torch.tensor([len(self._tokens[text]) for text in texts])
+        there = torch.arange(tokens.shape[1]) < lengths[:, None]
+        states = (tokens @ of["token"] + of["token_bias"]) * there[..., None]
+        summary = states.sum(1) / lengths[:, None]
+        if config.tokens == "words":
+            weights = {name.removeprefix("gru."): of[name] for name in of if name.startswith("gru.")}
+            packed = torch.nn.utils.rnn.pack_padded_sequence(states, lengths, batch_first=True, enforce_sorted=False)
+            read, last_read = torch.func.functional_call(self._gru, weights, (packed,))
+            both, _ = torch.nn.utils.rnn.pad_packed_sequence(read, batch_first=True)
+            states, summary = states + both.view(*states.shape[:2], 2, -1).sum(2), last_read.sum(0)
+        instructions, last = [], torch.zeros(len(texts), config.width)
+        for part in range(config.instructions):
+            asked = summary @ of["ask"][part] + of["ask_bias"][part]
+            joined = torch.cat([last, asked, last * asked, asked - last], 1) @ of["join"] + of["join_bias"]
+            attention = (states @ (joined * of["attend"] * config.width**-0.5)[..., None])[..., 0].masked_fill(
+                ~there, -torch.inf
+            )
+            last = (attention.softmax(1)[:, None] @ states)[:, 0]
+            instructions.append(last)
+        return torch.stack(instructions, 1)
+
+    def _renew(self, instructions: torch.Tensor, seeds: torch.Tensor) -> torch.Tensor:
+        of = self.parameters
+        there = seeds[:, None].expand_as(instructions)
+        joined = torch.cat([instructions, there, instructions - there], 2)
+        gate = torch.sigmoid(joined @ of["gate"] + of["gate_bias"])
+        return gate * (joined @ of["renew"] + of["renew_bias"]) + (1 - gate) * instructions
+
+    def _log_softmax(self, scores: torch.Tensor, batch: _Batch, questions: int) -> torch.Tensor:
+        """Return the logarithms of the softmax over the entities of each question."""
+        if self.config.mask_seeds:
+            scores = scores.index_fill(0, batch.seeds, -1e9)
+        highest = torch.full((questions,), -torch.inf).scatter_reduce(0, batch.nodes_of, scores.detach(), "amax")
+        scores = scores - highest[batch.nodes_of]
+        return scores - torch.zeros(questions).index_add(0, batch.nodes_of, scores.exp()).log()[batch.nodes_of]
+
+
+def _drawn(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
+    """Draw a weight; biases are 0. Tokens come as unit vectors, and are brought to numbers of about one half."""
+    if "bias" in name:
+        return torch.zeros(shape)
+    return drawn(shape, rng) * (shape[0] ** 0.5 if name == "token" else 1.0)

@@ -1,0 +1,1 @@
+"""KAPING: the triples whose texts are nearest to the question."""

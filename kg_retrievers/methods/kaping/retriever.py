@@ -1,0 +1,123 @@
+"""KAPING's retrieval: the single triples around the entities of a question that resemble it most.
+
+J. Baek, A. F. Aji, A. Saffari: Knowledge-Augmented Language Model Prompting for Zero-Shot Knowledge Graph Question
+Answering. Workshop on Natural Language Reasoning and Structured Explanations (NLRSE) at ACL 2023, arXiv:2306.04136.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field
+from typing_extensions import Unpack
+
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
+from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.retriever import refuse_sources
+from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
+from kg_retrievers.datasets import Question
+from kg_retrievers.graph import Evidence
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT
+
+#: As KAPING does: ten facts, of those within one hop.
+K, MAX_HOPS = 10, 1
+
+
+class TripleSimilarityFields(NeighborhoodFields, total=False):
+    """The fields that `TripleSimilarityRetriever` takes by name."""
+
+    max_hops: int | None
+    scope: Literal["neighborhood", "graph"]
+
+
+class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
+    """Finds the triples whose words resemble the question most, each by itself.
+
+    The score of a triple is the cosine of the embedding of its words, `label relation label`, and that of the whole
+    question, in [-1, 1]; see `GraphIndex.triple_similarities`. Of equal scores the triple that the graph holds first
+    comes first. Candidates are the triples within `max_hops` of the question's entities; with
+    `scope="graph"` all triples are, without any linking: the "cosine similarity" of the comparison in SubgraphRAG
+    (arXiv:2410.20724, table 1).
+
+    It is the baseline of all methods here: each triple is judged by itself, so that one that leads from the question's
+    entity to the answer is not found unless it resembles the question. It proposes no answers.
+
+    Differs from the paper: triples between two neighbours of an entity are candidates as well as its own, and of the
+    neighbours at most `max_nodes`; relations and names are in words; a fact is shown with arrows.
+
+    Cost: no call of a language model. The question is embedded, and so are the candidates the first time they are
+    needed, unless the index was built with `triples=True`; then one product of vectors a candidate.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> facts = [("Her", "starring", "Rooney Mara"), ("Her", "directed_by", "Spike Jonze")]
+        >>> graph = KnowledgeGraph.from_triples(facts)
+        >>> retriever = TripleSimilarityRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> [document.page_content for document in retriever.invoke("Who directed Her?")]
+        ['Her -> directed by -> Spike Jonze', 'Her -> starring -> Rooney Mara']
+    """
+
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"open"})
+    proposes_answers: ClassVar[bool] = False
+
+    #: The number of Documents, each of one triple.
+    k: int = Field(default=K, ge=1, le=MAX_K)
+    #: What one Document holds.
+    granularity: Literal["triple"] = "triple"
+    #: How the triple of a Document is written.
+    style: Literal["triples", "grouped", "tables", "paths"] = "triples"
+    #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
+    max_hops: int | None = Field(default=MAX_HOPS, ge=1)
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answer_prompt: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Unpack[TripleSimilarityFields],
+    ) -> Self:
+        """Build the retriever.
+
+        Args:
+            index: The indexed graph.
+            llm: Not used; the method asks no language model.
+            examples: Not used; the method learns nothing from them.
+            model: None; there is nothing to train.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If a model is given, or a field is wrong.
+        """
+        refuse_sources(cls.__name__, model=model)
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Link the entities, unless the scope is the whole graph; then rank triples."""
+        link = Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",))
+        rank = Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents"))
+        return (rank,) if self.scope == "graph" else (link, rank)
+
+    def _link_entities(self, state: RetrievalState) -> dict[str, Any]:
+        return {"seed_entities": self.link(state["question"])[0]}
+
+    def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
+        triples, truncated = self.triples_in_scope(state.get("seed_entities") or [])
+        everything = self.scope == "graph"
+        scores = self.index.triple_similarities(state["question"], None if everything else triples)
+        best = np.argsort(-scores, kind="stable")[: state["k"]]
+        evidence = [
+            Evidence((self.graph.triple(number),), score, truncated=truncated)
+            for number, score in zip(triples[best].tolist(), scores[best].tolist(), strict=True)
+        ]
+        return {"answers": [], "documents": self.documents_from(evidence, state["k"])}

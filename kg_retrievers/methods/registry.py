@@ -1,0 +1,206 @@
+"""The methods by name: the one table that the shell, Studio, the benchmarks, the docs and the tests read.
+
+A method is added here in one entry; `make generate` writes the stub of the front door and the tables of the docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from kg_retrievers.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.core.trained_model import TrainedModel
+
+#: What a labelled question may have that a method learns from.
+Label = Literal["pattern", "answers"]
+
+#: What a method may be built from.
+Source = Literal["llm", "examples", "model"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method and where its parts are; they are named, so that the table loads none of them.
+
+    Attributes:
+        name: The paper's name of it, in small letters.
+        retriever: The retriever, as "module:class".
+        finds: What its evidence is, in a few words.
+        paper: Who published it where.
+        aliases: Other names, for the shell and for models saved under them.
+        model: The class of its trained model, as "module:class"; None where nothing is trained.
+        trainer: The function that trains it, as "module:function".
+        labels: What its examples must have, any of these; none where it takes no examples.
+        examples_beside_llm: Whether it takes examples and a language model together.
+        needs: It is built from one of these; from nothing where there are none.
+        extra: The optional packages that it needs to retrieve.
+    """
+
+    name: str
+    retriever: str
+    finds: str
+    paper: str
+    aliases: tuple[str, ...] = ()
+    model: str | None = None
+    trainer: str | None = None
+    labels: tuple[Label, ...] = ()
+    examples_beside_llm: bool = False
+    needs: tuple[Source, ...] = ()
+    extra: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name and its aliases."""
+        return (self.name, *self.aliases)
+
+    @property
+    def class_name(self) -> str:
+        """The name of the retriever's class."""
+        return self.retriever.partition(":")[2]
+
+    def load_retriever(self) -> type[BaseKGRetriever]:
+        """Import the retriever."""
+        kind: type[BaseKGRetriever] = _load(self.retriever)
+        return kind
+
+    def load_model(self) -> type[TrainedModel[Any]]:
+        """Import the class of its trained model.
+
+        Raises:
+            InvalidArgumentError: If the method is not trained.
+        """
+        if self.model is None:
+            raise InvalidArgumentError(f"{self.name} has no trained model: nothing in it is trained.")
+        kind: type[TrainedModel[Any]] = _load(self.model)
+        return kind
+
+    def load_trainer(self) -> Any:
+        """Import the function that trains it.
+
+        Raises:
+            InvalidArgumentError: If the method is not trained.
+            MissingExtraError: If torch is not installed.
+        """
+        if self.trainer is None:
+            raise InvalidArgumentError(f"{self.name} is not trained.")
+        return _load(self.trainer)
+
+
+METHODS: tuple[Method, ...] = (
+    Method(
+        name="simgrag",
+        retriever="kg_retrievers.methods.simgrag.retriever:SimGRAGRetriever",
+        finds="the subgraphs most similar to a pattern of the question",
+        paper="Cai et al., Findings of ACL 2025, arXiv:2412.15272",
+        labels=("pattern",),
+    ),
+    Method(
+        name="g-retriever",
+        retriever="kg_retrievers.methods.g_retriever.retriever:PCSTRetriever",
+        finds="the connected subgraph that collects the most prizes",
+        paper="He et al., NeurIPS 2024, arXiv:2402.07630",
+        aliases=("pcst",),
+    ),
+    Method(
+        name="gnn-rag",
+        retriever="kg_retrievers.methods.gnn_rag.retriever:GNNRAGRetriever",
+        finds="the shortest paths to the answers that a graph network proposes",
+        paper="Mavromatis and Karypis, arXiv:2405.20139",
+        model="kg_retrievers.methods.gnn_rag.model:GraphReasoner",
+        trainer="kg_retrievers.methods.gnn_rag.training:train_graph_reasoner",
+        needs=("model",),
+    ),
+    Method(
+        name="subgraph-rag",
+        retriever="kg_retrievers.methods.subgraph_rag.retriever:SubgraphRAGRetriever",
+        finds="the triples that a small network scores highest",
+        paper="Li, Miao and Li, ICLR 2025, arXiv:2410.20724",
+        model="kg_retrievers.methods.subgraph_rag.model:TripleScorer",
+        trainer="kg_retrievers.methods.subgraph_rag.training:train_triple_scorer",
+        needs=("model",),
+    ),
+    Method(
+        name="sg-rag",
+        retriever="kg_retrievers.methods.sg_rag.retriever:CypherRetriever",
+        finds="the subgraphs that a Cypher query returns",
+        paper="Saleh, Tür and Saygın, ICNLSP 2024",
+        aliases=("cypher",),
+        labels=("answers", "pattern"),
+        examples_beside_llm=True,
+        extra="ladybug",
+    ),
+    Method(
+        name="rog",
+        retriever="kg_retrievers.methods.rog.retriever:RelationPathRetriever",
+        finds="what the relation paths proposed for the question lead to",
+        paper="Luo et al., ICLR 2024, arXiv:2310.01061",
+        aliases=("relation-paths",),
+        labels=("answers",),
+        needs=("llm", "examples"),
+    ),
+    Method(
+        name="kaping",
+        retriever="kg_retrievers.methods.kaping.retriever:TripleSimilarityRetriever",
+        finds="the triples whose texts are nearest to the question",
+        paper="Baek, Aji and Saffari, NLRSE 2023, arXiv:2306.04136",
+        aliases=("triple-similarity",),
+    ),
+)
+
+#: What joins the names of methods whose evidence is fused.
+SEPARATOR = "+"
+
+#: The retriever that fuses the evidence of others; it is built from retrievers, and so is no method of the table.
+UNION = Method(
+    name="union",
+    retriever="kg_retrievers.methods.union.retriever:UnionRetriever",
+    finds="what several retrievers find, fused",
+    paper="Mavromatis and Karypis, arXiv:2405.20139, section 4.5",
+)
+
+#: The method that is asked where none is named.
+DEFAULT = METHODS[0]
+
+
+def find_method(name: str) -> Method:
+    """Return the method of a name or an alias.
+
+    Raises:
+        InvalidArgumentError: If there is none; the message suggests the nearest name.
+
+    Example:
+        >>> find_method("pcst").name
+        'g-retriever'
+    """
+    known = dict(_by_name())
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"the methods are {', '.join(one.name for one in METHODS)}."
+    raise InvalidArgumentError(f"there is no method {name!r}; {hint}")
+
+
+def find_methods(names: str) -> tuple[Method, ...]:
+    """Return the methods of one name, or of several joined by `SEPARATOR`.
+
+    Raises:
+        InvalidArgumentError: If one does not exist.
+    """
+    return tuple(find_method(name) for name in names.split(SEPARATOR))
+
+
+def _by_name() -> Iterator[tuple[str, Method]]:
+    for method in METHODS:
+        for name in method.names:
+            yield name, method
+
+
+def _load(dotted: str) -> Any:
+    module, _, name = dotted.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,233 @@
+"""Question -> relation paths: by a language model, or by labelled examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.algorithms.relation_paths import (
+    WALKS_TRIED,
+    LabelledQuestion,
+    follow_relation_path,
+    mine_relation_paths,
+)
+from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.datasets import Question, check_questions
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
+from kg_retrievers.index import EntityLinker, GraphIndex, embed, link_question, linker_of
+from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
+from kg_retrievers.index.question_entities import told_of_answers
+from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
+
+#: How many templates of the examples propose relation paths.
+NEIGHBORS = 3
+
+#: How many questions of a template its relation paths are mined from.
+EXAMPLES_MINED = 10
+
+#: The least share of the best score with which a relation path of the examples is proposed. Chosen of .5 and .75, on
+#: the questions of `benchmarks/all_methods.py`: it leaves out none of their answers, and 41 to 96 % of the tokens.
+SCORE_SHARE = 0.5
+
+#: The most relations that a language model chooses from.
+RELATIONS_SHOWN = 40
+
+
+class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]]):
+    """Asks a language model for relation paths, and once more where its reply is unreadable.
+
+    The first path scores 1, the second 1/2, the third 1/3, and so on. The model chooses from all relations of the
+    entities of the question and those around them, each shown with a fact; of more than `RELATIONS_SHOWN`, those
+    nearest to the question, of equally near ones the first of the graph. For a name that is no relation of the graph,
+    beside one that is, the nearest relation is taken.
+
+    Args:
+        index: The indexed graph.
+        llm: The language model; set its temperature to 0 for equal replies on every run.
+        prompt: In place of ours, with its placeholders.
+        repair_prompt: In place of ours, with its placeholders.
+
+    Raises:
+        InvalidArgumentError: If `llm` is no language model, or a prompt has other placeholders.
+        RelationPathParseError: From `invoke`, if the second reply is unreadable, too.
+    """
+
+    calls_model = True
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        llm: BaseLanguageModel[Any],
+        *,
+        prompt: BasePromptTemplate[Any] = PATHS_PROMPT,
+        repair_prompt: BasePromptTemplate[Any] = REPAIR_PROMPT,
+    ) -> None:
+        """Check the model and the prompts."""
+        check_model(llm, "LLMRelationPaths")
+        check_placeholders(prompt, PATHS_PROMPT.input_variables, "LLMRelationPaths: prompt")
+        check_placeholders(repair_prompt, REPAIR_PROMPT.input_variables, "LLMRelationPaths: repair_prompt")
+        self.index = index
+        self.llm = llm
+        self.prompts = {"relation_paths": prompt, "repair": repair_prompt}
+
+    def body(self, input: Mapping[str, Any]) -> Body[list[dict[str, Any]]]:
+        """Ask, read, and if need be ask again with the reason."""
+        graph, max_hops = self.index.graph, input["max_hops"]
+        values = {name: input[name] for name in ("question", "beam_width", "max_hops")}
+        labels = [graph.label(seed) for seed in input["seed_entities"]]
+        values["entities"] = "; ".join(labels)
+        values["relations"] = "\n".join(self._relations(input))
+        reply = yield Call(self.prompts["relation_paths"] | self.llm | StrOutputParser(), values)
+        try:
+            paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
+        except RelationPathParseError as error:
+            values |= {"reply": error.reply, "error": error.reason}
+            reply = yield Call(self.prompts["repair"] | self.llm | StrOutputParser(), values)
+            paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
+        return self._rows(paths, input["beam_width"])
+
+    def _relations(self, input: Mapping[str, Any]) -> list[str]:
+        """Return a line for each relation around the entities, that nearest to the question first."""
+        graph, adjacency = self.index.graph, self.index.graph.adjacency
+        seeds = [graph.entities.find(seed) for seed in input["seed_entities"]]
+        own = [adjacency.triples[adjacency.indptr[seed] : adjacency.indptr[seed + 1]] for seed in seeds]
+        around = neighborhood(adjacency, seeds, max_hops=input["max_hops"], max_nodes=input["max_nodes"])
+        triples = np.concatenate([*own, around.triples])  # of an entity with many facts, max_nodes may leave out some
+        relations, first = np.unique(graph.edges[triples, 1], return_index=True)
+        cosines = self.index.relation_vectors[relations] @ self.index.embed([input["masked_question"]])[0]
+        lines = []
+        for place in np.argsort(-cosines.round(SIMILARITY_DECIMALS), kind="stable")[:RELATIONS_SHOWN].tolist():
+            head, relation, tail = graph.triple(int(triples[first[place]]))
+            lines.append(f"{relation}: {graph.label(head)} -> {relation} -> {graph.label(tail)}")
+        return lines
+
+    def _rows(self, paths: Sequence[Sequence[tuple[str, str]]], beam_width: int) -> list[dict[str, Any]]:
+        """Take the nearest relation where a name is none of the graph; of equal paths the first counts."""
+        relations = self.index.graph.relations
+        strange = list(dict.fromkeys(name for path in paths for name, _ in path if name not in relations))
+        nearest = self.index.nearest_relations(strange, 1)
+        taken = {name: relations[int(found.ids[0])] for name, found in zip(strange, nearest, strict=True)}
+        distinct: dict[str, dict[str, Any]] = {}
+        for path in paths:
+            row: dict[str, Any] = {"relations": [[taken.get(name, name), direction] for name, direction in path]}
+            if matched := {name: taken[name] for name, _ in path if name in taken}:
+                row["matched"] = matched
+            distinct.setdefault(str(row["relations"]), row)
+        rows = list(distinct.values())[:beam_width]
+        return [{**row, "score": 1 / rank, "from": "llm"} for rank, row in enumerate(rows, 1)]
+
+
+class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
+    """Takes the relation paths that answer the labelled questions nearest to a question, without a language model.
+
+    Questions that differ only in their entities are one template; the masked questions are compared with the index's
+    own embeddings. For each of the `neighbors` templates nearest to a question, the relation paths that lead from the
+    entities of its first questions to their answers are mined once. The score of one is its F1, the mean over those
+    questions of how well its ends are the answers, times closeness, 1 / (1 + distance of the masked questions): in
+    (0, 1]. Those that cannot be followed from any entity of the question are passed over, and so are those that score
+    less than `SCORE_SHARE` of the best of the others. Not only shortest paths are tried: for one in eight questions of
+    three hops of MetaQA, the shortest path to an answer is none that was asked for.
+
+    Args:
+        index: The indexed graph.
+        examples: Questions with answers; their entities are linked where they are not given.
+        neighbors: How many templates propose relation paths.
+        linker: Finds the entities of questions.
+
+    Raises:
+        InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph;
+            if `neighbors` is no whole number of 1 or more.
+    """
+
+    calls_model = False
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        examples: Sequence[Question],
+        *,
+        neighbors: int = NEIGHBORS,
+        linker: EntityLinker | None = None,
+    ) -> None:
+        """Mask the examples and embed them."""
+        check_questions(examples, "ExampleRelationPaths")
+        if not isinstance(neighbors, int) or isinstance(neighbors, bool) or neighbors < 1:
+            raise InvalidArgumentError(
+                f"ExampleRelationPaths: neighbors must be a whole number, 1 or more, but got {neighbors!r:.100}."
+            )
+        self.index = index
+        self.neighbors = neighbors
+        linker = linker or linker_of(index)
+        find = index.graph.entities.find
+        templates: dict[str, list[LabelledQuestion]] = {}
+        for example in examples:
+            try:
+                given = [seed for seed in example.seed_entities if find(seed) >= 0]
+                seeds, masked = link_question(linker, example.text, given)
+            except EntityLinkingError:
+                continue
+            if len(templates.get(masked, ())) == EXAMPLES_MINED:
+                continue
+            if answers := [number for answer in example.answers if (number := find(answer)) >= 0]:
+                question = LabelledQuestion([find(seed) for seed in seeds], answers, len(example.answers))
+                templates.setdefault(masked, []).append(question)
+        if not templates:
+            raise InvalidArgumentError(
+                f"ExampleRelationPaths: got {len(examples)} examples, but none with an entity and an answer of the "
+                'graph. A row is {"question": ..., "seed_entities": [...], "answers": [...]}, with entity keys.'
+                + told_of_answers(index.graph, examples)
+            )
+        self._questions = list(templates.values())
+        self._vectors = embed(index.embeddings, list(templates), batch_size=1024)
+        self._mined: dict[tuple[int, int], list[tuple[tuple[int, ...], float]]] = {}
+
+    def invoke(
+        self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        """Return the relation paths for `{"masked_question", "seed_entities", "beam_width", "max_hops"}`."""
+        return self._call_with_config(self._propose, input, config)
+
+    def _propose(self, input: Mapping[str, Any]) -> list[dict[str, Any]]:
+        distances = np.linalg.norm(self._vectors - self.index.embed([input["masked_question"]]), axis=1)
+        scores: dict[tuple[int, ...], float] = {}
+        for template in np.argsort(distances, kind="stable")[: self.neighbors].tolist():
+            closeness = 1 / (1 + float(distances[template]))
+            for path, f1 in self._paths(template, input["max_hops"]):
+                scores[path] = max(scores.get(path, 0.0), f1 * closeness)
+        graph, relations = self.index.graph, self.index.graph.relations
+        seeds = [graph.entities.find(seed) for seed in input["seed_entities"]]
+
+        def leads_somewhere(path: Sequence[int]) -> bool:
+            steps = [[label] for label in path]
+            walks = (follow_relation_path(graph.adjacency, seed, steps, max_walks=WALKS_TRIED) for seed in seeds)
+            return any(len(found.ends) or found.truncated for found in walks)
+
+        best: list[tuple[int, ...]] = []
+        for path in sorted(scores, key=lambda path: (-scores[path], len(path), path)):
+            if len(best) == input["beam_width"] or (best and scores[path] < SCORE_SHARE * scores[best[0]]):
+                break
+            if leads_somewhere(path):
+                best.append(path)
+        return [
+            {
+                "relations": [[relations[label >> 1], ("forward", "backward")[label & 1]] for label in path],
+                "score": scores[path],
+                "from": "examples",
+            }
+            for path in best
+        ]
+
+    def _paths(self, template: int, max_hops: int) -> list[tuple[tuple[int, ...], float]]:
+        """Return the relation paths of a template with their F1, best first."""
+        if (template, max_hops) not in self._mined:
+            mined = mine_relation_paths(self.index.graph.adjacency, self._questions[template], max_hops=max_hops)
+            self._mined[template, max_hops] = mined
+        return self._mined[template, max_hops]

@@ -1,0 +1,273 @@
+"""RoG's retriever: links the entities, has relation paths proposed, follows them.
+
+L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpretable Large Language Model Reasoning.
+ICLR 2024, arXiv:2310.01061.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda
+from pydantic import BeforeValidator, Field
+from typing_extensions import TypedDict, Unpack
+
+from kg_retrievers.algorithms.relation_paths import follow_relation_path, spread
+from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.neighborhood_retriever import MAX_HOPS, BaseNeighborhoodRetriever, NeighborhoodFields
+from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
+from kg_retrievers.core.path_prompt import ANSWER_PROMPT
+from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.retriever import refuse_sources
+from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph import Path
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.rog.proposals import NEIGHBORS, ExampleRelationPaths, LLMRelationPaths
+
+#: Section 5.1: beams, and so relation paths, of one question.
+BEAM_WIDTH = 3
+
+#: The most walks at every hop; `max_paths` of them are shown.
+MAX_WALKS = 100_000
+
+#: How a triple is crossed: from head to tail, from tail to head, or as it comes; with what it adds to a label.
+DIRECTIONS: dict[str, tuple[int, ...]] = {"forward": (0,), "backward": (1,), "either": (0, 1)}
+
+
+def _pair(step: object) -> object:
+    """Read a plain relation as one that is crossed either way."""
+    return (step, "either") if isinstance(step, str) else step
+
+
+#: A relation and how it is crossed.
+Step = Annotated[tuple[str, Literal["forward", "backward", "either"]], BeforeValidator(_pair)]
+
+#: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, and "matched", which says which
+#: relations were taken for names that are none of the graph.
+RelationPath = TypedDict(
+    "RelationPath",
+    {
+        "relations": list[Step],
+        "score": NotRequired[Annotated[float, Field(gt=0, le=1, strict=True)]],
+        "from": NotRequired[str],
+        "matched": NotRequired[dict[str, str]],
+    },
+)
+
+
+class RelationPathState(RetrievalState, total=False):
+    """The state of the stages."""
+
+    #: The question with `MASK` in place of its entities.
+    masked_question: Text
+    #: `[{"relations": [[relation, "forward", "backward" or "either"], ...], "score": number, "from": who}, ...]`, best
+    #: first.
+    relation_paths: list[RelationPath]
+
+
+class RelationPathFields(NeighborhoodFields, total=False):
+    """The fields that `RelationPathRetriever` takes by name."""
+
+    max_hops: int
+    proposer: Runnable[Any, list[dict[str, Any]]]
+    granularity: Literal["subgraph", "path", "triple"]
+    beam_width: int
+    max_paths: int
+
+
+class RelationPathRetriever(BaseNeighborhoodRetriever):
+    """Follows the relation paths that are proposed for a question, from its entities, to what they lead to.
+
+    A language model names the relation paths, or labelled examples do without one: see `LLMRelationPaths` and
+    `ExampleRelationPaths`. All walks from the entities of the question that follow a relation path are evidence, and
+    the entities where they end are its answers; a walk crosses no triple twice and does not end where it began, not
+    even by a fact that joins an entity to itself. The score is that of the relation path, in (0, 1]. One that cannot be
+    followed is noted in the details as "empty"; examples propose none such.
+
+    Differs from the paper: the language model is not trained for this; it sees relations of the graph, and names
+    `beam_width` paths in one reply, since a model behind an API has no beam search; relations have directions, and are
+    crossed either way where the proposal does not say; all walks of a relation path are one Document
+    (`granularity="subgraph"`; "path" gives each its own, as in the paper's prompt).
+
+    Cost: one call of the language model, two where its first reply is unreadable, none with examples. Following is
+    linear in the walks, of which there are at most `MAX_WALKS` at a hop. With examples, each template is mined the
+    first time a question is near to it.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")]
+        >>> facts += [("Adaptation", "directed_by", "Spike Jonze"), ("Adaptation", "starring", "Meryl Streep")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> examples = [Question("Who starred in Her?", answers=("Amy Adams",))]
+        >>> retriever = RelationPathRetriever.from_index(index, examples=examples)
+        >>> retriever.invoke("Who starred in Adaptation?")[0].page_content
+        'Adaptation -> starring -> Meryl Streep'
+    """
+
+    state_class: ClassVar[type] = RelationPathState
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity"})
+
+    #: From `{"question", "masked_question", "seed_entities", "beam_width", "max_hops", "max_nodes"}` to relation paths.
+    proposer: Runnable[Any, list[dict[str, Any]]]
+    #: Always from the entities of the question.
+    scope: Literal["neighborhood"] = "neighborhood"
+    #: The number of Documents; by default there are at most `beam_width`, but for relations crossed either way.
+    k: int = Field(default=10, ge=1, le=MAX_K)
+    #: What one Document holds: all paths of one relation path, one path, or one triple.
+    granularity: Literal["subgraph", "path", "triple"] = "subgraph"
+    #: How the facts of a Document are written.
+    style: Literal["triples", "grouped", "tables", "paths"] = "paths"
+    #: The most relation paths of a question.
+    beam_width: int = Field(default=BEAM_WIDTH, ge=1, le=100)
+    #: The most relations of a relation path.
+    max_hops: int = Field(default=MAX_HOPS, ge=1)
+    #: The most paths in all, those of the best relation path first; further ones are left out, of those to one entity
+    #: the last, and relation paths for which no more are left are not followed.
+    max_paths: int = Field(default=1_000, ge=1, le=MAX_WALKS)
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answer_prompt: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        neighbors: int = NEIGHBORS,
+        **fields: Unpack[RelationPathFields],
+    ) -> Self:
+        """Build the retriever with what proposes relation paths: the language model, or the examples.
+
+        Args:
+            index: The indexed graph.
+            llm: Proposes relation paths, if given.
+            examples: Questions with answers, from which relation paths are learned, if given.
+            model: None; there is nothing to train.
+            neighbors: How many templates of the examples propose relation paths.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If there is none of `llm`, `examples` and `proposer`, or more than one; if a model is
+                given, or a field is wrong.
+        """
+        refuse_sources(cls.__name__, model=model)
+        given = {"llm": llm, "examples": examples, "proposer": fields.get("proposer")}
+        if len(sources := [name for name, value in given.items() if value is not None]) > 1:
+            raise InvalidArgumentError(f"{cls.__name__}: got {sources}; relation paths come from one of them.")
+        if llm is not None:
+            fields["proposer"] = LLMRelationPaths(index, llm)
+        elif examples is not None:
+            fields["proposer"] = ExampleRelationPaths(index, examples, neighbors=neighbors)
+        elif not sources:
+            raise InvalidArgumentError(
+                f"{cls.__name__}: wanted a language model that proposes relation paths, or questions with answers that "
+                "they are learned from, but got neither.",
+                hint_python="Give llm= or examples=.",
+                hint_shell="Give --llm or --examples.",
+            )
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Link the entities, propose relation paths, follow them."""
+        calls_model = getattr(self.proposer, "calls_model", True)
+        propose = RunnableLambda(self._ask) | self.proposer | RunnableLambda(self._proposed)
+        return (
+            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities", "masked_question")),
+            Stage("propose_relation_paths", propose, ("relation_paths",), calls_model),
+            Stage("follow_relation_paths", RunnableLambda(self._follow_relation_paths), ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompts of the proposer, where it has some, and the one for answering."""
+        return {**getattr(self.proposer, "prompts", {}), "answer": self.answer_prompt}
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; relation paths must be distinct and of relations of the graph.
+
+        Each is an object with "relations", `[[relation, "forward", "backward" or "either"], ...]` or plain relations,
+        which are crossed either way, and perhaps "score", in (0, 1]; 1 divided by its rank by default.
+        """
+        checked = super().check_inputs(inputs)
+        paths = checked.get("relation_paths")
+        return checked if paths is None else checked | {"relation_paths": self._checked_paths(paths)}
+
+    def _checked_paths(self, paths: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        rows = [self._checked_path(path, rank) for rank, path in enumerate(paths, 1)]
+        if len({str(row["relations"]) for row in rows}) < len(rows):
+            raise InvalidArgumentError(
+                f"RelationPathRetriever: relation_paths must hold no relation path twice, but got {rows!r:.300}."
+            )
+        return sorted(rows, key=lambda row: -row["score"])
+
+    def _checked_path(self, path: Mapping[str, Any], rank: int) -> dict[str, Any]:
+        steps = [list(step) for step in path["relations"]]
+        if not 1 <= len(steps) <= self.max_hops:
+            raise InvalidArgumentError(
+                f"RelationPathRetriever: a relation path has 1 to {self.max_hops} relations (max_hops), but got "
+                f"{steps!r:.200}."
+            )
+        if strange := [relation for relation, _ in steps if relation not in self.graph.relations]:
+            near = [self.graph.relations[number] for number in self.index.nearest_relations(strange[:1], 3)[0].ids]
+            raise InvalidArgumentError(
+                f"RelationPathRetriever: the graph has no relation {strange[0]!r}. Did you mean: {near}?"
+            )
+        return {"score": 1 / rank, "from": "given", **path} | {"relations": steps}
+
+    def _link_entities(self, state: RelationPathState) -> dict[str, Any]:
+        seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
+        return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
+
+    def _ask(self, state: RelationPathState) -> dict[str, Any]:
+        known = {name: state[name] for name in ("question", "masked_question", "seed_entities")}
+        return known | {name: getattr(self, name) for name in ("beam_width", "max_hops", "max_nodes")}
+
+    def _proposed(self, paths: object) -> dict[str, Any]:
+        checked = self.check_inputs({"relation_paths": paths})
+        return {"relation_paths": checked["relation_paths"][: self.beam_width]}
+
+    def _follow_relation_paths(self, state: RelationPathState) -> dict[str, Any]:
+        if not state["seed_entities"]:
+            raise EntityLinkingError("RelationPathRetriever: no entity is given from which to follow relation paths.")
+        paths: list[ScoredPath] = []
+        empty, truncated = [], False
+        for row in state["relation_paths"]:
+            if len(paths) == self.max_paths:
+                truncated = True
+                break
+            found, cut = self._paths(row["relations"], state["seed_entities"], self.max_paths - len(paths))
+            paths += [ScoredPath(path, row["score"]) for path in found]
+            truncated |= cut
+            if not found and not cut:
+                empty.append(row["relations"])
+        details = {
+            "entities": [[self.graph.label(key), key] for key in state["seed_entities"]],
+            "relation_paths": state["relation_paths"],
+            "empty": empty,
+        }
+        evidence = path_evidence(paths, merge=self.granularity != "path", truncated=truncated, details=details)
+        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+
+    def _paths(self, steps: Sequence[Sequence[str]], seeds: Sequence[str], most: int) -> tuple[list[Path], bool]:
+        """Return at most so many paths from the seeds that follow a relation path, and whether some are left out."""
+        graph = self.graph
+        labels = [[2 * graph.relations.find(name) + way for way in DIRECTIONS[direction]] for name, direction in steps]
+        starts = [graph.entities.find(seed) for seed in seeds]
+        walks = [follow_relation_path(graph.adjacency, start, labels, max_walks=MAX_WALKS) for start in starts]
+        seed_of = np.repeat(starts, [len(found.ends) for found in walks])
+        kept = spread(np.concatenate([found.ends for found in walks]), most)
+        crossed = np.concatenate([found.triples for found in walks])[kept]
+        paths = [
+            Path.along(graph.entities[start], [graph.triple(number) for number in row])
+            for start, row in zip(seed_of[kept].tolist(), crossed.tolist(), strict=True)
+        ]
+        return paths, len(kept) < len(seed_of) or any(found.truncated for found in walks)

@@ -1,0 +1,269 @@
+"""Question -> Cypher by a language model, that is shown the schema, and checked before anything is run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import RunnableLambda
+
+from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.database.executor import Executor
+from kg_retrievers.database.graph_store import QueryExecutor
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, backticked
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import CypherGenerationError, CypherSafetyError, DatabaseQueryError, InvalidArgumentError
+from kg_retrievers.graph import Known
+from kg_retrievers.graph.verbalize import approximate_tokens
+from kg_retrievers.index import GraphIndex, QuestionEntity, embed, find_name, mask
+from kg_retrievers.methods.sg_rag.directions import Directions
+from kg_retrievers.methods.sg_rag.prompts import CYPHER_PROMPT, REPAIR_PROMPT, parse_cypher
+from kg_retrievers.methods.sg_rag.queries import (
+    check_lists,
+    check_properties,
+    check_query,
+    check_shows_facts,
+    correct_directions,
+)
+from kg_retrievers.methods.sg_rag.templates import label_examples
+from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
+from kg_retrievers.patterns.linked import LinkedPatternGenerator
+
+#: The most tokens of the schema that a language model is shown, and how far around the entities of a question it is
+#: looked at first.
+MAX_SCHEMA_TOKENS, SCHEMA_HOPS = 1500, 3
+
+#: The most pairs of labels that are shown of a relationship type, and properties of it or of a label.
+PAIRS_SHOWN, PROPERTIES_SHOWN = 5, 20
+
+#: How many of the user's examples a language model is shown.
+EXAMPLES_SHOWN = 3
+
+#: Properties that hold vectors, by their type or name; they mean nothing to a language model.
+_VECTOR = re.compile(r"(?:FLOAT|DOUBLE|FLOAT32|FLOAT64|INT8)\d*\[\d*\]|LIST.*FLOAT|VECTOR", re.IGNORECASE)
+_VECTOR_NAME = re.compile(r"embedding|vector", re.IGNORECASE)
+
+
+class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
+    """Asks a language model for a query, and once more with what is wrong where it cannot be run.
+
+    The model is shown what of the schema is near to the question, with a fact for each relation, and what the question
+    names as parameters. Its query must only read, name nothing that the database does not have, and return
+    relationships; arrows that can only point the other way are turned; then the database compiles it, without running
+    it. Where the likeliest name in the question may mean further entities, the same query is there again for each.
+
+    Args:
+        index: The indexed graph.
+        llm: The language model; set its temperature to 0 for equal replies on every run.
+        examples: Questions with patterns or answers, of which the nearest are shown with their queries.
+        max_schema_tokens: The most tokens of the schema, roughly counted.
+        prompt: In place of ours, with its placeholders.
+        repair_prompt: In place of ours, with its placeholders.
+
+    Raises:
+        InvalidArgumentError: If `llm` is no language model, a prompt has other placeholders, or `max_schema_tokens` is
+            below 1.
+        CypherGenerationError: From `invoke`, if the second reply cannot be used, too.
+    """
+
+    calls_model = True
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        llm: BaseLanguageModel[Any],
+        *,
+        examples: Sequence[Question] = (),
+        max_schema_tokens: int = MAX_SCHEMA_TOKENS,
+        prompt: BasePromptTemplate[Any] = CYPHER_PROMPT,
+        repair_prompt: BasePromptTemplate[Any] = REPAIR_PROMPT,
+    ) -> None:
+        """Check the model and the prompts, and look at the examples."""
+        check_model(llm, "LLMCypherWriter")
+        check_placeholders(prompt, CYPHER_PROMPT.input_variables, "LLMCypherWriter: prompt")
+        check_placeholders(repair_prompt, REPAIR_PROMPT.input_variables, "LLMCypherWriter: repair_prompt")
+        if max_schema_tokens < 1:
+            raise InvalidArgumentError(
+                f"LLMCypherWriter: max_schema_tokens must be 1 or more, but got {max_schema_tokens}."
+            )
+        self.index, self.llm, self.max_schema_tokens = index, llm, max_schema_tokens
+        self.prompts = {"cypher": prompt, "repair": repair_prompt}
+        self._directions = Directions(index)
+        self._patterns = PatternCypherWriter(index, LinkedPatternGenerator(index))
+        self._examples = [example for example in label_examples(index, examples) if example.pattern]
+        self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)
+        self._facts = dict(zip(*np.unique(index.graph.edges[:, 1], return_index=True), strict=True))
+
+    def body(self, input: Mapping[str, Any]) -> Body[Queries]:
+        """Ask, check, and if need be ask again with the reason."""
+        executor: Executor = input["executor"]
+        entities: list[QuestionEntity] = input["entities"][:MAX_QUERIES]
+        parameters = {f"e{number}": list(entity.entities[: entity.best]) for number, entity in enumerate(entities)}
+        values, examples = yield Call(RunnableLambda(self._what_is_shown), {**input, "parameters": parameters})
+        check: RunnableLambda[str, str] = RunnableLambda(lambda query: self._checked(query, parameters, executor))
+        reply = yield Call(self.prompts["cypher"] | self.llm | StrOutputParser(), values | {"examples": examples})
+        try:
+            query = yield Call(check, parse_cypher(reply))
+        except (CypherGenerationError, CypherSafetyError, DatabaseQueryError) as error:
+            values |= {"reply": reply, "error": _reason(error)}
+            reply = yield Call(self.prompts["repair"] | self.llm | StrOutputParser(), values)
+            try:
+                query = yield Call(check, parse_cypher(reply))
+            except (CypherSafetyError, DatabaseQueryError) as again:
+                reason = f"LLMCypherWriter: the second query cannot be run either: {_reason(again)}"
+                raise CypherGenerationError(reason, reply) from again
+        other_meanings = entities[0].entities[entities[0].best :] if entities else ()
+        meant = [parameters, *({**parameters, "e0": [key]} for key in other_meanings)]
+        return [{"query": query, "parameters": given, "from": "llm"} for given in meant[:MAX_QUERIES]]
+
+    def _checked(self, query: str, parameters: Mapping[str, Any], executor: Executor) -> str:
+        """Return a query with its arrows the right way round, if it may and can be run."""
+        schema = executor.schema()
+        checked = check_query(query, parameters, schema)
+        check_properties(checked.text, schema)
+        check_lists(checked.text, parameters)
+        check_shows_facts(checked.text)
+        corrected = correct_directions(checked.text, parameters, schema, self._directions)
+        executor.explain(corrected, parameters)
+        return corrected
+
+    # --- what the model is shown --------------------------------------------------------------------------------------
+
+    def _what_is_shown(self, input: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+        """Return the values of both prompts, and the examples of the first; reads the database."""
+        question, executor, entities = input["question"], input["executor"], input["entities"][:MAX_QUERIES]
+        schema = self.describe_schema(executor.schema(), question, input["seed_entities"])
+        if isinstance(executor, QueryExecutor):
+            schema += "\nRETURN every node of the pattern, too, each under a variable of its own."
+        names = {f"e{number}": entity.name for number, entity in enumerate(entities)}
+        values = {"question": question, "parameters": _shown(input["parameters"], names), "schema": schema}
+        return values, self._shown_examples(question, entities, executor)
+
+    def describe_schema(self, schema: DatabaseSchema, question: str, seed_entities: Sequence[str] = ()) -> str:
+        """Write what of a schema is near to a question, within `max_schema_tokens`.
+
+        Relationship types around the entities come first, and then those whose words are nearest to the question;
+        labels are those that they join. Properties that hold vectors are left out.
+        """
+        graph = self.index.graph
+        likeness = self.index.relation_vectors @ self.index.embed([question])[0]
+        near = np.zeros(len(graph.relations), bool)
+        numbers = [graph.entities.find(key) for key in seed_entities]
+        if numbers:
+            around = neighborhood(graph.adjacency, numbers, max_hops=SCHEMA_HOPS, max_nodes=2_000).triples
+            near[np.unique(graph.edges[around, 1])] = True
+        rank = {graph.relations[number]: place for place, number in enumerate(np.lexsort((-likeness, ~near)).tolist())}
+        relations = sorted(schema.relations, key=lambda r: (rank.get(schema.relation_of(r.name), len(rank)), r.name))
+        known = {label.name: _label_line(label) for label in schema.labels}
+        labels: dict[str, str] = {}
+        lines: list[str] = []
+        left = self.max_schema_tokens - approximate_tokens(_more(len(relations) or len(known), "relationship types"))
+        for relation in relations:
+            pairs = (relation.ends or (("", ""),))[:PAIRS_SHOWN]
+            new = {name: known[name] for pair in pairs for name in pair if name in known and name not in labels}
+            line = "\n".join(
+                f"{_node(head)}-[:{_name(relation.name)}{_properties(relation.properties)}]->{_node(tail)}"
+                for head, tail in pairs
+            ) + self._fact(schema.relation_of(relation.name))
+            if more := len(relation.ends) - len(pairs):
+                line += "\n" + _more(more, f"pairs of labels of {_name(relation.name)}")
+            cost = sum(map(approximate_tokens, (line, *new.values())))
+            if cost <= left:
+                left -= cost
+                labels |= new
+                lines.append(line)
+            elif lines:
+                break
+        if not relations:
+            for name, line in known.items():
+                left -= approximate_tokens(line)
+                if left < 0:
+                    break
+                labels[name] = line
+            if more := len(known) - len(labels):
+                lines.append(_more(more, "labels"))
+        elif more := len(relations) - len(lines):
+            lines.append(_more(more, "relationship types"))
+        return "\n".join([*labels.values(), *lines])
+
+    def _fact(self, relation: str) -> str:
+        graph = self.index.graph
+        if (number := graph.relations.find(relation)) not in self._facts:
+            return ""
+        head, _, tail = graph.triple(int(self._facts[number]))
+        return "   for example " + " -> ".join(" ".join(graph.label(end).split()) for end in (head, tail))
+
+    def _shown_examples(self, question: str, entities: Sequence[QuestionEntity], executor: Executor) -> str:
+        """Write the nearest examples with their queries."""
+        if not self._examples:
+            return ""
+        masked = mask(question, [(entity.start, entity.end) for entity in entities])
+        distances = np.linalg.norm(self._vectors - self.index.embed([masked]), axis=1)
+        shown = []
+        for place in np.argsort(distances, kind="stable")[:EXAMPLES_SHOWN].tolist():
+            example = self._examples[place]
+            assert example.pattern is not None
+            written = next(self._patterns.write(example.pattern, executor))
+            names = {name: f"e{number}" for number, name in enumerate(written["parameters"])}
+            query, parameters = written["query"].split("\nORDER BY ")[0], dict[str, Any]()
+            for name, value in written["parameters"].items():
+                query = re.sub(rf"(?:=|IN) \${name}\b", f"IN ${names[name]}", query)
+                parameters[names[name]] = value if isinstance(value, list) else [value]
+            shown.append(f"Question: {example.text}\nParameters: {_shown(parameters, {})}\nCypher:\n{query}")
+        return "\nThese are of this database.\n\n" + "\n\n".join(shown)
+
+
+def _masked(example: Question) -> str:
+    """Return the text of an example without what its pattern names."""
+    known = [node.text for node in example.pattern.nodes if isinstance(node, Known)] if example.pattern else []
+    return mask(example.text, [span for name in known if (span := find_name(name, example.text))])
+
+
+def _shown(parameters: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """Write parameters, each on a line, with what the question calls them where that is not the key."""
+    lines = []
+    for name, value in parameters.items():
+        called = f", which is {names[name]!r}" if name in names and value != [names[name]] else ""
+        lines.append(f"${name} = {json.dumps(value, ensure_ascii=False)}{called}")
+    return "\n".join(lines) or "none"
+
+
+def _name(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else backticked(name)
+
+
+def _node(label: str) -> str:
+    return f"(:{_name(label)})" if label else "()"
+
+
+def _properties(properties: Mapping[str, str]) -> str:
+    shown = {
+        name: kind
+        for name, kind in properties.items()
+        if not (_VECTOR.search(kind) or (_VECTOR_NAME.search(name) and "STRING" not in kind.upper()))
+    }
+    texts = [f"{_name(name)}: {kind}" for name, kind in list(shown.items())[:PROPERTIES_SHOWN]]
+    if more := len(shown) - len(texts):
+        texts.append(f"... {more} more")
+    return " {" + ", ".join(texts) + "}" if texts else ""
+
+
+def _more(number: int, what: str) -> str:
+    return f"({number} more {what} are not shown)"
+
+
+def _label_line(label: NodeLabel) -> str:
+    return f"(:{_name(label.name)}{_properties(label.properties)}), its key is {_name(label.key)}"
+
+
+def _reason(error: Exception) -> str:
+    """Say what was wrong, in the database's own words where they are its."""
+    return str(getattr(error, "reason", error))

@@ -1,0 +1,146 @@
+"""SG-RAG's prompts: question to Cypher, repair of a query that cannot be run, subgraphs to answer; the reply's parser.
+
+The method is that of "SG-RAG: Multi-Hop Question Answering With Large Language Models Through Knowledge Graphs"
+(A. O. M. Saleh, G. Tür, Y. Saygın, ICNLSP 2024). Its prompt for answering (section 4.2, figure 4) tells what a triple
+is and that a question is to be answered from them; the paper found that "subject, relation, object", which says which
+way a relation points, serves best. The paper has no prompt for queries: it fills templates. The words are our own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from langchain_core.prompts import ChatPromptTemplate
+
+from kg_retrievers.core.replies import without_reasoning
+from kg_retrievers.errors import CypherGenerationError
+
+#: The version of all prompts in this file. It changes with any change of their words.
+VERSION = "1"
+
+#: How many characters of a reply are read; a query takes a few hundred.
+MAX_REPLY = 20_000
+
+_RULES = """\
+1. Write one query that only reads: MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, ORDER BY, SKIP, LIMIT, UNION.
+2. Use the labels, relationship types and properties of the schema and no others, letter by letter, in back-ticks \
+where they are more than a word. Mind which way the arrows point there.
+3. What the question names is given as parameters. Each is a list of keys: write `film.key IN $e0`, with the property \
+that the schema calls the key, and never write a name into the query.
+4. RETURN first the key of what is asked for, AS target, and then every relationship of the pattern, each under a \
+variable of its own. What is not returned is not shown as evidence; so do not count or collect, return the facts.
+5. Where others are asked for, as with co-stars, say that they are not the one that is named: \
+`WHERE other.key <> actor.key`.
+6. Reply with the query and nothing else."""
+
+_EXAMPLES = """\
+These are of another database, with (:River)-[:FLOWS_THROUGH]->(:City) and the key `name`.
+
+Question: Which cities lie on the Danube?
+Parameters: $e0 = ["Danube"]
+Cypher:
+MATCH (river:River)-[r0:FLOWS_THROUGH]->(city:City)
+WHERE river.name IN $e0
+RETURN city.name AS target, r0
+
+Question: What other rivers flow through the cities on the Danube?
+Parameters: $e0 = ["Danube"]
+Cypher:
+MATCH (river:River)-[r0:FLOWS_THROUGH]->(city:City)<-[r1:FLOWS_THROUGH]-(other:River)
+WHERE river.name IN $e0 AND other.name <> river.name
+RETURN other.name AS target, r0, r1
+{examples}"""
+
+_QUESTION = """\
+Schema:
+{schema}
+
+Question: {question}
+Parameters: {parameters}
+"""
+
+
+def _prompt(text: str) -> ChatPromptTemplate:
+    return ChatPromptTemplate.from_messages([("human", text)])
+
+
+#: Asks for a query. Placeholders: `question`, `parameters`, `schema`, `examples`. The reply is read by `parse_cypher`.
+CYPHER_PROMPT: ChatPromptTemplate = _prompt(
+    "Write a Cypher query that finds in a graph database the facts that answer a question.\n\nRules\n"
+    f"{_RULES}\n\nExamples\n\n{_EXAMPLES}\n\nNow the question\n\n{_QUESTION}Cypher:\n"
+)
+
+#: Asks once more after a query that cannot be run. Placeholders: those of `CYPHER_PROMPT`, but for `examples`; `reply`
+#: and `error`.
+REPAIR_PROMPT: ChatPromptTemplate = _prompt(
+    "A Cypher query was to be written that finds in a graph database the facts that answer a question, but the reply "
+    f"cannot be used.\n\nRules\n{_RULES}\n\n{_QUESTION}\n"
+    "The reply:\n{reply}\n\nWhat is wrong with it: {error}\n\n"
+    "Write the query again, correctly, and nothing else.\nCypher:\n"
+)
+
+#: Asks for the answer from retrieved subgraphs. Placeholders: `question`, `evidence`.
+ANSWER_PROMPT: ChatPromptTemplate = _prompt("""\
+You are given facts from a knowledge graph as triples of subject, relation and object: in "A -> capital -> B" the \
+relation points from the subject A to the object B, so B is the capital of A. Facts that follow each other often \
+belong together: the object of one is the subject or the object of the next.
+
+Answer the question from these facts alone. Give every answer that they support, named letter by letter as there; if \
+they support none, say so.
+
+Facts:
+{evidence}
+
+Question: {question}
+Answer:""")
+
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_IN_JSON = re.compile(r'"(?:query|cypher|statement)"\s*:\s*("(?:[^"\\]|\\.)*+")', re.IGNORECASE)
+_ESCAPE = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')  # or a backslash that JSON does not have
+_SPECIAL = re.compile(r"<\|[^|<>\s]{1,40}\|>|</?s>|\[/?INST\]")
+# Where a query begins; words that sentences begin with, too, must be in capitals or be followed by what clauses hold.
+_START = re.compile(
+    r"""^[ \t>*`"]*(?i:cypher(?:[ ]query)?[ ]?:[ \t]*)?[`"]?(
+        (?i:(?:OPTIONAL\s+)?MATCH\s*(?:\(|[\w`]+\s*=) | UNWIND\s+[\[$])
+      | (?:WITH|RETURN|CALL|CREATE|MERGE|DELETE|DETACH|SET|REMOVE|DROP|LOAD|COPY|EXPLAIN|PROFILE|FOREACH|USE)\b )""",
+    re.MULTILINE | re.VERBOSE,
+)
+_GOES_ON = re.compile(
+    r"\s*(?:(?:OPTIONAL|MATCH|WHERE|WITH|UNWIND|RETURN|UNION|ORDER|SKIP|LIMIT|AND|OR)\b|[^\w\s])", re.IGNORECASE
+)
+
+
+def parse_cypher(reply: str) -> str:
+    r"""Read the query from a model's reply to `CYPHER_PROMPT` or `REPAIR_PROMPT`.
+
+    Put up with are reasoning in `<think>` tags, code fences, sentences before and after, marks such as `<|im_end|>`,
+    and a JSON object with the query in it. Of several queries the first counts; whether it may run is not checked here.
+    Time is linear in the length of the reply, of which the first `MAX_REPLY` characters after the reasoning are read.
+
+    Raises:
+        CypherGenerationError: If there is no query; the message says why, so that a model can repair it.
+
+    Example:
+        >>> parse_cypher("Here it is:\n```cypher\nMATCH (n) RETURN n;\n```\nIt returns all nodes.<|im_end|>")
+        'MATCH (n) RETURN n;'
+    """
+    text = without_reasoning(reply)[:MAX_REPLY].replace("\r\n", "\n")
+    if found := _IN_JSON.search(text):
+        text = json.loads(_ESCAPE.sub(lambda escape: escape[1] or r"\\", found[1]), strict=False)
+    for part in (*_FENCED.findall(text), text):
+        if start := _START.search(part):
+            paragraphs = _SPECIAL.split(part[start.start(1) :])[0].split("```")[0].split("\n\n")
+            kept = paragraphs[:1]
+            for paragraph in paragraphs[1:]:
+                if paragraph.strip() and not _GOES_ON.match(paragraph):
+                    break
+                kept.append(paragraph)
+            return "\n\n".join(kept).strip().removesuffix("`").strip()
+    if not reply.strip():
+        reason = "the reply is empty."
+    elif not without_reasoning(reply).strip():
+        reason = "the reply holds reasoning only."
+    else:
+        reason = "the reply holds no query; one begins with MATCH."
+    raise CypherGenerationError(f"parse_cypher: {reason} Wanted one Cypher query and nothing else.", reply)

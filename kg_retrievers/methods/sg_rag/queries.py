@@ -1,0 +1,286 @@
+"""Cypher queries as text: what they name and show, and which way their relationships point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from kg_retrievers.database.grammar import Node, read
+from kg_retrievers.database.safety import CheckedQuery, check_read_only
+from kg_retrievers.database.schema import DatabaseSchema
+from kg_retrievers.database.tokens import Token, refusal
+from kg_retrievers.methods.sg_rag.directions import Directions, Edge
+
+#: Functions whose values hold relationships if what they are given does.
+HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail")
+
+
+def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema) -> CheckedQuery:
+    """Check that a query only reads, and names nothing that the database does not have.
+
+    Raises:
+        CypherSafetyError: If not.
+    """
+    return check_read_only(
+        query,
+        labels=[label.name for label in schema.labels],
+        relations=[relation.name for relation in schema.relations],
+        parameters=parameters,
+    )
+
+
+def check_properties(query: str, schema: DatabaseSchema) -> None:
+    """Check that the properties of nodes and relationships that a query names are in the schema, if it is no sample.
+
+    Raises:
+        CypherSafetyError: If one is not, for which Neo4j would return nothing without an error.
+    """
+    if schema.sampled:  # there may be others
+        return
+    tokens, root = read(query)
+    properties = [part.properties for part in schema.labels] + [part.properties for part in schema.relations]
+    known = {name for part in properties for name in part}
+    stored = {
+        name for node in root.walk() if node.rule in ("node", "relationship") for name in _variables(tokens, node)
+    }
+    for node in root.walk():
+        named = list[Token]()
+        if node.rule == "value" and len(node.inside) > 1 and node.inside[1].rule == "name":
+            operand = node.inside[0]
+            if tokens[operand.start : operand.end][-1].name in stored and operand.end - operand.start == 1:
+                named.append(tokens[node.inside[1].start])
+        elif node.rule == "properties":
+            entries = (entry for inner in node.inside if inner.rule == "map" for entry in inner.inside)
+            named += [tokens[entry.start] for entry in entries]
+        for token in named:
+            if token.name not in known:
+                near = get_close_matches(token.name, sorted(known)) or sorted(known)[:20]
+                raise refusal(query, token, f", a property that the graph does not have; it has: {', '.join(near)}")
+
+
+def check_lists(query: str, parameters: Mapping[str, Any]) -> None:
+    """Check that parameters that are lists stand after IN or UNWIND, where their members are meant.
+
+    Raises:
+        CypherSafetyError: If one does not: `{key: $names}` would return nothing, and `= $names` fail as it runs.
+    """
+    tokens, root = read(query)
+    for node in root.walk():
+        if node.rule == "parameter" and isinstance(parameters.get(tokens[node.start].name), list):
+            before, token = tokens[node.start - 1], tokens[node.start]
+            if before.word not in ("IN", "UNWIND"):
+                reason = f", a list, which is equal to no key. Write IN {token.text}, as in film.key IN {token.text}"
+                raise refusal(query, token, reason)
+
+
+def check_shows_facts(query: str) -> None:
+    """Check that a query returns a relationship or a path.
+
+    Raises:
+        CypherSafetyError: If not, so that there would be no evidence.
+    """
+    tokens, root = read(query)
+    facts = {name for node in root.walk() if node.rule == "relationship" for name in _variables(tokens, node)}
+    for node in root.walk():
+        if node.rule == "pattern" and node.inside[0].rule == "variable":
+            facts.add(tokens[node.start].name)
+        elif node.rule in ("column", "clause") and facts.intersection(_whole(tokens, node)):
+            facts.update(_alias(tokens, node))
+    for part in root.inside[0].inside:
+        columns = part.inside[-1].inside[0]
+        if tokens[columns.start].text != "*" and facts.isdisjoint(_whole(tokens, columns)):
+            reason = ", which returns no relationship: name each one, as in -[r0:TYPE]->, and return them all"
+            raise refusal(query, tokens[columns.start], reason)
+
+
+def _alias(tokens: Sequence[Token], node: Node) -> list[str]:
+    """Return what a column of WITH or RETURN, or an UNWIND, is called from there on, if it is named anew."""
+    named = node.find("alias" if node.rule == "column" else "variable")
+    return [tokens[named.end - 1].name] if named else []
+
+
+def _whole(tokens: Sequence[Token], node: Node) -> Iterator[str]:
+    """Yield the variables that stand for all that they hold: not for a property, or what a function makes of it."""
+    if node.rule == "variable":
+        yield tokens[node.start].name
+    elif node.rule == "call" and tokens[node.start].name.lower() not in HOLDING:
+        return
+    elif node.rule != "value" or not node.find("name"):
+        for inner in node.inside:
+            yield from _whole(tokens, inner)
+
+
+def _variables(tokens: Sequence[Token], node: Node) -> list[str]:
+    """Return the variable of a node or relationship, if it has one."""
+    return [tokens[inner.start].name for inner in node.inside if inner.rule == "variable"]
+
+
+# Directions ----------------------------------------------------------------------------------------------------------
+
+
+class _Arrow(NamedTuple):
+    """A relationship of a query that points one way, between two nodes by name."""
+
+    head: str
+    types: list[str]
+    tail: str
+    start: Token
+    end: Token
+
+
+class _Comparison(NamedTuple):
+    """A property of a node must be equal to a parameter, or in it."""
+
+    node: str
+    property: str
+    parameter: str
+
+
+class _Required:
+    """What the MATCH clauses of one part of a query ask for: neither what must not be there, nor alternatives to it.
+
+    A node's name is its variable with the number of the token where it first stands, so that WITH may name it anew.
+    """
+
+    def __init__(self, tokens: Sequence[Token], part: Node) -> None:
+        self.tokens = tokens
+        self.arrows: list[_Arrow] = []
+        self.labels: dict[str, set[str]] = {}  # any of them may be meant
+        self.compared: list[_Comparison] = []
+        self._names: dict[str, str] = {}
+        for clause in part.inside[:-1]:
+            if patterns := clause.find("patterns"):
+                optional = tokens[clause.start].word == "OPTIONAL"
+                for path in filter(None, (pattern.find("path") for pattern in patterns.inside)):
+                    self._read_path(path, optional)
+                if not optional:
+                    self._read_where(clause)
+            elif tokens[clause.start].word == "WITH":
+                self._names = dict(self._passed_on(clause.inside[0].inside[0]))
+
+    def _read_path(self, path: Node, optional: bool) -> None:
+        for node in path.inside:
+            if node.rule == "node":
+                name = self._name(node)
+                given = node.find("labels")
+                if given and not self._negated(given):
+                    self.labels.setdefault(name, set()).update(self._tags(given))
+                properties = node.find("properties")
+                if properties and not optional:
+                    entries = (entry for inner in properties.inside for entry in inner.inside if entry.rule == "entry")
+                    for entry in entries:
+                        self._compare(name, self.tokens[entry.start], self.tokens[entry.start + 2 : entry.end])
+                if not optional:
+                    self._read_where(node)
+        for (one, between), (_, other) in pairwise(pairwise(path.inside)):
+            if between.rule == "relationship":
+                self._read_relationship(one, between, other)
+
+    def _read_relationship(self, one: Node, between: Node, other: Node) -> None:
+        """Read a relationship of one hop that has a type and a direction."""
+        types, variable_length = between.find("types"), between.find("length") or between.find("quantifier")
+        start, end = self.tokens[between.start], self.tokens[between.end - 1]
+        one_way = (start.text == "<") != (end.text == ">")
+        if types is not None and variable_length is None and one_way and not self._negated(types):
+            names = [self._name(node) for node in (one, other)]
+            head, tail = reversed(names) if start.text == "<" else names
+            self.arrows.append(_Arrow(head, self._tags(types), tail, start, end))
+
+    def _read_where(self, holder: Node) -> None:
+        """Read the comparisons that a WHERE puts together by AND."""
+        where = holder.find("where")
+        if where is None:
+            return
+        terms = where.inside[0].inside
+        signs = [self.tokens[node.start].word if node.rule == "operator" else "" for node in terms]
+        if "OR" in signs or "XOR" in signs:
+            return
+        ends = [at for at, sign in enumerate(signs) if sign == "AND"]
+        for start, end in pairwise([-1, *ends, len(terms)]):
+            if end - start == 4 and signs[start + 2] in ("=", "IN"):
+                one, _, other = terms[start + 1 : end]
+                left = self.tokens[one.start : one.end]
+                if len(left) == 3 and left[1].text == "." and left[0].name in self._names:
+                    self._compare(self._names[left[0].name], left[2], self.tokens[other.start : other.end])
+
+    def _compare(self, node: str, property: Token, value: Sequence[Token]) -> None:
+        if len(value) == 1 and value[0].kind == "parameter":
+            self.compared.append(_Comparison(node, property.name, value[0].name))
+
+    def _passed_on(self, columns: Node) -> Iterator[tuple[str, str]]:
+        """Yield the nodes that a WITH passes on, by the variables that they have from there on."""
+        if self.tokens[columns.start].text == "*":
+            yield from self._names.items()
+        for column in columns.inside:
+            item = column.inside[0]
+            variable = self.tokens[item.start].name
+            if item.end - item.start == 1 and variable in self._names:
+                yield next(iter(_alias(self.tokens, column)), variable), self._names[variable]
+
+    def _name(self, node: Node) -> str:
+        named = _variables(self.tokens, node)
+        new = f"{node.start}"
+        return self._names.setdefault(named[0], new) if named else new
+
+    def _tags(self, node: Node) -> list[str]:
+        return [self.tokens[inner.start].name for inner in node.walk() if inner.rule == "tag"]
+
+    def _negated(self, node: Node) -> bool:
+        return any(token.text in ("!", "%", "&") for token in self.tokens[node.start : node.end])
+
+
+def correct_directions(
+    query: str, parameters: Mapping[str, Any], schema: DatabaseSchema, directions: Directions
+) -> str:
+    """Turn the relationships of a query that can only point the other way, as few as possible.
+
+    Whether one can point so is known from the labels of its nodes, from the entities that a node may be, where the
+    query compares a key with a parameter, and from which relations meet in the graph: see `Directions.mend`. Looked at
+    are the patterns of MATCH, each part of a UNION by itself; what stands in conditions and subqueries stays.
+    """
+    tokens, root = read(query)
+    edits: list[tuple[int, int, str]] = []
+    for part in root.inside[0].inside:
+        required = _Required(tokens, part)
+        turned = _turned(required, parameters, schema, directions)
+        for arrow in (arrow for arrow, turn in zip(required.arrows, turned, strict=True) if turn):
+            backward = arrow.start.text == "<"
+            at = arrow.start if backward else arrow.end
+            edits.append((at.position, at.end, ""))
+            edits.append((arrow.end.end, arrow.end.end, ">") if backward else (arrow.start.position,) * 2 + ("<",))
+    for start, end, text in sorted(edits, reverse=True):
+        query = query[:start] + text + query[end:]
+    return query
+
+
+def _turned(
+    required: _Required, parameters: Mapping[str, Any], schema: DatabaseSchema, directions: Directions
+) -> list[bool]:
+    """Say which of the arrows must be turned."""
+    graph, arrows, labels = directions.graph, required.arrows, required.labels
+    edges = [
+        Edge(arrow.head, [graph.relations.find(schema.relation_of(type)) for type in arrow.types], arrow.tail)
+        for arrow in arrows
+    ]
+    if any(number < 0 for edge in edges for number in edge.relations):
+        return [False] * len(edges)
+    ends = {relation.name: relation.ends for relation in schema.relations}
+
+    def allowed(number: int, turned: bool) -> bool:
+        if schema.sampled:  # there may be others
+            return True
+        arrow = arrows[number]
+        head, tail = (labels.get(name, set()) for name in (arrow.head, arrow.tail)[:: -1 if turned else 1])
+        pairs = [pair for type in arrow.types for pair in ends[type]]
+        return not pairs or any((not head or one in head) and (not tail or other in tail) for one, other in pairs)
+
+    entities: dict[str, list[int]] = {}
+    for node, property, parameter in required.compared:
+        value = parameters.get(parameter)
+        keys = value if isinstance(value, list) else [value]
+        found = [graph.entities.find(key) for key in keys if isinstance(key, str)]
+        if property in schema.keys and found and min(found) >= 0:
+            entities[node] = found
+    return directions.correct(edges, entities, allowed)

@@ -1,0 +1,251 @@
+"""Question -> Cypher: by patterns, from templates or any other generator, or by a language model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, takewhile
+from typing import Any, Literal
+
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.database.executor import Executor
+from kg_retrievers.database.graph_store import QueryExecutor
+from kg_retrievers.database.rendering import render
+from kg_retrievers.database.schema import DatabaseSchema
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexError
+from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
+from kg_retrievers.index.question_entities import told_of_answers
+from kg_retrievers.methods.sg_rag.directions import Directions, Edge
+from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, allows_revisit, label_examples
+from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
+
+#: The most queries for one question, each with other entities of those that it may name, or of another template. Of
+#: 400 of PathQuestion's 3-hop examples, by the templates of other ones, 54, 68, 75, 78, 79 and 80 % are answered by the
+#: first 1, 2, 3, 5, 10 and 20.
+MAX_QUERIES = 5
+
+#: Questions that are nearer to each other are the same but for their entities.
+SAME_QUESTION = 0.01
+
+Queries = list[dict[str, Any]]
+
+
+class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
+    """Has a pattern generated and writes it as Cypher, with entities as parameters.
+
+    Names that the graph does not have become the nearest ones: relations, and entities that were not linked. Types that
+    it does not have are left out. A triple that can only point the other way in the graph is turned; those that
+    `LinkedPatternGenerator` makes of words fit facts either way. Where a name may mean several entities, there is one
+    query for all that fit it equally well, then one for each further one.
+
+    Args:
+        index: The indexed graph.
+        generator: From `{"question", "seed_entities", "entities"}` to a `Pattern`.
+        distinct: Which nodes must be different entities; see `render`.
+
+    Raises:
+        InvalidArgumentError: If `generator` is no Runnable.
+    """
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        generator: Runnable[Any, Pattern],
+        *,
+        distinct: Literal["known", "nodes", "none"] = "known",
+    ) -> None:
+        """Take the index and the generator."""
+        if not isinstance(generator, Runnable):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: wanted a generator of patterns, but got {generator!r:.100}. "
+                "Make one: ExamplePatternGenerator(index, examples)."
+            )
+        self.index, self.generator, self.distinct = index, generator, distinct
+        self.prompts = getattr(generator, "prompts", {})
+        self.calls_model = getattr(generator, "calls_model", True)
+        self._directions = Directions(index)
+
+    def body(self, input: Mapping[str, Any]) -> Body[Queries]:
+        """Have the pattern generated, and write it."""
+        pattern = yield Call(self.generator, {name: input[name] for name in ("question", "seed_entities", "entities")})
+        return list(self.write(pattern, input["executor"], input["entities"]))
+
+    def write(
+        self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first.
+
+        Raises:
+            PatternError: If the pattern names something and the graph is empty.
+            StaleIndexError: If the database lacks a relation of the graph.
+        """
+        pattern = self._in_names_of_graph(pattern)
+        self._check_relations(pattern, executor.schema())
+        known = [node for node in pattern.nodes if isinstance(node, Known)]
+        choices = [self._choices(node, entities) for node in known]
+        for chosen in _likeliest([len(of_node) for of_node in choices], MAX_QUERIES):
+            keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
+            any_way = pattern.source == "linked" or any(
+                isinstance(relation, Unknown) for _, relation, _ in pattern.triples
+            )
+            query, parameters = render(
+                self._turned(pattern, keys),
+                executor.schema(),
+                executor.dialect,
+                entities=keys,
+                distinct=self.distinct,
+                direction="ignore" if any_way else "respect",
+                nodes=isinstance(executor, QueryExecutor),
+            )
+            yield {"query": query, "parameters": parameters, "from": pattern.source or "given"}
+
+    def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
+        graph = self.index.graph
+
+        def node(term: Term) -> Term:
+            return replace(term, type=None) if term.type is not None and term.type not in graph.types else term
+
+        def relation(term: Term) -> Term:
+            if isinstance(term, Unknown) or term.text in graph.relations:
+                return term
+            nearest = self.index.nearest_relations([term.text], 1)[0].ids.tolist()
+            if not nearest:
+                raise PatternError(f"{type(self).__name__}: the graph is empty, it has nothing like {term.text!r}.")
+            return Known(graph.relations[nearest[0]])
+
+        triples = [(node(head), relation(name), node(tail)) for head, name, tail in pattern.triples]
+        if triples == list(pattern.triples):
+            return pattern
+        different = [(node(one), node(other)) for one, other in pattern.different]
+        return Pattern.of(*triples, target=pattern.target, different=different, source=pattern.source)
+
+    def _check_relations(self, pattern: Pattern, schema: DatabaseSchema) -> None:
+        for _, relation, _ in pattern.triples:
+            if isinstance(relation, Known):
+                try:
+                    schema.type_of(relation.text)
+                except InvalidArgumentError as cause:
+                    raise StaleIndexError(
+                        f"{type(self).__name__}: the indexed graph has the relation {relation.text!r}, the database "
+                        "has not. One of them has changed, or they hold different graphs: read the schema again, by "
+                        "schema(refresh=True) of the executor, or index the graph of this database again."
+                    ) from cause
+
+    def _choices(self, node: Known, entities: Sequence[QuestionEntity]) -> list[list[str]]:
+        """Return the entities that a node may be, those that fit equally well together, the likeliest first."""
+        if node.entity is not None:
+            return [[node.entity]]
+        graph = self.index.graph
+        for entity in entities:
+            if entity.term.text == node.text:
+                return [list(entity.entities[: entity.best]), *([key] for key in entity.entities[entity.best :])]
+        if named := graph.entities_named(node.text) or [node.text] * (node.text in graph.entities):
+            return [named]
+        nearest = self.index.nearest_entities([node.text], MAX_QUERIES)[0].ids.tolist()
+        if not nearest:
+            raise PatternError(f"{type(self).__name__}: the graph is empty, it has nothing like {node.text!r}.")
+        return [[graph.entities[number]] for number in nearest]
+
+    def _turned(self, pattern: Pattern, keys: Mapping[Known, Sequence[str]]) -> Pattern:
+        """Return the pattern with the triples turned that can only be there the other way round."""
+        graph = self.index.graph
+        edges = {
+            number: Edge(head, [graph.relations.find(relation.text)], tail)
+            for number, (head, relation, tail) in enumerate(pattern.triples)
+            if isinstance(relation, Known)
+        }
+        numbers = {node: [graph.entities.find(key) for key in of_node] for node, of_node in keys.items()}
+        turned = dict(zip(edges, self._directions.correct(list(edges.values()), numbers), strict=True))
+        if not any(turned.values()):
+            return pattern
+        triples = tuple(
+            triple._replace(head=triple.tail, tail=triple.head) if turned.get(number) else triple
+            for number, triple in enumerate(pattern.triples)
+        )
+        return replace(pattern, triples=triples)
+
+
+def _likeliest(counts: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """Return the first choices, one of each of several lists of so many, by the sum of their ranks.
+
+    Example:
+        >>> _likeliest([3, 1, 2], 4)
+        [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]
+    """
+    chosen: list[tuple[int, ...]] = [()]
+    for count in counts:  # of the first choices, the beginnings are first choices, too
+        longer = ((*ranks, rank) for ranks in chosen for rank in range(min(count, most)))
+        chosen = sorted(longer, key=lambda ranks: (sum(ranks), ranks))[:most]
+    return chosen
+
+
+class TemplateCypherWriter(PatternCypherWriter):
+    """Fills the template of the nearest example question (SG-RAG, section 4.1), and those of the next nearest ones.
+
+    The template is the pattern of an example; where it has none, that of the walk whose answers come out closest to the
+    example's: see `label_examples`. Which example is nearest says `ExamplePatternGenerator`. Where the question is that
+    of an example but for its entities, only templates of such examples are filled: if they lead nowhere, the right
+    answer is none.
+
+    A query has two ranks, that of its template among the nearest different ones, and that of its entities among those
+    that the question may name: queries with the lowest sums come first, of equal ones that of the nearest template.
+    "example" of each says whose template it is, by the text of the question and its distance: see `FilledExample`.
+
+    Args:
+        index: The indexed graph.
+        examples: Questions with patterns or answers.
+        max_hops: The most relations of a walk.
+        distinct: Which nodes must be different entities, see `render`. None for "known", or "none" where that fits the
+            answers of the examples better: see `allows_revisit`.
+
+    Raises:
+        InvalidArgumentError: If no example has a pattern, or an answer that a walk comes to.
+    """
+
+    generator: ExamplePatternGenerator
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        examples: Sequence[Question],
+        *,
+        max_hops: int = MAX_HOPS,
+        distinct: Literal["known", "nodes", "none"] | None = None,
+    ) -> None:
+        """Give each example a template."""
+        linker = linker_of(index)
+        labelled = label_examples(index, examples, max_hops=max_hops, linker=linker)
+        if not any(example.pattern for example in labelled):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: none of {len(labelled)} examples has a pattern, or an answer within "
+                f"{max_hops} relations of an entity that it names. Answers are keys of the graph."
+                + told_of_answers(index.graph, labelled)
+            )
+        if distinct is None:
+            distinct = "none" if allows_revisit(index.graph, examples) else "known"
+        super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker), distinct=distinct)
+
+    def body(self, input: Mapping[str, Any]) -> Body[Queries]:
+        """Fill the templates, and write them."""
+        asked = {name: input[name] for name in ("question", "seed_entities", "entities")}
+        examples = yield Call(RunnableLambda(self._nearest), asked)
+        found: dict[str, tuple[int, dict[str, Any]]] = {}
+        for place, example in enumerate(examples):
+            told = {"question": example.text, "distance": round(example.distance, 2)}
+            queries = islice(self.write(example.pattern, input["executor"], input["entities"]), MAX_QUERIES - place)
+            for rank, query in enumerate(queries):
+                found.setdefault(json.dumps(query), (place + rank, {**query, "example": told}))
+        return [query for _, query in sorted(found.values(), key=lambda pair: pair[0])][:MAX_QUERIES]
+
+    def _nearest(self, input: Mapping[str, Any]) -> list[FilledExample]:
+        """Return the nearest of the examples, of `MAX_QUERIES` different templates at most."""
+        found = self.generator.nearest(input)
+        first = next(found)
+        if first.distance < SAME_QUESTION:
+            found = takewhile(lambda example: example.distance < SAME_QUESTION, found)
+        return [first, *islice(found, MAX_QUERIES - 1)]

@@ -1,0 +1,1 @@
+"""SimGRAG: a pattern of the question, and the subgraphs most similar to it."""

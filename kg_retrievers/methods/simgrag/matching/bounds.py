@@ -1,0 +1,176 @@
+"""Lower bounds: distances flow from the known nodes of a pattern towards its root (min-sum messages)."""
+
+from __future__ import annotations
+
+from kg_retrievers.algorithms.compiled import compiled
+from kg_retrievers.graph import Adjacency
+from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, Array, Plan
+
+#: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
+MESSAGE_SHARE = 0.5
+
+
+@compiled
+def first_place(values: Array, low: int, high: int, wanted: int) -> int:
+    """Return the first place in `values[low:high]`, ascending, that is not below `wanted`."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def least_of(costs: Array, low: int, high: int) -> int:
+    """Return the least of `costs[low:high]`; INFINITE if there is none."""
+    least = INFINITE
+    for i in range(low, high):
+        least = min(least, costs[i])
+    return least
+
+
+@compiled
+def own_cost(plan: Plan, node: int, entity: int) -> int:
+    """Return what an entity costs at a node; INFINITE if it is no candidate."""
+    if plan.nodes[node].known:
+        high = plan.starts[node + 1]
+        place = first_place(plan.candidates, plan.starts[node], high, entity)
+        if place < high and plan.candidates[place] == entity:
+            return int(plan.candidate_costs[place])
+        return INFINITE
+    row = plan.nodes[node].level_row
+    if row >= 0:
+        level = plan.levels[row, entity]
+        return int(plan.level_costs[row, level]) if level >= 0 else INFINITE
+    return 0
+
+
+@compiled
+def weight_of(adjacency: Adjacency, reached: Array, row: int, reach: int) -> int:
+    """Return how many adjacency entries the entities in a row of `reached` have."""
+    weight = 0
+    for i in range(reach):
+        weight += adjacency.indptr[reached[row, i] + 1] - adjacency.indptr[reached[row, i]]
+    return weight
+
+
+@compiled
+def lower_bounds(
+    adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array, reached: Array, message: Array, touched: Array
+) -> int:
+    """Bound from below what the subtree of each node costs.
+
+    Args:
+        adjacency: The graph.
+        plan: The pattern.
+        nodes: (v) filled in: `lower_row`, the row of a node in the next two, -1 where own cost + `below` must do;
+            `reach`, how many entities it reaches, and `weight`, how many adjacency entries these have; `below`, the
+            least cost of what hangs below it; `least`, the least cost of its subtree; `sent`, 1 once its parent knows.
+        lower: int32, (informing nodes, entities), INFINITE; filled in: the least cost of a node's subtree for each
+            entity, its own cost included.
+        reached: int32, (informing nodes, entities); filled in: the entities that are not INFINITE.
+        message: int32, (entities), INFINITE, and so again afterwards.
+        touched: int32, (entities), scratch.
+
+    Returns:
+        The number of adjacency entries looked at.
+    """
+    row = 0
+    for v in range(len(nodes)):
+        nodes[v].lower_row = -1
+        if plan.nodes[v].informs and plan.nodes[v].parent >= 0:
+            nodes[v].lower_row = row
+            row += 1
+    scans = 0
+    for s in range(len(plan.steps) - 1, -1, -1):
+        if plan.steps[s].kind == CYCLE:
+            continue
+        v, row = plan.steps[s].far, nodes[plan.steps[s].far].lower_row
+        low, high = plan.starts[v], plan.starts[v + 1]
+        begun = row >= 0 and plan.nodes[v].known
+        if begun:
+            for i in range(low, high):
+                lower[row, plan.candidates[i]] = plan.candidate_costs[i]
+                reached[row, i - low] = plan.candidates[i]
+            nodes[v].reach = high - low
+        while True:
+            c = -1  # the child with the fewest edges comes first: those after it need to answer for its entities only
+            for other in range(len(nodes)):
+                if plan.nodes[other].parent == v and nodes[other].sent == 0:
+                    c = other if c < 0 or nodes[other].weight < nodes[c].weight else c
+            if c < 0:
+                break
+            nodes[c].sent = 1
+            costs = plan.relation_costs[plan.steps[plan.nodes[c].step].term]
+            cheapest = nodes[c].least + least_of(costs, 0, len(costs))
+            nodes[v].below += cheapest
+            from_row = nodes[c].lower_row
+            asked = weight_of(adjacency, reached, row, nodes[v].reach) if begun else INFINITE
+            if row < 0 or from_row < 0 or min(nodes[c].weight, asked) > MESSAGE_SHARE * len(adjacency.neighbors):
+                if begun:
+                    for i in range(nodes[v].reach):
+                        lower[row, reached[row, i]] += cheapest
+                continue
+            scans += min(nodes[c].weight, asked)
+            from_parent = asked < nodes[c].weight
+            side = plan.steps[plan.nodes[c].step].side
+            if side >= 0 and not from_parent:
+                side = 1 - side  # seen from the child, the direction is the other one
+            count = 0
+            for j in range(nodes[v].reach if from_parent else nodes[c].reach):
+                x = reached[row if from_parent else from_row, j]
+                i, end = adjacency.indptr[x], adjacency.indptr[x + 1]
+                while i < end:
+                    label = adjacency.labels[i]
+                    cost = costs[label >> 1]
+                    if cost == INFINITE or (side >= 0 and (label & 1) != side):
+                        i = first_place(adjacency.labels, i, end, label + 1)
+                        continue
+                    a, below = adjacency.neighbors[i], x
+                    if from_parent:
+                        a, below = x, a
+                    i += 1
+                    if lower[from_row, below] == INFINITE:
+                        continue
+                    if message[a] == INFINITE:
+                        touched[count] = a
+                        count += 1
+                    message[a] = min(message[a], cost + lower[from_row, below])
+            if begun:
+                kept = 0
+                for i in range(nodes[v].reach):
+                    a = reached[row, i]
+                    if message[a] < INFINITE:
+                        lower[row, a] += message[a]
+                        reached[row, kept] = a
+                        kept += 1
+                    else:
+                        lower[row, a] = INFINITE
+                nodes[v].reach = kept
+            else:
+                begun = True
+                for i in range(count):
+                    a = touched[i]
+                    price = own_cost(plan, v, a)
+                    if price < INFINITE:
+                        lower[row, a] = price + message[a] + nodes[v].below - cheapest
+                        reached[row, nodes[v].reach] = a
+                        nodes[v].reach += 1
+            for i in range(count):
+                message[touched[i]] = INFINITE
+        if row >= 0 and not begun:
+            nodes[v].lower_row = row = -1
+        if row >= 0:
+            nodes[v].least = INFINITE
+            for i in range(nodes[v].reach):
+                nodes[v].least = min(nodes[v].least, lower[row, reached[row, i]])
+            nodes[v].weight = weight_of(adjacency, reached, row, nodes[v].reach)
+        else:
+            nodes[v].least = nodes[v].below
+            if plan.nodes[v].known:
+                nodes[v].least += least_of(plan.candidate_costs, low, high)
+            elif plan.nodes[v].level_row >= 0:
+                nodes[v].least += plan.level_costs[plan.nodes[v].level_row, 0]
+    return scans

@@ -1,0 +1,183 @@
+"""All bindings and facts of a combination: its sets are made consistent and collected."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from kg_retrievers.algorithms.compiled import compiled
+from kg_retrievers.graph import Adjacency
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, START, TREE, Array, Plan
+from kg_retrievers.methods.simgrag.matching.state import (
+    BINDINGS,
+    EDGES,
+    FACTS,
+    LEFT_OUT,
+    MATCH,
+    MAX_BINDINGS,
+    STAMP,
+    State,
+    has_room,
+    make_set,
+    row_of,
+    spend,
+)
+
+
+@compiled
+def _keep_supported(adjacency: Adjacency, plan: Plan, state: State, row: int, child: int) -> bool:
+    """Drop from the set above a node what has no neighbour in the node's set; whether something was dropped."""
+    s = plan.nodes[child].step
+    parent, relation, side = plan.steps[s].near, state.steps[s].relation, plan.steps[s].side
+    costs = plan.relation_costs[plan.steps[s].term]
+    state.counts[STAMP] += 1
+    stamp = state.counts[STAMP]
+    for p in range(state.sets[row, child, 0], state.sets[row, child, 1]):
+        state.stamps[state.pool[p]] = stamp
+    begin, end, top = state.sets[row, parent, 0], state.sets[row, parent, 1], state.steps[row].top
+    if not has_room(state, state.pool, top, end - begin):
+        return False
+    count = 0
+    for p in range(begin, end):
+        a = state.pool[p]
+        low, high = row_of(adjacency, a, relation, side)
+        looked = 1
+        for i in range(low, high):
+            label = adjacency.labels[i]
+            looked += 1
+            fits = (side < 0 or (label & 1) == side) and costs[label >> 1] < INFINITE
+            if fits and state.stamps[adjacency.neighbors[i]] == stamp:
+                state.pool[top + count] = a
+                count += 1
+                break
+        if spend(state, looked):
+            return False
+    if count == end - begin:
+        return False
+    make_set(state, row, parent, count)
+    return True
+
+
+@compiled
+def propagate(adjacency: Adjacency, plan: Plan, state: State, row: int, node: int) -> bool:
+    """Shrink the sets above one that has shrunk; return whether none is empty."""
+    while state.sets[row, node, 1] > state.sets[row, node, 0]:
+        if plan.nodes[node].parent < 0 or not _keep_supported(adjacency, plan, state, row, node):
+            return True
+        node = plan.nodes[node].parent
+    return False
+
+
+@compiled
+def _make_consistent(adjacency: Adjacency, plan: Plan, state: State) -> bool:
+    """Keep in each set of a complete combination only what occurs in a match; whether none is empty."""
+    row = len(plan.steps)
+    for s in range(row - 1, -1, -1):
+        if plan.steps[s].kind == TREE:
+            _keep_supported(adjacency, plan, state, row, plan.steps[s].far)
+            if state.sets[row, plan.steps[s].near, 0] == state.sets[row, plan.steps[s].near, 1]:
+                return False
+    for s in range(row):
+        if plan.steps[s].kind != TREE:
+            continue
+        parent, child, relation, side = (
+            plan.steps[s].near,
+            plan.steps[s].far,
+            state.steps[s].relation,
+            plan.steps[s].side,
+        )
+        costs = plan.relation_costs[plan.steps[s].term]
+        state.counts[STAMP] += 1
+        stamp = state.counts[STAMP]
+        for p in range(state.sets[row, parent, 0], state.sets[row, parent, 1]):
+            low, high = row_of(adjacency, state.pool[p], relation, side)
+            if spend(state, high - low):
+                return False
+            for i in range(low, high):
+                label = adjacency.labels[i]
+                if (side < 0 or (label & 1) == side) and costs[label >> 1] < INFINITE:
+                    state.stamps[adjacency.neighbors[i]] = stamp
+        begin, end, top = state.sets[row, child, 0], state.sets[row, child, 1], state.steps[row].top
+        if not has_room(state, state.pool, top, end - begin):
+            return False
+        count = 0
+        for p in range(begin, end):
+            if state.stamps[state.pool[p]] == stamp:
+                state.pool[top + count] = state.pool[p]
+                count += 1
+        if count == 0:
+            return False
+        make_set(state, row, child, count)
+    return True
+
+
+@compiled
+def collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
+    """Add what the sets hold to the bindings and facts of the match."""
+    if not _make_consistent(adjacency, plan, state):
+        return
+    row = len(plan.steps)
+    for v in range(len(plan.nodes)):
+        begin, end, top = state.sets[row, v, 0], state.sets[row, v, 1], state.steps[row].top
+        room = state.counts[MAX_BINDINGS] - state.nodes[v].bound
+        if end - begin <= room:
+            continue
+        first = v * (len(adjacency.indptr) - 1)
+        if not has_room(state, state.pool, top, end - begin):
+            return
+        count = 0
+        for p in range(begin, end):
+            e = state.pool[p]
+            if state.is_bound[first + e] or room > 0:
+                room -= 0 if state.is_bound[first + e] else 1
+                state.pool[top + count] = e
+                count += 1
+        if count < end - begin:
+            state.counts[LEFT_OUT] = 1
+            make_set(state, row, v, count)
+            if count == 0 or not _make_consistent(adjacency, plan, state):
+                return
+    for v in range(len(plan.nodes)):
+        begin, end, size = state.sets[row, v, 0], state.sets[row, v, 1], len(adjacency.indptr) - 1
+        if not has_room(state, state.bindings, state.counts[BINDINGS], end - begin):
+            return
+        for p in range(begin, end):
+            bit = v * size + state.pool[p]
+            if not state.is_bound[bit]:
+                state.is_bound[bit] = True
+                state.nodes[v].bound += 1
+                state.bindings[state.counts[BINDINGS]] = state.counts[MATCH] * len(plan.nodes) * size + bit
+                state.counts[BINDINGS] += 1
+    for s in range(row):
+        if plan.steps[s].kind == START:
+            continue
+        u, v, relation, side = plan.steps[s].near, plan.steps[s].far, state.steps[s].relation, plan.steps[s].side
+        costs = plan.relation_costs[plan.steps[s].term]
+        state.counts[STAMP] += 1
+        stamp = state.counts[STAMP]
+        for p in range(state.sets[row, v, 0], state.sets[row, v, 1]):
+            state.stamps[state.pool[p]] = stamp
+        for p in range(state.sets[row, u, 0], state.sets[row, u, 1]):
+            a = state.pool[p]
+            low, high = row_of(adjacency, a, relation, side)
+            if spend(state, high - low) or not has_room(state, state.facts, state.counts[FACTS], high - low):
+                return
+            for i in range(low, high):
+                label, e = adjacency.labels[i], adjacency.neighbors[i]
+                if state.stamps[e] != stamp or (u == v and e != a):
+                    continue
+                if (side < 0 or (label & 1) == side) and costs[label >> 1] < INFINITE:
+                    edge = state.counts[MATCH] * state.counts[EDGES] + plan.steps[s].edge
+                    state.facts[state.counts[FACTS]] = edge * len(adjacency.triples) + adjacency.triples[i]
+                    state.counts[FACTS] += 1
+
+
+def grouped(codes: Array, groups: int, size: int) -> list[Array]:
+    """Split numbers written as group * size + number by group, each ascending, each number once."""
+    codes = np.sort(codes)
+    if len(codes):
+        codes = codes[np.concatenate(([True], codes[1:] != codes[:-1]))]
+    ends = np.searchsorted(codes, np.arange(groups + 1) * size).tolist()
+    codes %= size
+    return [codes[low:high] for low, high in itertools.pairwise(ends)]

@@ -1,0 +1,305 @@
+"""SimGRAG: a pattern of the question, and the subgraphs most similar to it.
+
+Y. Cai, Z. Guo, Y. Pei, W. Bian, W. Zheng: SimGRAG: Leveraging Similar Subgraphs for Knowledge Graphs Driven
+Retrieval-Augmented Generation. Findings of ACL 2025, arXiv:2412.15272.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda
+from pydantic import Field
+from typing_extensions import Unpack
+
+from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_sources
+from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.simgrag.matching import MAX, Candidates, Match, MatchNode, MatchQuery, match_pattern
+from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
+from kg_retrievers.patterns.examples import ExamplePatternGenerator
+from kg_retrievers.patterns.linked import LinkedPatternGenerator
+from kg_retrievers.patterns.llm import LLMPatternGenerator
+
+#: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
+K_NODES = K_RELATIONS = K_TYPES = 16
+
+#: The largest time budget: a year.
+MAX_SECONDS = 366 * 24 * 3600.0
+
+
+class SimGRAGState(RetrievalState, total=False):
+    """The state of SimGRAG's stages."""
+
+    #: The pattern, as `Pattern.to_dict` writes it.
+    pattern: dict[str, Any]
+
+
+class SimGRAGFields(RetrieverFields, total=False):
+    """The fields that `SimGRAGRetriever` takes by name."""
+
+    pattern_generator: Runnable[Any, Pattern]
+    granularity: Literal["subgraph", "triple"]
+    k_nodes: int
+    k_relations: int
+    k_types: int
+    distinct: Literal["known", "nodes", "none"]
+    direction: Literal["ignore", "respect"]
+    ties: Literal["merge", "break"]
+    max_distance: float | None
+    max_bindings: int
+    max_scans: int
+    max_seconds: float | None
+
+
+class SimGRAGRetriever(BaseKGRetriever):
+    """Writes a small pattern of what the question asks for and finds the subgraphs nearest to it.
+
+    The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum, over the known nodes of the
+    pattern and over its triples with a known relation, of the L2 distances between the embeddings of their texts and of
+    what they matched; 0 or more, and 0 where all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1].
+    Among the candidates (`k_nodes` names a node, `k_relations` relations a relation) the search is exact, unless a
+    limit marks its result as truncated: see `kg_retrievers.methods.simgrag.matching`.
+
+    Differs from the paper: results that differ only in what the unknowns are bound to are one piece of evidence, so
+    that "all films of this director" are complete (`ties="merge"`); no other node takes the entity of a known node,
+    but two unknowns may share one, since one person can both write and direct (`distinct="known"`); a node with a type
+    adds by how much the type of its entity is farther from that text than the nearest type of the graph is, an entity
+    without type nothing; embeddings are unit vectors. A pattern can also come from labelled examples or from the
+    entities named in the question, without a language model.
+
+    Cost: one call of the language model, two where its first reply is unreadable, none with the other generators.
+    The search is linear in the edges around the candidates for a pattern without cycles.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
+        >>> graph = KnowledgeGraph.from_triples(facts)
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> document = retriever.invoke("Who directed Her?")[0]
+        >>> document.metadata["triples"], document.metadata["answers"]
+        ([['Her', 'directed_by', 'Spike Jonze']], ['Spike Jonze'])
+    """
+
+    state_class: ClassVar[type] = SimGRAGState
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
+
+    #: From `{"question", "seed_entities"}` to a Pattern.
+    pattern_generator: Runnable[Any, Pattern]
+    #: What one Document holds.
+    granularity: Literal["subgraph", "triple"] = "subgraph"
+    #: How many names are candidates for a known node.
+    k_nodes: int = Field(default=K_NODES, ge=1)
+    #: How many relations are candidates for a known relation.
+    k_relations: int = Field(default=K_RELATIONS, ge=1)
+    #: How many types are candidates for a node's type; types are ignored where the graph has none.
+    k_types: int = Field(default=K_TYPES, ge=1)
+    #: Which nodes must be different entities; see `match_pattern`.
+    distinct: Literal["known", "nodes", "none"] = "known"
+    #: Whether a triple fits an edge of the pattern either way; see `match_pattern`.
+    direction: Literal["ignore", "respect"] = "ignore"
+    #: Whether equal results are one; see `match_pattern`.
+    ties: Literal["merge", "break"] = "merge"
+    #: Subgraphs with a larger GSD are not evidence; None for no limit.
+    max_distance: float | None = Field(default=None, ge=0)
+    #: The most entities of one unknown node in one piece of evidence.
+    max_bindings: int = Field(default=10_000, ge=1, le=MAX)
+    #: The most adjacency entries to look at; beyond, the evidence is marked as truncated.
+    max_scans: int = Field(default=50_000_000, ge=1, le=MAX)
+    #: The most seconds to look for the best subgraphs; beyond, those found by then are completed and marked as
+    #: truncated. None for no limit.
+    max_seconds: float | None = Field(default=None, gt=0, le=MAX_SECONDS)
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answer_prompt: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Unpack[SimGRAGFields],
+    ) -> Self:
+        """Build the retriever with the best pattern generator for what is given.
+
+        Args:
+            index: The indexed graph.
+            llm: Writes the patterns, if given.
+            examples: Questions with patterns; without `llm`, the nearest one serves as template.
+            model: None; SimGRAG has nothing to train.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If a model is given, or more than one of `llm`, `examples` and `pattern_generator`.
+        """
+        refuse_sources(cls.__name__, model=model)
+        given = {"llm": llm, "examples": examples, "pattern_generator": fields.get("pattern_generator")}
+        if len(sources := [name for name, value in given.items() if value is not None]) > 1:
+            raise InvalidArgumentError(f"SimGRAGRetriever: got {sources}; patterns come from one of them.")
+        if llm is not None:
+            fields["pattern_generator"] = LLMPatternGenerator(llm)
+        elif examples is not None:
+            fields["pattern_generator"] = ExamplePatternGenerator(index, examples)
+        elif not sources:
+            fields["pattern_generator"] = LinkedPatternGenerator(index)
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Generate the pattern, then match subgraphs to it."""
+        calls_model = getattr(self.pattern_generator, "calls_model", True)
+        return (
+            Stage("generate_pattern", self.pattern_generator | RunnableLambda(_as_state), ("pattern",), calls_model),
+            Stage("match_subgraphs", RunnableLambda(self._match_subgraphs), ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompts of the pattern generator, where it has some, and the one for answering."""
+        return {**getattr(self.pattern_generator, "prompts", {}), "answer": self.answer_prompt}
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; a pattern may be a `Pattern` or its dictionary, and is read like a model's."""
+        pattern = inputs.get("pattern")
+        if isinstance(pattern, Pattern):
+            return super().check_inputs({**inputs, "pattern": pattern.to_dict()})
+        checked = super().check_inputs(inputs)
+        return checked if pattern is None else checked | {"pattern": Pattern.from_dict(pattern).to_dict()}
+
+    def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
+        pattern = self._pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [])
+        evidence = self.match(pattern, state["k"])
+        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+
+    def _pin_seeds(self, pattern: Pattern, seeds: Sequence[str]) -> Pattern:
+        """Let the nodes that a seed entity is named by stand for it alone, whoever wrote the pattern."""
+        named = {
+            seed: {name.casefold() for name in (seed, self.graph.label(seed), *self.graph.aliases(seed))}
+            for seed in seeds
+        }
+        pinned = {}
+        for node in pattern.nodes:
+            if isinstance(node, Known) and node.entity is None:
+                meant = [seed for seed, names in named.items() if node.text.casefold() in names]
+                if len(meant) == 1:  # of two seeds with one name, either may be meant
+                    pinned[node] = Known(node.text, node.type, meant[0])
+        return pattern.with_known(pinned)
+
+    def match(self, pattern: Pattern, k: int | None = None) -> list[Evidence]:
+        """Return the k pieces of evidence nearest to a pattern, best first, without a question.
+
+        Raises:
+            PatternError: If nothing in the pattern is known.
+        """
+        found = match_pattern(
+            self.graph.adjacency,
+            len(self.graph.relations),
+            self.query(pattern),
+            k=self.k if k is None else k,
+            distinct=self.distinct,
+            direction=self.direction,
+            ties=self.ties,
+            max_distance=float("inf") if self.max_distance is None else self.max_distance,
+            max_bindings=self.max_bindings,
+            max_scans=self.max_scans,
+            max_seconds=self.max_seconds,
+        )
+        return [self._evidence(pattern, match) for match in found]
+
+    def query(self, pattern: Pattern) -> MatchQuery:
+        """Give every text of a pattern its candidates."""
+        nodes = pattern.nodes
+        relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))
+        typed = len(self.graph.types) > 0
+        if not any(isinstance(term, Known) or (typed and term.type is not None) for term in (*nodes, *relations)):
+            raise PatternError(
+                "SimGRAGRetriever: everything in the pattern is unknown, so that any part of the graph would fit. "
+                "Name an entity, a relation or a type of the graph."
+            )
+        entity_candidates = self._nearest(self.index.nearest_entities, nodes, self.k_nodes)
+        types = [node.type for node in nodes if node.type is not None] if typed else []
+        nearest_types = dict(zip(types, self.index.nearest_types(types, self.k_types), strict=True))
+        match_nodes = []
+        for node in nodes:
+            kinds = nearest_types.get(node.type) if node.type is not None else None
+            members = kinds and [np.array(self.graph.type_entities(kind), np.int32) for kind in kinds.ids.tolist()]
+            types_of = None
+            if kinds and members:  # an entity without type may be of any
+                extra = kinds.distances - kinds.distances.min()
+                types_of = np.append(extra, 0.0), [*members, self.graph.untyped]
+            match_nodes.append(MatchNode(entity_candidates.get(node), types_of))
+        relation_candidates = self._nearest(self.index.nearest_relations, relations, self.k_relations)
+        node_number = {node: number for number, node in enumerate(nodes)}
+        term_number = {relation: number for number, relation in enumerate(relations)}
+        return MatchQuery(
+            match_nodes,
+            [relation_candidates.get(relation) for relation in relations],
+            [(node_number[head], term_number[relation], node_number[tail]) for head, relation, tail in pattern.triples],
+            [(node_number[a], node_number[b]) for a, b in pattern.different],
+        )
+
+    def _nearest(self, search: Any, terms: Sequence[Term], k: int) -> dict[Term, Candidates]:
+        known = [term for term in terms if isinstance(term, Known)]
+        texts = [term.text for term in known if term.entity is None]
+        found = iter(search(texts, k))
+        return {term: next(found) if term.entity is None else self._pinned(term.entity) for term in known}
+
+    def _pinned(self, key: str) -> Candidates:
+        number = self.graph.entities.find(key)
+        if number < 0:
+            raise PatternError(f"SimGRAGRetriever: the pattern names the entity {key!r}, which is not in the graph.")
+        return Candidates(np.array([number], np.int32), np.zeros(1, np.float32))
+
+    def _evidence(self, pattern: Pattern, match: Match) -> Evidence:
+        graph = self.graph
+        entities = dict(zip(pattern.nodes, match.entities, strict=True))
+        numbers = dict.fromkeys(number for edge in match.triples for number in edge.tolist())
+        relations = {
+            triple.relation: graph.relations[relation]
+            for triple, relation in zip(pattern.triples, match.relations, strict=True)
+            if relation >= 0
+        }
+        target = next((node for node in entities if not isinstance(node, Known) and node.name == pattern.target), None)
+        details: dict[str, Any] = {
+            "distance": match.distance,
+            "entities": [
+                [node.text, graph.entities[int(ids[0])]] for node, ids in entities.items() if isinstance(node, Known)
+            ],
+            "relations": [
+                [triple.relation.text, graph.relations[relation]]
+                for triple, relation in zip(pattern.triples, match.relations, strict=True)
+                if isinstance(triple.relation, Known)
+            ],
+            "pattern": pattern.to_dict(),
+        }
+        if self.ties == "break":  # each unknown is one thing; two bindings may share all their facts
+            details["unknowns"] = {
+                "entities": {
+                    node.name: graph.entities[int(ids[0])]
+                    for node, ids in entities.items()
+                    if isinstance(node, Unknown)
+                },
+                "relations": {term.name: relation for term, relation in relations.items() if isinstance(term, Unknown)},
+            }
+        return Evidence(
+            triples=tuple(graph.triple(number) for number in numbers),
+            score=1 / (1 + match.distance),
+            answers=tuple(graph.entities[number] for number in entities[target].tolist()) if target else (),
+            truncated=match.truncated,
+            details=details,
+        )
+
+
+def _as_state(pattern: Pattern) -> dict[str, Any]:
+    return {"pattern": pattern.to_dict()}

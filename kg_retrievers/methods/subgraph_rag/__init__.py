@@ -1,0 +1,1 @@
+"""SubgraphRAG: a light model scores triples."""

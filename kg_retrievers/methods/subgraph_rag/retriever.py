@@ -1,0 +1,205 @@
+"""SubgraphRAG's retrieval: a small trained network scores the triples around the entities of a question.
+
+M. Li, S. Miao, P. Li: Simple Is Effective: The Roles of Graphs and Large Language Models in Knowledge-Graph-Based
+Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import networkx as nx
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field
+from typing_extensions import TypedDict, Unpack
+
+from kg_retrievers.core.model_retriever import BaseModelRetriever
+from kg_retrievers.core.neighborhood_retriever import NeighborhoodFields
+from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.stages import MAX_K, Number, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Evidence, Triple
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
+from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT
+
+#: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
+K = 100
+
+
+class ScoredTriples(TypedDict):
+    """The triples that were scored highest, best first."""
+
+    #: `[[head, relation, tail, score], ...]`
+    triples: list[tuple[str, str, str, Number]]
+    #: Whether `max_nodes` left out candidates.
+    truncated: bool
+
+
+class SubgraphRAGState(RetrievalState, total=False):
+    """The state of the stages."""
+
+    #: The question with `MASK` in place of its entities, as the model reads it.
+    masked_question: Text
+    scored_triples: ScoredTriples
+
+
+class SubgraphRAGFields(NeighborhoodFields, total=False):
+    """The fields that `SubgraphRAGRetriever` takes by name."""
+
+    max_hops: int | None
+    granularity: Literal["triple", "subgraph"]
+    max_triples: int
+
+
+class SubgraphRAGRetriever(BaseModelRetriever):
+    """Scores every triple around the question's entities with a trained model, and returns the best.
+
+    The model is a network with one hidden layer that sees the question, the triple's words, and how the triple lies to
+    the entities of the question (section 3.1): see `TripleScorer`, and `train_triple_scorer` for how it is trained. The
+    score of a triple is its share in the softmax of the model's outputs over all candidates, in [0, 1], and says
+    something within one question only. Of equal scores the triple that the graph holds first comes first. It proposes
+    no answers.
+
+    `granularity="triple"` gives `k` single triples, as the paper's prompt has them. "subgraph" packs the first
+    `max_triples` into connected subgraphs, whose score is the sum of theirs.
+
+    Differs from the paper: the model is another one by default, see there; its scores share one sum; candidates are at
+    most `max_nodes` entities within `max_hops`; a question's entities are taken out of it before it is embedded; `k` is
+    counted in Documents.
+
+    Cost: no call of a language model. The question is embedded, its neighbourhood is searched, and the candidates are
+    scored: see `GraphTripleScorer`, which also computes what all questions have in common the first time.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+        >>> from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> taught = Question("Who directed Her?", answers=("Spike Jonze",))
+        >>> model = train_triple_scorer(index, [taught], visits=100).model
+        >>> retriever = SubgraphRAGRetriever.from_index(index, model=model)
+        >>> [document.page_content for document in retriever.invoke("Who directed Her?", k=1)]
+        ['Her -> directed by -> Spike Jonze']
+    """
+
+    model_class = TripleScorer
+    state_class: ClassVar[type] = SubgraphRAGState
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
+    proposes_answers: ClassVar[bool] = False
+
+    #: The trained model, or the folder of one.
+    model: TripleScorer
+    #: The number of Documents.
+    k: int = Field(default=K, ge=1, le=MAX_K)
+    #: What one Document holds.
+    granularity: Literal["triple", "subgraph"] = "triple"
+    #: How many triples are packed into subgraphs; of single ones there are `k`.
+    max_triples: int = Field(default=K, ge=1, le=MAX_K)
+    #: How the facts of a Document are written.
+    style: Literal["triples", "grouped", "tables", "paths"] = "triples"
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answer_prompt: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Unpack[SubgraphRAGFields],
+    ) -> Self:
+        """Build the retriever, with the `max_hops` and `max_nodes` that the model was trained with.
+
+        Args:
+            index: The indexed graph.
+            llm: Not used; the method asks no language model.
+            examples: Not used; `train_triple_scorer` makes a model of them.
+            model: A trained model, or its folder.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If the model is missing, or a field is wrong.
+            ModelLoadError: If the folder holds no such model.
+            ModelMismatchError: If it was trained with other embeddings.
+        """
+        return cls._from_model(index, model, fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Link the entities, score the triples around them, select the best."""
+        return (
+            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities", "masked_question")),
+            Stage("score_triples", RunnableLambda(self._score_triples), ("scored_triples",)),
+            Stage("select_triples", RunnableLambda(self._select_triples), ("answers", "documents")),
+        )
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; scored triples must be distinct and of the graph, each with a finite score."""
+        checked = super().check_inputs(inputs)
+        if (scored := checked.get("scored_triples")) is None:
+            return checked
+        rows = sorted((list(row) for row in scored["triples"]), key=lambda row: -row[3])
+        triples = [tuple(row[:3]) for row in rows]
+        if strange := [triple for triple in triples if triple not in self.graph]:
+            raise InvalidArgumentError(
+                f"SubgraphRAGRetriever: scored_triples must hold triples of the graph, but got {strange[0]!r:.200}."
+            )
+        if len(set(triples)) < len(triples):
+            raise InvalidArgumentError(
+                f"SubgraphRAGRetriever: scored_triples must hold no triple twice, but got {rows!r:.200}."
+            )
+        return checked | {"scored_triples": {"triples": rows, "truncated": scored["truncated"]}}
+
+    def _link_entities(self, state: SubgraphRAGState) -> dict[str, Any]:
+        seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
+        return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
+
+    def _score_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
+        seeds = state["seed_entities"]
+        triples, truncated = self.triples_in_scope(seeds)
+        numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int64)
+        scorer: GraphTripleScorer = self._ready_model()
+        logits = scorer.score(state["masked_question"], triples, numbers).astype(np.float64)
+        count = state["k"] if self.granularity == "triple" else self.max_triples
+        best = np.argsort(-logits, kind="stable")[:count]
+        shares = np.exp(logits - logits[best].max(initial=-np.inf))
+        scores = (shares / shares.sum())[best]
+        rows = [
+            [*self.graph.triple(number), score]
+            for number, score in zip(triples[best].tolist(), scores.tolist(), strict=True)
+        ]
+        return {"scored_triples": {"triples": rows, "truncated": truncated}}
+
+    def _select_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
+        scored = state["scored_triples"]
+        rows = [(Triple(*row[:3]), float(row[3])) for row in scored["triples"]]
+        groups = [[row] for row in rows] if self.granularity == "triple" else _connected(rows[: self.max_triples])
+        details = {"entities": [[self.graph.label(key), key] for key in state.get("seed_entities") or []]}
+        evidence = [
+            Evidence(
+                triples=tuple(triple for triple, _ in group),
+                score=sum(score for _, score in group),
+                truncated=scored["truncated"],
+                details=details,
+            )
+            for group in groups
+        ]
+        evidence.sort(key=lambda item: -item.score)
+        return {"answers": [], "documents": self.documents_from(evidence, state["k"])}
+
+
+def _connected(rows: Sequence[tuple[Triple, float]]) -> list[list[tuple[Triple, float]]]:
+    """Return the connected subgraphs that some triples make up, each in their order; the first one's first."""
+    graph: nx.Graph[str] = nx.Graph((triple.head, triple.tail) for triple, _ in rows)
+    numbers = {entity: number for number, part in enumerate(nx.connected_components(graph)) for entity in part}
+    groups: dict[int, list[tuple[Triple, float]]] = {}
+    for triple, score in rows:
+        groups.setdefault(numbers[triple.head], []).append((triple, score))
+    return list(groups.values())

@@ -1,0 +1,364 @@
+"""UnionRetriever: asks its members and fuses what they find.
+
+C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139,
+section 4.5: GNN-RAG+RA is the union of the paths of two retrievers, GNN-RAG+Ensemble that of two networks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
+
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import RunnableLambda, RunnableParallel
+from langgraph.errors import GraphBubbleUp
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from typing_extensions import TypedDict, Unpack
+
+from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.core.stages import MAX_K, Number, QuestionShape, RetrievalState, Stage
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import (
+    BudgetError,
+    EntityLinkingError,
+    InvalidArgumentError,
+    MissingExtraError,
+    ModelMismatchError,
+    NoEvidenceError,
+    RefusalError,
+)
+from kg_retrievers.graph.types import Triple, read_paths
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.union.fusion import fuse, member_results
+
+#: As many Documents as retrievers usually find together: the paper takes the whole union.
+K = 1_000
+
+#: The highest weight of a retriever.
+MAX_WEIGHT = 1_000_000
+
+# They say that something is wrong with the set-up, or that the run is over or interrupted; not that a retriever fails.
+_NEVER_SKIPPED = (InvalidArgumentError, MissingExtraError, ModelMismatchError, BudgetError, GraphBubbleUp)
+
+
+class FoundEvidence(TypedDict):
+    """Evidence that a member found: these keys of a Document's metadata. The others follow."""
+
+    triples: Annotated[list[tuple[str, str, str]], Field(min_length=1)]
+    score: Number
+    answers: NotRequired[list[str]]
+    truncated: NotRequired[bool]
+    details: NotRequired[dict[str, Any]]
+
+
+class UnionState(RetrievalState, total=False):
+    """The state of the stages."""
+
+    #: What each retriever found, by its name (`UnionRetriever.members`), best first.
+    found: dict[str, list[FoundEvidence]]
+    #: Why a retriever found nothing, by its name: only those that failed and were skipped.
+    failed: dict[str, str]
+
+
+class UnionFields(RetrieverFields, total=False):
+    """The fields that `UnionRetriever` takes by name."""
+
+    retrievers: tuple[BaseKGRetriever, ...]
+    member_k: int | None
+    granularity: Literal["subgraph", "triple"]
+    fusion: Literal["rank", "score"]
+    weights: tuple[float, ...] | None
+    on_error: Literal["raise", "skip"]
+
+
+class UnionRetriever(BaseKGRetriever):
+    """Asks several retrievers at the same time and fuses what they find.
+
+    Documents of the same triples, in any order, become one. Its score, over the members that found it:
+
+    - `fusion="rank"`: the sum of weight / (60 + rank), in (0, sum of weights / 61]: reciprocal rank fusion. Equal
+      scores of a member are equal ranks, the best of theirs, so that its top group stays one.
+    - "score": the sum of weight * (score - lowest) / (highest - lowest), in [0, sum of weights], with the lowest and
+      highest score of the member's Documents for this question; 1 where all are equal. So scores may be of any range,
+      also negative as those of cosines; the last Document of a member then counts nothing (CombSUM with the
+      normalisation of J. Lee, Analyses of multiple evidence combination, SIGIR 1997).
+
+    A member counts once, with its best such Document. Of equal scores, those that propose answers come first, then in
+    the order of the members. By rank and with equal weights, the best of each member are on a par, so that their
+    answers are the top group together. A Document that adds neither a triple nor an answer to the better ones is left
+    out. In `details`:
+
+    - what the member that counts most says of the Document, as it is,
+    - "paths": the paths of all of them (see `Evidence`), each once, if there are any,
+    - "found_by": `{member: {"rank", "score", "details"}}`, all that found these triples,
+    - "parts_found_by": `[member, ...]`, those that found a part of them in a Document that was left out, if any,
+    - "failed": `{member: message}`, if any failed.
+
+    `granularity="triple"` gives single triples, each scored by the best Document that holds it in each member.
+
+    Differs from the paper: evidence of any kind is fused, and it is ranked; the paper shows a model all of it.
+
+    Cost: that of its members, which run side by side: in threads, or in async together.
+
+    Raises:
+        InvalidArgumentError: If a member is on another graph, or like another in class and fields; or if there are
+            not as many weights as members.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> from kg_retrievers import PCSTRetriever, SimGRAGRetriever
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> union = UnionRetriever.of(SimGRAGRetriever.from_index(index), PCSTRetriever.from_index(index))
+        >>> for document in union.invoke("Who directed Her?"):
+        ...     print([*document.metadata["details"]["found_by"]], document.metadata["answers"])
+        ['SimGRAGRetriever'] ['Spike Jonze']
+        ['PCSTRetriever'] []
+    """
+
+    state_class: ClassVar[type] = UnionState
+
+    #: The members, on one graph; each with its own fields, and perhaps itself a union.
+    retrievers: tuple[BaseKGRetriever, ...] = Field(min_length=1)
+    #: The number of Documents to return; fewer where the members find no more: `member_k` has them find more.
+    k: int = Field(default=K, ge=1, le=MAX_K)
+    #: How many Documents each member is asked for; None for its own `k`.
+    member_k: int | None = Field(default=None, ge=1, le=MAX_K)
+    #: What one Document holds: "subgraph" for what those of the members do, paths and single triples among them.
+    granularity: Literal["subgraph", "triple"] = "subgraph"
+    #: What a score is made of.
+    fusion: Literal["rank", "score"] = "rank"
+    #: What each member counts, in their order; None for 1 each.
+    weights: tuple[Annotated[float, Field(gt=0, le=MAX_WEIGHT, allow_inf_nan=False)], ...] | None = None
+    #: What to do where a member fails: "skip" goes on without it, unless all fail or the error is one of the set-up or
+    #: of a used-up budget, or LangGraph interrupts it. A member that refuses the question is skipped in any case; the
+    #: union refuses it where all do.
+    on_error: Literal["raise", "skip"] = "raise"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_from_first(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Take the first member's prompt for answering, its reader, and its way to write facts, unless given."""
+        first = next(iter(fields.get("retrievers") or ()), None)
+        if not isinstance(first, BaseKGRetriever):
+            return fields
+        return {name: getattr(first, name) for name in ("answer_prompt", "parse_answers", "style")} | fields
+
+    @field_validator("index", "retrievers", "weights")
+    @classmethod
+    def _fits(cls, value: Any, info: ValidationInfo) -> Any:
+        """Check that what depends on each other fits, whichever is changed."""
+        fields: dict[str, Any] = {**info.data, str(info.field_name): value}  # without those that are no good
+        index, retrievers, weights = fields.get("index"), fields.get("retrievers", ()), fields.get("weights")
+        for place, retriever in enumerate(retrievers):
+            if any(type(other) is type(retriever) and vars(other) == vars(retriever) for other in retrievers[:place]):
+                raise InvalidArgumentError(
+                    f"the {type(retriever).__name__} is there twice, with equal fields, and finds nothing more. Leave "
+                    "one out, give it other fields, or have it count more by `weights`"
+                )
+            if index is not None and retriever.graph.fingerprint != index.graph.fingerprint:
+                raise InvalidArgumentError(
+                    f"the {type(retriever).__name__} is on another graph than the index of the union. Build all on one"
+                )
+        if retrievers and weights is not None and len(weights) != len(retrievers):
+            raise InvalidArgumentError(
+                f"there are {len(weights)} weights for {len(retrievers)} retrievers. Give each its own"
+            )
+        return value
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Unpack[UnionFields],
+    ) -> Self:
+        """Build the retriever of others that are built already.
+
+        Args:
+            index: The indexed graph.
+            llm: None; the members have theirs.
+            examples: None, likewise.
+            model: None, likewise.
+            **fields: Fields of the retriever, `retrievers` among them.
+
+        Raises:
+            InvalidArgumentError: If there are no `retrievers`, something is given that is theirs, or a field is wrong.
+        """
+        if not fields.get("retrievers"):
+            raise InvalidArgumentError(
+                f"{cls.__name__}: got no retrievers to fuse. Build them first: {cls.__name__}(index=index, "
+                "retrievers=[...]); on the shell, join their names, as in --method simgrag+pcst."
+            )
+        given = {"llm": llm, "examples": examples, "model": model}
+        if names := [name for name, value in given.items() if value is not None]:
+            raise InvalidArgumentError(f"{cls.__name__}: got {names}, but its retrievers are built. Give it to them.")
+        return cls(index=index, **fields)
+
+    @classmethod
+    def of(cls, first: BaseKGRetriever, *others: BaseKGRetriever, **fields: Unpack[UnionFields]) -> Self:
+        """Build the union of some retrievers, with the index of the first.
+
+        Raises:
+            InvalidArgumentError: If one is no retriever, or a field is wrong.
+        """
+        for member in (first, *others):
+            if not isinstance(member, BaseKGRetriever):
+                raise InvalidArgumentError(
+                    f"{cls.__name__}.of: wanted retrievers of this package, one by one, but got {member!r:.200}. "
+                    f"For those in a list: {cls.__name__}.of(*retrievers)."
+                )
+        fields["retrievers"] = (first, *others)
+        return cls(index=first.index, **fields)
+
+    @property
+    def members(self) -> dict[str, BaseKGRetriever]:
+        """The retrievers by name: that of the class, with -2, -3, ... behind it from its second one on."""
+        named: dict[str, BaseKGRetriever] = {}
+        names = [type(retriever).__name__ for retriever in self.retrievers]
+        for place, (name, retriever) in enumerate(zip(names, self.retrievers, strict=True)):
+            count = names[: place + 1].count(name)
+            named[name if count == 1 else f"{name}-{count}"] = retriever
+        return named
+
+    @property
+    def proposes_answers(self) -> bool:  # type: ignore[override]
+        """Whether any of the members does."""
+        return any(retriever.proposes_answers for retriever in self.retrievers)
+
+    @property
+    def suits(self) -> frozenset[QuestionShape]:  # type: ignore[override]
+        """All that any of the members suits."""
+        return frozenset[QuestionShape]().union(*(retriever.suits for retriever in self.retrievers))
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Ask all members, then fuse what they found."""
+        runs = RunnableParallel({name: _MemberRun(member, self.member_k) for name, member in self.members.items()})
+        calls_model = any(stage.calls_model for retriever in self.retrievers for stage in retriever.stages)
+        return (
+            Stage("retrieve", runs | RunnableLambda(self._collect), ("found", "failed"), calls_model),
+            Stage("fuse", RunnableLambda(self._fuse), ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        """The prompts of the members as "member.prompt", but for those for answering, and the one for answering."""
+        theirs = {
+            f"{name}.{key}": prompt
+            for name, member in self.members.items()
+            for key, prompt in member.prompts.items()
+            if prompt is not member.answer_prompt
+        }
+        return {**theirs, "answer": self.answer_prompt}
+
+    def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
+        """As in the base; where `found` is given, no member is asked, and none failed unless that is given too."""
+        state = super().initial_state(question, **inputs)
+        return {"failed": {}, **state} if "found" in state else state
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """As in the base; what was found must be of the members and of the graph, and so must what failed."""
+        checked = super().check_inputs(inputs)
+        members = [*self.members]
+        for name in ("found", "failed"):
+            if strange := [member for member in checked.get(name, ()) if member not in members]:
+                raise InvalidArgumentError(
+                    f"UnionRetriever: {name} must be by the names of members, {members}, but got {strange[0]!r:.100}."
+                )
+        if "found" in checked:
+            found = checked["found"]
+            checked["found"] = {member: [self._checked_row(row) for row in found.get(member, ())] for member in members}
+        return checked
+
+    def _checked_row(self, row: FoundEvidence) -> dict[str, Any]:
+        """Return a piece of evidence as `_collect` writes it."""
+        who = "UnionRetriever: each row of found must hold"
+        triples = [Triple(*triple) for triple in row["triples"]]
+        if strange := [triple for triple in triples if triple not in self.graph]:
+            raise InvalidArgumentError(f"{who} triples of the graph, but got {tuple(strange[0])!r:.200}.")
+        answers = row.get("answers", [])
+        if unknown := [key for key in answers if key not in self.graph.entities]:
+            raise InvalidArgumentError(f"{who} keys of entities as answers, but got {unknown[0]!r:.200}.")
+        try:
+            details = json.loads(json.dumps(row.get("details", {}), allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidArgumentError(f"{who} JSON as details, but {error}.") from error
+        paths = details.get("paths", [])
+        if not isinstance(paths, list) or len(read_paths(paths, triples)) < len(paths):
+            raise InvalidArgumentError(
+                f"{who} [[first entity, [position of a triple, ...]], ...] as paths in its details, if any, but got "
+                f"{paths!r:.200}."
+            )
+        return {
+            "triples": [list(triple) for triple in triples],
+            "score": row["score"],
+            "answers": answers,
+            "truncated": row.get("truncated", False),
+            "details": details,
+        }
+
+    def _collect(self, outcomes: dict[str, list[Document] | Exception]) -> dict[str, Any]:
+        """Take what the members found, and survive those that failed, or raise the first error in their order."""
+        errors = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)}
+        for error in errors.values():
+            if not self._is_survived(error):
+                raise error
+        if len(errors) == len(outcomes):  # that no entity was found says less than another error
+            raise min(errors.values(), key=lambda error: isinstance(error, EntityLinkingError))
+        found = {
+            name: [{key: document.metadata[key] for key in FoundEvidence.__annotations__} for document in outcome]
+            for name, outcome in outcomes.items()
+            if not isinstance(outcome, Exception)
+        }
+        failed = {
+            name: f"{type(error).__name__}: {error}"
+            for name, error in errors.items()
+            if not isinstance(error, NoEvidenceError)
+        }
+        return {"found": {name: found.get(name, []) for name in outcomes}, "failed": failed}
+
+    def _is_survived(self, error: Exception) -> bool:
+        if isinstance(error, RefusalError):
+            return True
+        return self.on_error == "skip" and not isinstance(error, _NEVER_SKIPPED)
+
+    def _fuse(self, state: UnionState) -> dict[str, Any]:
+        members = self.members
+        weights = self.weights or [1.0] * len(members)
+        results = [
+            result
+            for member, weight in zip(members, weights, strict=True)
+            for result in member_results(member, state["found"].get(member, ()), weight, self.fusion)
+        ]
+        evidence = fuse(results, single_triples=self.granularity == "triple")
+        failed = {"failed": state["failed"]} if state.get("failed") else {}
+        evidence = [replace(item, details={**item.details, **failed}) for item in evidence]
+        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+
+
+class _MemberRun(GeneratorRunnable[UnionState, list[Document] | Exception]):
+    """Asks a member; an error is an outcome too, so that which one is raised does not hang on who was first."""
+
+    def __init__(self, member: BaseKGRetriever, k: int | None) -> None:
+        self.member, self.k = member, k
+
+    def body(self, input: UnionState) -> Body[list[Document] | Exception]:
+        """Ask with the seed entities that were given."""
+        inputs: dict[str, Any] = {"on_refusal": "raise"} | ({} if self.k is None else {"k": self.k})
+        if seeds := input.get("seed_entities"):
+            inputs["seed_entities"] = seeds
+        try:
+            documents: list[Document] = yield Call(self.member.bind(**inputs), input["question"])
+        except Exception as error:
+            return error
+        return documents

@@ -1,0 +1,45 @@
+"""What pattern generators without a language model share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Pattern
+from kg_retrievers.index import (
+    EntityLinker,
+    GraphIndex,
+    QuestionEntity,
+    linker_of,
+    question_entities,
+)
+
+
+class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
+    """A generator without a language model, which starts from the entities of a question."""
+
+    calls_model = False
+
+    def __init__(self, index: GraphIndex, linker: EntityLinker | None) -> None:
+        """Take the index and what finds entities in it."""
+        if not isinstance(index, GraphIndex):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: wanted a GraphIndex, but got {index!r:.100}. Make one: GraphIndex.build(...)."
+            )
+        self.index = index
+        self.linker = linker or linker_of(index)
+
+    def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Pattern:
+        """Return the pattern of `{"question", "seed_entities"}`; "entities" may hold them as they were found."""
+        return self._call_with_config(self._generate, input, config)
+
+    def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        raise NotImplementedError
+
+    def _slots(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
+        """Return the entities of a question, the likeliest first: those given, else those found in it."""
+        found: list[QuestionEntity] | None = input.get("entities")
+        return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())

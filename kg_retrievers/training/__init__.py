@@ -1,0 +1,1 @@
+"""What the learned methods share: the loop, the data, the writing of checkpoints, and graphs for torch-geometric."""

@@ -1,0 +1,98 @@
+"""Questions with their answers, as models are trained on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kg_retrievers.algorithms.neighborhood import hops_from
+from kg_retrievers.datasets import Question
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import EntityLinker, GraphIndex, link_question
+
+
+@dataclass(frozen=True)
+class TrainingQuestion:
+    """A question whose answers can be reached from its entities.
+
+    Attributes:
+        text: The question, with `MASK` in place of its entities.
+        seeds: Numbers of the entities that it is about.
+        answers: Numbers of its answers, those in the graph.
+        missing: How many of its answers are not in the graph.
+    """
+
+    text: str
+    seeds: tuple[int, ...]
+    answers: tuple[int, ...]
+    missing: int
+
+
+@dataclass(frozen=True)
+class TrainingQuestions:
+    """What can be trained on, and how much cannot.
+
+    Attributes:
+        usable: The questions that teach something, in order.
+        without_entities: How many others have no entity that is given or found, and of the graph.
+        without_answers: How many others have no answer in the graph.
+        unreachable: How many others have no answer within `max_hops` of an entity that is not the answer itself.
+    """
+
+    usable: list[TrainingQuestion]
+    without_entities: int
+    without_answers: int
+    unreachable: int
+
+    def __str__(self) -> str:
+        """Say in words how many questions there are, and why others are left out."""
+        reasons = {
+            "name no entity of the graph": self.without_entities,
+            "have no answer that is a key of the graph": self.without_answers,
+            "have no answer near their entities": self.unreachable,
+        }
+        left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
+        count = len(self.usable)
+        return f"{count:,} question{'s' * (count != 1)}" + (f"; not used: {left}" if left else "")
+
+
+def training_questions(
+    index: GraphIndex, questions: Sequence[Question], max_hops: int, *, own_entities: bool = False
+) -> TrainingQuestions:
+    """Find the entities of questions and keep what can be trained on.
+
+    Args:
+        index: The indexed graph.
+        questions: With answers; entities that are not given are looked for in the text.
+        max_hops: How far from its entities an answer counts.
+        own_entities: Whether an answer that is an entity of the question itself counts where it stands.
+
+    Raises:
+        InvalidArgumentError: If `max_hops` is less than 0.
+    """
+    graph, linker = index.graph, EntityLinker(index, no_entity="empty")
+    usable, without_entities, without_answers, unreachable = list[TrainingQuestion](), 0, 0, 0
+    for question in questions:
+        given = [key for key in question.seed_entities if key in graph.entities]
+        keys, text = ([], "") if question.seed_entities and not given else link_question(linker, question.text, given)
+        wanted = dict.fromkeys(question.answers)
+        answers = np.array([graph.entities.find(key) for key in wanted if key in graph.entities], np.int64)
+        if not keys:
+            without_entities += 1
+        elif not len(answers):
+            without_answers += 1
+        elif not _reached(
+            index, seeds := [graph.entities.find(key) for key in keys], answers, max_hops, 0 if own_entities else 1
+        ):
+            unreachable += 1
+        else:
+            missing = len(wanted) - len(answers)
+            usable.append(TrainingQuestion(text, tuple(seeds), tuple(answers.tolist()), missing))
+    return TrainingQuestions(usable, without_entities, without_answers, unreachable)
+
+
+def _reached(index: GraphIndex, seeds: Sequence[int], answers: Array, max_hops: int, least: int) -> bool:
+    adjacency = index.graph.adjacency
+    return any((hops_from(adjacency, [seed], max_hops)[answers] >= least).any() for seed in seeds)

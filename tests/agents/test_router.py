@@ -1,0 +1,207 @@
+"""The router over several retrievers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from kg_retrievers import (
+    Budget,
+    Evidence,
+    GraphIndex,
+    HashedEmbeddings,
+    Pattern,
+    SimGRAGRetriever,
+    build_router,
+)
+from kg_retrievers.agents import question_shape
+from kg_retrievers.agents.nodes import STOPPED
+from kg_retrievers.chains import NO_ANSWER
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+
+QUESTION = "Who starred in Amélie?"
+CAST = ["Audrey Tautou", "Mathieu Kassovitz", "Dominique Pinon"]
+UNKNOWN = "Who directed Xyzzyplugh?"
+
+
+class OpenRetriever(SimGRAGRetriever):
+    """Finds what is near to a description.
+
+    Not this.
+    """
+
+    suits = frozenset({"no entity", "open"})
+
+
+class FindsNothing(OpenRetriever):
+    """Finds nothing at all."""
+
+    def match(self, pattern: Pattern, k: int | None = None) -> list[Evidence]:
+        return []
+
+
+class _Joins(SimGRAGRetriever):
+    """Joins entities."""
+
+    suits = frozenset({"several entities"})
+
+
+@pytest.fixture(scope="module")
+def retrievers() -> dict[str, BaseKGRetriever]:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    return {
+        "open": OpenRetriever.from_index(index),
+        "joins": _Joins.from_index(index, on_refusal="empty"),
+        "patterns": SimGRAGRetriever.from_index(index),
+    }
+
+
+@pytest.mark.parametrize(
+    ("question", "entities", "shape"),
+    [
+        ("Who directed Her?", 0, "no entity"),
+        ("Who directed Her?", 1, "one entity"),
+        ("Who wrote Her and Adaptation?", 2, "several entities"),
+        ("Describe Her", 1, "open"),
+        ("Please tell me about Her and Adaptation", 2, "open"),
+        ("Who directed Unexplained?", 1, "one entity"),
+    ],
+)
+def test_shapes(question: str, entities: int, shape: str) -> None:
+    assert question_shape(question, entities) == shape
+
+
+def order(workflow: Any, inputs: dict[str, Any]) -> tuple[list[str], str]:
+    updates = {name: update for part in workflow.stream(inputs, stream_mode="updates") for name, update in part.items()}
+    return updates["route"]["methods"], updates["route"]["routed_by"]
+
+
+def test_rules_look_at_entities_and_words(retrievers: dict[str, BaseKGRetriever]) -> None:
+    router = build_router(retrievers)
+    assert order(router, {"question": QUESTION}) == (["patterns", "open", "joins"], "rule: one entity")
+    both = "Who starred in Amélie and in Alien Resurrection?"
+    assert order(router, {"question": both}) == (["joins", "patterns", "open"], "rule: several entities")
+    assert order(router, {"question": "Describe Amélie."})[0] == ["open", "joins", "patterns"]
+    assert order(router, {"question": UNKNOWN}) == (["open", "joins", "patterns"], "rule: no entity")
+    seeds = ["Amélie", "Alien Resurrection"]
+    assert order(router, {"question": "Who starred?", "seed_entities": seeds})[1] == "rule: several entities"
+    alike = ["Dune (1984)", "Dune (2021)"]  # of one label: one of them is meant
+    assert order(router, {"question": "Who directed Dune?", "seed_entities": alike})[1] == "rule: one entity"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_it_answers_and_goes_on_where_nothing_is_found(
+    retrievers: dict[str, BaseKGRetriever], asynchronous: bool
+) -> None:
+    nothing = FindsNothing.from_index(retrievers["open"].index)
+    router = build_router({**retrievers, "open": nothing}, checkpointer=InMemorySaver())
+
+    async def ask(**inputs: Any) -> Any:
+        config: Any = {"configurable": {"thread_id": "1"}}
+        return await router.ainvoke(inputs, config) if asynchronous else router.invoke(inputs, config)
+
+    got = await ask(question=QUESTION)
+    assert (got["answer"], got["retriever"]) == ("; ".join(CAST), "patterns")
+    assert got["documents"] == retrievers["patterns"].invoke(QUESTION)
+    assert (got["methods"][0], got["routed_by"]) == ("patterns", "rule: one entity")
+    question = "Tell me about the cast: who starred?"  # for "open", which finds nothing, then for the next
+    got = await ask(question=question, seed_entities=["Amélie"], k=2)
+    assert (got["retriever"], got["reason"]) == ("joins", None)
+    assert got["documents"] == retrievers["joins"].invoke(question, seed_entities=["Amélie"], k=2)
+    got = await ask(question=UNKNOWN)
+    assert (got["answer"], got["documents"], got["retriever"]) == (NO_ANSWER, [], "patterns")
+    assert "No entity" in got["reason"]
+
+
+async def test_a_model_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:
+    model = ScriptedChatModel(replies=['{"method": "joins"}', '{"method": " open "}'])
+    router = build_router(retrievers, llm=model)
+    assert order(router, {"question": QUESTION}) == (["joins", "patterns", "open"], "language model")
+    got = await router.ainvoke({"question": QUESTION})
+    assert (got["retriever"], got["cost"]["llm_calls"]) == ("open", 1)
+    prompt = model.prompts[0][0].text
+    assert "- open: Finds what is near to a description.\n- joins: Joins entities.\n- patterns: " in prompt
+    assert "Not this" not in prompt
+    assert QUESTION in prompt
+
+
+def test_a_model_chooses_by_descriptions(retrievers: dict[str, BaseKGRetriever]) -> None:
+    model = ScriptedChatModel(replies=['{"method": "joins"}'])
+    build_router(retrievers, llm=model, descriptions={"joins": "For {two} names."}).invoke({"question": QUESTION})
+    assert "- joins: For {two} names.\n" in model.prompts[0][0].text
+
+
+@pytest.mark.parametrize("reply", ["I would take joins", '{"method": "cypher"}', '{"method": 3}', ""])
+def test_a_reply_that_names_no_method_leaves_it_to_the_rules(
+    retrievers: dict[str, BaseKGRetriever], reply: str
+) -> None:
+    router = build_router(retrievers, llm=ScriptedChatModel(replies=[reply]))
+    methods, routed_by = order(router, {"question": QUESTION})
+    assert methods == ["patterns", "open", "joins"]
+    assert routed_by == "rule: one entity; the reply of the language model names no method"
+
+
+def test_a_model_that_raises_raises(retrievers: dict[str, BaseKGRetriever]) -> None:
+    router = build_router(retrievers, llm=ScriptedChatModel(replies=[TimeoutError("late")]))
+    with pytest.raises(TimeoutError, match="late"):
+        router.invoke({"question": QUESTION})
+
+
+def test_a_function_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:
+    router = build_router(retrievers, choose=lambda question: ["joins"])
+    assert order(router, {"question": QUESTION}) == (["joins"], "choose")
+    assert order(build_router(retrievers, choose=lambda question: "open"), {"question": QUESTION})[0] == ["open"]
+    assert router.invoke({"question": UNKNOWN})["answer"] == NO_ANSWER
+    for chosen in ([], ["cypher"], None):
+        with pytest.raises(InvalidArgumentError, match=r"choose gave .*the methods are \['open'"):
+            build_router(retrievers, choose=lambda question, chosen=chosen: chosen).invoke({"question": QUESTION})
+
+
+def test_a_budget_ends_the_search(retrievers: dict[str, BaseKGRetriever]) -> None:
+    model = ScriptedChatModel(replies=[])
+    got = build_router(retrievers, llm=model, budget=Budget(llm_calls=0)).invoke({"question": QUESTION})
+    assert got["answer"] == STOPPED
+    assert "no more calls" in got["stopped"]
+    assert model.prompts == []
+
+
+def test_answers_of_a_model_and_interrupts(retrievers: dict[str, BaseKGRetriever]) -> None:
+    reply = json.dumps({"explanation": "", "answers": ["Audrey Tautou"], "citations": [1]})
+    answering = ScriptedChatModel(replies=[reply])
+    router = build_router(
+        retrievers, answering, checkpointer=InMemorySaver(), interrupt_before=["patterns"], max_tokens=20
+    )
+    config: Any = {"configurable": {"thread_id": "1"}}
+    router.invoke({"question": QUESTION}, config)
+    assert router.get_state(config).next == ("patterns",)
+    with pytest.raises(InvalidArgumentError, match="k must be"):
+        router.update_state(config, {"k": 0})
+    got = router.invoke(None, config)
+    assert [citation["triple"][2] for citation in got["citations"]] == ["Audrey Tautou"]
+    assert "patterns" in router.get_graph().draw_mermaid()
+
+
+def test_bad_arguments(retrievers: dict[str, BaseKGRetriever]) -> None:
+    one = retrievers["patterns"]
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        ({}, {}, "wanted retrievers by name"),
+        ([one], {}, "wanted retrievers by name"),
+        ({"a": "simgrag"}, {}, "'a' must be"),
+        ({"answer": one}, {}, "'answer' is another node"),
+        ({1: one}, {}, "1 is another node"),
+        ({"a:b": one}, {}, "'a:b' is another node"),
+        ({"a": one}, {"llm": "openai:gpt-4.1-mini"}, "language model"),
+        ({"a": one}, {"llm": ScriptedChatModel(replies=[]), "choose": lambda question: ["a"]}, "one of them"),
+        ({"a": one}, {"descriptions": {"b": "x"}}, r"descriptions of \['b'\]"),
+        ({"a": one}, {"interrupt_before": ["b"]}, "the nodes are"),
+    ]
+    for given, arguments, message in wrong:
+        with pytest.raises(InvalidArgumentError, match=message):
+            build_router(given, **arguments)
+    with pytest.raises(InvalidArgumentError, match="unknown inputs"):
+        build_router({"a": one}).invoke({"question": QUESTION, "pattern": {}})

@@ -1,0 +1,224 @@
+"""From evidence to an answer: extractive, by a language model, and as a chain from the question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnableLambda
+
+from kg_retrievers import ExtractiveAnswerer, GraphIndex, HashedEmbeddings, SimGRAGRetriever, answer_chain
+from kg_retrievers.chains import show_evidence
+from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, llm_answerer
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph import Evidence, Triple, verbalize
+from kg_retrievers.graph.verbalize import Style
+from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+
+QUESTION = "Who starred in Amélie?"
+ANSWER = "Audrey Tautou; Mathieu Kassovitz; Dominique Pinon"
+SHORT = PromptTemplate.from_template("{question}\n{evidence}")
+
+
+@pytest.fixture(scope="module")
+def retriever() -> SimGRAGRetriever:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    return SimGRAGRetriever.from_index(index, on_refusal="empty", answer_prompt=SHORT)
+
+
+def document(text: str, *answers: str, **labels: str) -> Document:
+    metadata = {"answers": list(answers), "labels": {**{key: key for key in answers}, **labels}}
+    return Document(text, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("documents", "answer"),
+    [
+        ([], NO_ANSWER),
+        ([document("facts")], NO_TARGET),
+        ([document("", "Her")], "Her"),
+        ([document("", "Q1", "Q2", Q1="Dune", Q2="Arrival")], "Dune; Arrival"),
+        ([document("", "Q1", "Q2", Q1="Dune", Q2="Dune")], "Dune"),
+        ([document("", "Her"), document("", "Dune")], "Her"),
+        ([document(""), document("", "Dune")], NO_TARGET),
+    ],
+    ids=["nothing", "no answers", "one", "two", "one label", "best group only", "best group is silent"],
+)
+async def test_extractive(documents: list[Document], answer: str) -> None:
+    value: Any = {"question": QUESTION, "documents": documents}
+    assert ExtractiveAnswerer().invoke(value) == answer
+    assert await ExtractiveAnswerer().ainvoke(value) == answer
+
+
+def everything(retriever: SimGRAGRetriever, **fields: Any) -> Document:
+    """All facts of the graph as one Document."""
+    (found,) = retriever.model_copy(update=fields).documents_from([Evidence(tuple(retriever.graph.triples()), 1.0)], 1)
+    return found
+
+
+@pytest.mark.parametrize("style", ["triples", "grouped", "tables", "paths"])
+def test_documents_are_written_and_cut_in_the_style_of_their_retriever(
+    retriever: SimGRAGRetriever, style: Style
+) -> None:
+    found, grouped = everything(retriever, style=style), everything(retriever)
+    facts, label = [Triple(*triple) for triple in found.metadata["triples"]], retriever.graph.label
+    assert found.page_content == verbalize(facts, style=style, label=label).text
+    assert (found.metadata, found.id) == (grouped.metadata | {"style": style}, grouped.id)
+    assert show_evidence([found]).text == f"[1]\n{found.page_content}"
+    cut = verbalize(facts[:5], style=style, label=label).text
+    cut = f"[1]\n{cut}\n\n({len(facts) - 5} more facts left out)"
+    assert show_evidence([found], max_tokens=len(cut), count_tokens=len).text == cut
+    assert show_evidence([found], "numbered") == show_evidence([grouped], "numbered")
+
+
+PATHS = [
+    Triple("Her", "directed_by", "Jonze"),
+    Triple("Adaptation", "directed_by", "Jonze"),
+    Triple("Her", "in", "the year two thousand and thirteen"),
+]
+ROWS = [["Her", [0, 1]], ["Her", [2]]]
+
+
+def test_a_budget_cuts_between_paths(retriever: SimGRAGRetriever) -> None:
+    evidence = Evidence(tuple(PATHS), 1.0, details={"paths": ROWS})
+    (found,) = retriever.model_copy(update={"style": "paths"}).documents_from([evidence], 1)
+    lines = [
+        "Her -> directed by -> Jonze <- directed by <- Adaptation",
+        "Her -> in -> the year two thousand and thirteen",
+    ]
+    assert found.page_content == "\n".join(lines)
+    for cut in (
+        f"[1]\n{lines[0]}\n\n(1 more fact left out)",
+        "[1]\nHer -> directed by -> Jonze\n\n(2 more facts left out)",
+    ):
+        assert show_evidence([found], max_tokens=len(cut), count_tokens=len).text == cut
+
+
+@pytest.mark.parametrize(
+    "details", [None, {}, {"paths": None}, {"paths": 3}, {"paths": [["Her", [9, "x"]], 7]}], ids=str
+)
+def test_paths_that_are_none_are_not_shown(details: Any) -> None:
+    """A person may have edited them."""
+    labels = {key: key for triple in PATHS for key in triple}
+    metadata = {"triples": [list(triple) for triple in PATHS], "labels": labels, "style": "paths", "details": details}
+    text = "[1]\nHer -> directed by -> Jonze <- directed by <- Adaptation\n\n(1 more fact left out)"
+    assert show_evidence([Document("?" * 999, metadata=metadata)], max_tokens=len(text), count_tokens=len).text == text
+
+
+def test_documents_without_a_style_are_cut_to_groups(retriever: SimGRAGRetriever) -> None:
+    found = everything(retriever)
+    cut = show_evidence([found], max_tokens=50)
+    del found.metadata["style"]
+    assert show_evidence([found], max_tokens=50) == cut
+
+
+@pytest.mark.parametrize("style", ["numbered", "prose"])
+def test_documents_have_no_other_style(retriever: SimGRAGRetriever, style: str) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"SimGRAGRetriever: style: .*'triples', 'grouped', 'tables' or 'paths'"
+    ):
+        SimGRAGRetriever.from_index(retriever.index, style=style)
+
+
+def test_a_style_that_is_unknown_is_refused(retriever: SimGRAGRetriever) -> None:
+    found = everything(retriever)
+    found.metadata["style"] = "prose"
+    with pytest.raises(InvalidArgumentError, match=r"style is .* got 'prose'"):
+        show_evidence([found], max_tokens=50)
+
+
+def test_evidence_is_numbered() -> None:
+    assert show_evidence([]).text == ""
+    assert show_evidence([document("a\nb"), document("{c}")]).text == "[1]\na\nb\n\n[2]\n{c}"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_llm(asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=["Spike Jonze."])
+    answerer = llm_answerer(SHORT, llm)
+    value: Any = {"question": "Who {made} Her?", "documents": [document("Her -> directed by -> Spike Jonze")]}
+    assert (await answerer.ainvoke(value) if asynchronous else answerer.invoke(value)) == "Spike Jonze."
+    (messages,) = llm.prompts
+    assert messages[0].text == "Who {made} Her?\n[1]\nHer -> directed by -> Spike Jonze"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_llm_is_not_called_without_evidence(asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=[])
+    answerer, value = llm_answerer(SHORT, llm), {"question": QUESTION, "documents": list[Document]()}
+    assert (await answerer.ainvoke(value) if asynchronous else answerer.invoke(value)) == NO_ANSWER  # type: ignore
+    assert llm.prompts == []
+
+
+@pytest.mark.parametrize("template", ["{question}", "{question} {evidence} {tone}", "{question} {context}"])
+def test_prompt_with_other_placeholders_is_refused(template: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="llm_answerer: prompt"):
+        llm_answerer(PromptTemplate.from_template(template), ScriptedChatModel(replies=[]))
+
+
+async def test_chain_without_a_model(retriever: SimGRAGRetriever) -> None:
+    chain = answer_chain(retriever)
+    assert chain.invoke(QUESTION) == ANSWER
+    assert await chain.ainvoke(QUESTION) == ANSWER
+    assert chain.batch([QUESTION, "Who directed Xyzzyplugh?"]) == [ANSWER, NO_ANSWER]
+    assert await chain.abatch(["Who directed 千と千尋の神隠し?"]) == ["宮崎駿"]
+    assert list(chain.stream(QUESTION)) == [ANSWER]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_chain_with_a_model(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=["Audrey Tautou and others."])
+    chain = answer_chain(retriever, llm)
+    assert (await chain.ainvoke(QUESTION) if asynchronous else chain.invoke(QUESTION)) == "Audrey Tautou and others."
+    text = llm.prompts[0][0].text
+    assert text.startswith(f"{QUESTION}\n[1]\nAmélie -> starring -> Audrey Tautou;")
+
+
+async def test_chain_streams(retriever: SimGRAGRetriever) -> None:
+    chain = answer_chain(retriever, ScriptedChatModel(replies=["one two three", "four five"]))
+    assert [part for part in chain.stream(QUESTION) if part] == ["one", " two", " three"]
+    assert [part async for part in chain.astream(QUESTION) if part] == ["four", " five"]
+    assert list(chain.stream("Who directed Xyzzyplugh?")) == [NO_ANSWER]
+
+
+def test_chain_uses_the_prompt_of_the_retriever(retriever: SimGRAGRetriever) -> None:
+    other = retriever.model_copy(update={"answer_prompt": ANSWER_PROMPT})
+    llm = ScriptedChatModel(replies=["Reason: ... Answer: ..."])
+    answer_chain(other, llm).invoke(QUESTION)
+    assert "Answer a question from facts" in llm.prompts[0][0].text
+
+
+async def test_chain_with_any_answerer(retriever: SimGRAGRetriever) -> None:
+    def count(value: Any) -> str:
+        return f"{value['question']} {len(value['documents'])}"
+
+    chain = answer_chain(retriever, RunnableLambda(count))
+    assert chain.invoke(QUESTION) == await chain.ainvoke(QUESTION) == f"{QUESTION} 1"
+
+
+async def test_errors_come_through(retriever: SimGRAGRetriever) -> None:
+    failing = answer_chain(retriever, ScriptedChatModel(replies=[TimeoutError("late")] * 2))
+    with pytest.raises(TimeoutError, match="late"):
+        failing.invoke(QUESTION)
+    with pytest.raises(TimeoutError, match="late"):
+        await failing.ainvoke(QUESTION)
+    strict = retriever.model_copy(update={"on_refusal": "raise"})
+    with pytest.raises(EntityLinkingError):
+        answer_chain(strict).invoke("Who directed Xyzzyplugh?")
+    with pytest.raises(InvalidArgumentError, match="empty"):
+        answer_chain(retriever).invoke("")
+
+
+async def test_everything_is_traced(retriever: SimGRAGRetriever) -> None:
+    chain = answer_chain(retriever, ScriptedChatModel(replies=["one two"]))
+    events = [event async for event in chain.astream_events(QUESTION, version="v2")]
+    root = events[0]["run_id"]
+    started = {event["name"]: event["parent_ids"] for event in events if event["event"].endswith("_start")}
+    assert {"SimGRAGRetriever", "llm_answerer", "ScriptedChatModel"} <= set(started)
+    assert all(parents[:1] == [root] for name, parents in started.items() if parents)
+    tokens = [event["data"]["chunk"] for event in events if event["event"] == "on_chat_model_stream"]
+    assert [token.text for token in tokens if isinstance(token, BaseMessage) and token.text] == ["one", " two"]

@@ -1,0 +1,637 @@
+"""Graph prompts in train, ask, evaluate and compare, as a person or a script calls them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from small_language_model import build
+
+import kg_retrievers
+from kg_retrievers import (
+    GraphIndex,
+    GraphPromptModel,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    PCSTRetriever,
+    TripleSimilarityRetriever,
+    cli,
+    graph_prompt_examples,
+    read_webqsp,
+    train_graph_prompt,
+    train_triple_scorer,
+)
+from kg_retrievers.cli import graph_prompt
+from kg_retrievers.cli.train_graph_prompt import SETTINGS
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import KGRetrieversError
+from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
+from kg_retrievers.sample import load_graph, load_questions
+
+GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
+HER = "Who directed Her?"
+SIZES = {"epochs": 1, "width": 8, "heads": 2, "projection": 8, "layers": 2, "threads": 1}
+SMALL = tuple(part for name, value in SIZES.items() for part in ("--field", f"{name}={value}"))
+PROMPT = ("train", "graph-prompt", "--llm", "lm")
+TRAIN = (*PROMPT, "--graph", GRAPH, "--questions", "taught.jsonl", *SMALL)
+ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
+ASK = ("ask", GRAPH, HER, "--model")
+SCENES = ("--graph", "scenes.json", "--questions", "images.json", "--format", "scene-graphs")
+
+BANANA = {"name": "banana", "attributes": ["yellow"], "x": 1, "y": 2, "w": 3, "h": 4}
+BOWL = {"name": "bowl", "attributes": [], "x": 5, "y": 2, "w": 3, "h": 4, "relations": []}
+BOWLS = {"a": BANANA | {"relations": [{"name": "to the left of", "object": "b"}]}, "b": BOWL}
+FILES = {
+    "asked.jsonl": '{"question": "Who directed Her?", "answers": ["Spike Jonze"]}\n'
+    '{"question": "Who directed Arrival?", "answers": ["Denis Villeneuve"]}\n',
+    "unanswered.jsonl": '{"question": "Who directed Her?"}\n',
+    "labelled.tsv": "m1\tdirected by\tp1\n",
+    "labels.tsv": "m1\tHer\np1\tSpike Jonze\n",
+    "keys.jsonl": '{"question": "Who directed Her?", "answers": ["p1", "Nobody"]}\n',
+    "arguments.tsv": "Dogs are good.\tDogs help.\tsupport\t(dogs; capable of; help)(help; is a; good)\n"
+    "Legal.\tA bad thing.\tcounter\t(legal; causes; more)(more; not; bad thing)\n",
+    "arguments.txt": "Dogs are good.\tDogs help.\n",
+    "web.jsonl": '{"id": "1", "question": "who directed Her", "answer": ["Spike Jonze"], "q_entity": ["Her"], "graph": '
+    '[["Her", "directed by", "Spike Jonze"], ["Dune", "genre", "Drama"], ["Up", "genre", "Drama"]]}\n'
+    '{"id": "2", "question": "who made nothing", "answer": ["Nobody"], "q_entity": [], "graph": []}\n'
+    '{"id": "3", "question": "who is it", "answer": [], "q_entity": [], "graph": [["a", "b", "c"]]}\n',
+    "scenes.json": json.dumps({"1": {"objects": BOWLS}, "2": {"objects": {"c": BOWL}}}),
+    "images.json": json.dumps(
+        {
+            "q1": {"question": "What is to the left of the bowl?", "answer": "banana", "imageId": "1"},
+            "q2": {"question": "What is it?", "answer": "bowl", "imageId": "2"},
+            "q3": {"question": "What colour is the banana?", "answer": "yellow", "imageId": "1"},
+        }
+    ),
+    "notes/notes.txt": "my notes\n",
+}
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def index() -> GraphIndex:
+    return GraphIndex.build(load_graph(), HashedEmbeddings())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small steps are slower on several."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the language models `lm` and `other`, a `scorer`, and the models `model`, `narrow` and `tuned`."""
+    home = tmp_path_factory.mktemp("home")
+    taught = load_questions()[:8]
+    texts = [f"Question: {question.text}\nAnswer:{'|'.join(question.answers)}" for question in taught]
+    build(home / "lm", texts, hidden=16, layers=1, heads=2, vocabulary=300, pretrain_steps=12)
+    build(home / "other", texts, hidden=16, layers=1, heads=2, vocabulary=300, seed=1)
+    train_triple_scorer(index(), taught, taught, output=home / "scorer", visits=8, rounds=1)
+    examples = graph_prompt_examples(PCSTRetriever.from_index(index()), taught)
+    sizes: dict[str, Any] = dict(SIZES)
+    kinds: tuple[tuple[str, int, Setting], ...] = (
+        ("model", 512, "frozen"),
+        ("narrow", 32, "frozen"),
+        ("tuned", 512, "prompt-tuning"),
+    )
+    for name, dimension, setting in kinds:
+        embeddings = HashedEmbeddings(dimension)
+        output = home / name
+        train_graph_prompt(home / "lm", embeddings, examples, examples, output=output, setting=setting, **sizes)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files above and the models, to work in."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    rows = [json.dumps(question.to_dict()) + "\n" for question in load_questions()[:8]]
+    (tmp_path / "taught.jsonl").write_text("".join(rows) + FILES["unanswered.jsonl"], "utf-8")
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def config(model: str) -> Any:
+    return json.loads(Path(model, "config.json").read_text("utf-8"))
+
+
+def record(model: str) -> Any:
+    return json.loads(Path(model, "cli.json").read_text("utf-8"))
+
+
+def writes(monkeypatch: pytest.MonkeyPatch, answer: str) -> list[Any]:
+    """Let graph prompts write this; return what they will have been asked."""
+    asked = []
+
+    def invoke(model: GraphPromptModel, value: Any, config: Any = None) -> str:
+        asked.append(value)
+        return answer
+
+    monkeypatch.setattr(GraphPromptModel, "invoke", invoke)
+    return asked
+
+
+class StopError(KGRetrieversError):
+    """Where a training would begin."""
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a training is given, which does not begin."""
+    taken: dict[str, Any] = {}
+
+    @functools.wraps(train_graph_prompt)
+    def train(llm: Any, embeddings: Any, examples: Any, validation: Any, **more: Any) -> Any:
+        taken.update(llm=llm, embeddings=embeddings, examples=examples, validation=validation, **more)
+        raise StopError("enough")
+
+    monkeypatch.setattr(kg_retrievers, "train_graph_prompt", train, raising=False)
+    return taken
+
+
+# --- train ------------------------------------------------------------------------------------------------------------
+
+
+def test_train_then_ask(run: Run) -> None:
+    code, out, err = run(
+        *TRAIN, "--validation", "taught.jsonl", "--field", "learning_rate=0.01", "--output", "my model"
+    )
+    assert (code, err) == (0, "")
+    first, *rows, last = out.splitlines()
+    assert first.startswith("Trained graph-prompt in ")
+    assert first.endswith(" seconds. The model is in my model.")
+    assert rows[:2] == [
+        "Trained on         8 questions; not used: 1 have no answer",
+        "Validated with     8 questions; not used: 1 have no answer",
+    ]
+    assert rows[2].startswith("Loss of answers    ")
+    assert rows[3].startswith("Trained weights    ")
+    assert rows[4].startswith("Text of the graph  cut for ")
+    assert rows[4].endswith(" of 16 questions")
+    assert last == f"Ask it: kg-retrievers ask {GRAPH} 'Who ...?' --model 'my model'"
+    assert sorted(file.name for file in Path("my model").iterdir()) == ["cli.json", "config.json", "model.safetensors"]
+    assert record("my model") == {"method": "pcst", "fields": {}, "models": []}
+    assert config("my model")["language_model"]["name"] == str(Path("lm").resolve())
+    examples = graph_prompt_examples(PCSTRetriever.from_index(index()), load_questions()[:8])
+    sizes: dict[str, Any] = SIZES | {"learning_rate": 0.01}
+    train_graph_prompt("lm", HashedEmbeddings(), examples, examples, output="same", **sizes)
+    assert config("my model")["weights"] == config("same")["weights"]
+    code, out, err = run(*shlex.split(last.partition(": kg-retrievers ")[2].replace("Who ...?", HER)), "--json")
+    assert (code, err) == (0, "")
+    documents = PCSTRetriever.from_index(index()).invoke(HER)
+    answer = GraphPromptModel.from_pretrained("same", HashedEmbeddings()).invoke(
+        {"question": HER, "documents": documents}
+    )
+    told = json.loads(out)
+    assert told["documents"] == [document.model_dump() for document in documents]
+    assert told["answer"] == (answer or None)
+
+
+def test_train_prints_one_json_object(run: Run) -> None:
+    code, out, err = run(*TRAIN, "--setting", "lora", "--field", 'lora_targets=["q_proj"]', "--output", "m", "--json")
+    assert code == 0
+    assert err in ("", f"kg-retrievers: {cli.train_graph_prompt.NO_BETTER}\n")
+    assert len(out.splitlines()) == 1
+    told, written = json.loads(out), config("m")
+    assert told.pop("seconds") > 0
+    history = written["training"]["validation"]
+    assert 0 < told.pop("trained_weights") < told.pop("weights")
+    assert told.pop("cut") > 0
+    assert told == {
+        "method": "graph-prompt",
+        "output": "m",
+        "command": f"kg-retrievers ask {GRAPH} 'Who ...?' --model m",
+        "training": {"used": 7, "without_answers": 1},
+        "validation": {"used": 1, "without_answers": 0},
+        "without_graph": 0,
+        "retriever": "pcst",
+        "loss_before": history[0],
+        "loss_after": history[1],
+        "history": history,
+    }
+    assert (written["lora_rank"], written["lora_targets"], written["training"]["setting"]) == (8, ["q_proj"], "lora")
+    code, out, err = run(*ASK, "m", "--json")
+    assert code == 0
+    assert json.loads(out)["documents"]
+
+
+def test_no_good_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([1.0, 2.0])
+    monkeypatch.setattr("kg_retrievers.methods.g_retriever.graph_prompt.training.mean_loss", lambda *_: next(losses))
+    code, out, err = run(*TRAIN, "--field", "show_graph=false", "--output", "m")
+    assert (code, err) == (0, f"kg-retrievers: {cli.train_graph_prompt.NO_BETTER}\n")
+    assert "Loss of answers    1.000 before the training, 2.000 after it\n" in out
+    assert "Text of the graph  not shown\n" in out
+
+
+def test_settings_are_those_of_the_library() -> None:
+    assert set(SETTINGS) == set(Setting.__args__)  # type: ignore[attr-defined]
+
+
+def test_answers_are_called_as_in_the_graph(run: Run, given: dict[str, Any]) -> None:
+    graph = ("--graph", "labelled.tsv", "--entities", "labels.tsv", "--questions", "keys.jsonl")
+    run(*PROMPT, *graph, "--setting", "lora", "--seed", "3", "--field", "epochs=2", "--output", "m")
+    (example,) = given["examples"]
+    assert (example.question, example.answers) == (HER, ("Spike Jonze", "Nobody"))
+    assert example.triples == (("m1", "directed by", "p1"),)
+    assert example.labels == {"m1": "Her", "p1": "Spike Jonze"}
+    assert given["validation"] is None
+    assert (given["setting"], given["epochs"], given["seed"], given["output"]) == ("lora", 2, 3, Path("m"))
+
+
+def test_the_retriever_in_front_is_chosen(run: Run, given: dict[str, Any]) -> None:
+    """Its fields are named as those of the training are."""
+    run(*TRAIN, "--method", "triple-similarity", "--field", "k=2", "--output", "m")
+    retriever = TripleSimilarityRetriever.from_index(index(), k=2)
+    assert given["examples"] == graph_prompt_examples(retriever, load_questions()[:8])
+    run(*TRAIN, "--method", "cypher", "--limit", "1", "--output", "m")
+    assert len(given["examples"]) == 1
+
+
+def test_questions_with_all_of_their_graphs(run: Run, given: dict[str, Any]) -> None:
+    *_, err = run(*PROMPT, "--questions", "web.jsonl", "--format", "webqsp", "--output", "m")
+    assert err.splitlines() == [
+        "kg-retrievers: for 1 of 2 questions no graph was found, as for 'who made nothing'",
+        "kg-retrievers: error: enough",
+    ]
+    asked = list(read_webqsp("web.jsonl"))
+    assert [(one.question, one.answers) for one in given["examples"]] == [
+        ("who directed Her", ("Spike Jonze",)),
+        ("who made nothing", ("Nobody",)),
+    ]
+    assert [one.triples for one in given["examples"]] == [tuple(one.graph.triples()) for one in asked[:2]]
+    run(*PROMPT, *SCENES, "--validation", "images.json", "--limit", "2", "--output", "m")
+    assert len(given["examples"]) == 2
+    assert [one.answers for one in given["validation"]] == [("banana",), ("bowl",), ("yellow",)]
+    first, *_ = given["validation"]
+    assert first.triples == (("1/a", "to the left of", "1/b"),)
+    assert first.labels["1/b"] == "name: bowl; (x,y,w,h): (5, 2, 3, 4)"
+
+
+@pytest.mark.parametrize("limit", ["1", "2", "5"])
+def test_a_limit_draws_questions(run: Run, given: dict[str, Any], limit: str) -> None:
+    rows = [f"a{n}\tb\tsupport\t(a; b; c)\n" for n in range(4)]
+    Path("many.tsv").write_text("".join(rows), "utf-8")
+    drawn = set()
+    for seed in "0123":
+        more = ("--limit", limit, "--seed", seed, "--output", "m")
+        run(*PROMPT, "--questions", "many.tsv", "--format", "explagraphs", *more)
+        texts = tuple(one.question for one in given["examples"])
+        assert len(texts) == min(int(limit), 4)
+        assert texts == tuple(sorted(texts))
+        drawn.add(texts)
+    assert (len(drawn) > 1) is (limit != "5")
+
+
+def test_a_retriever_fetches_from_the_graph_of_each_question(run: Run, given: dict[str, Any]) -> None:
+    web = ("--questions", "web.jsonl", "--format", "webqsp", "--method", "pcst", "--field", "edge_cost=2")
+    *_, err = run(*PROMPT, *web, "--output", "m")
+    assert "for 1 of 2 questions no graph was found" in err
+    first, _ = read_webqsp("web.jsonl"), None
+    graph: KnowledgeGraph = next(iter(first)).graph
+    retriever = PCSTRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), scope="graph", edge_cost=2)
+    expected = graph_prompt_examples(retriever, [Question("who directed Her", answers=("Spike Jonze",))])
+    assert given["examples"][:1] == expected
+    assert len(expected[0].triples) < len(graph)
+    run(*PROMPT, *web[:4], "--method", "simgrag+pcst", "--output", "m")
+    assert given["examples"][0].triples
+
+
+def test_the_next_command_names_no_graph_where_each_question_has_one(run: Run) -> None:
+    arguments = ("--questions", "arguments.tsv", "--format", "explagraphs", "--embeddings", "hashed")
+    code, out, _ = run(*PROMPT, *arguments, *SMALL, "--output", "m")
+    assert code == 0
+    assert out.splitlines()[-1] == "Ask it: kg-retrievers ask GRAPH 'Who ...?' --embeddings hashed --model m"
+    assert record("m") == {"method": None, "fields": {}, "models": []}
+    code, out, _ = run(*ASK, "m", "--json")
+    documents = PCSTRetriever.from_index(index()).invoke(HER)
+    assert json.loads(out)["documents"] == [document.model_dump() for document in documents]
+    code, _, _ = run(*PROMPT, *SCENES, "--method", "pcst", *SMALL, "--output", "scenes")
+    assert code == 0
+    assert record("scenes") == {"method": "pcst", "fields": {"scope": "graph"}, "models": []}
+
+
+def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    validated = (*TRAIN, "--field", "epochs=2", "--validation", "taught.jsonl", "--field", "learning_rate=0.01")
+    assert run(*validated, "--output", "whole")[0] == 0
+    with monkeypatch.context() as patch:
+        real, steps = torch.optim.AdamW.step, iter(range(1, 1000))
+
+        def interrupted(*args: Any, **named: Any) -> Any:
+            if next(steps) == 3:  # an epoch has two steps
+                raise KeyboardInterrupt
+            return real(*args, **named)
+
+        patch.setattr(torch.optim.AdamW, "step", interrupted)
+        code, out, err = run(*validated, "--output", "broken")
+    assert (code, out) == (130, "")
+    assert err.splitlines() == [
+        "kg-retrievers: what was trained is in broken; the same command goes on from the last finished round",
+        "kg-retrievers: interrupted",
+    ]
+    assert "broken: no trained model is here." in mistake(run(*ASK, "broken"))
+    assert "unfinished training with other data or settings" in mistake(
+        run(*validated, "--output", "broken", "--seed", "1")
+    )
+    code, _, err = run(*validated, "--output", "broken")
+    assert (code, err) == (0, "kg-retrievers: what was trained before was taken from broken\n")
+    assert config("broken")["weights"] == config("whole")["weights"]
+    assert record("broken") == record("whole")
+
+
+# --- with a model: ask, evaluate, compare -----------------------------------------------------------------------------
+
+
+def test_a_graph_prompt_is_asked_with_the_retriever_of_its_training(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = writes(monkeypatch, "Spike Jonze")
+    code, out, err = run(*TRAIN, "--model", "scorer", "--field", "max_hops=1", "--output", "m", "--json")
+    assert code == 0
+    assert json.loads(out)["retriever"] == "subgraph-rag"
+    scorer = str(Path("scorer").resolve())
+    assert record("m") == {"method": "subgraph-rag", "fields": {"max_hops": 1}, "models": [scorer]}
+    code, out, err = run(*ASK, "m", "--field", "granularity=subgraph")
+    assert (code, err) == (0, "")
+    assert out.startswith("Question  Who directed Her?\nAnswer    Spike Jonze\n\nEvidence 1: score ")
+    (value,) = asked
+    retriever = kg_retrievers.SubgraphRAGRetriever.from_index(
+        index(), model="scorer", max_hops=1, granularity="subgraph"
+    )
+    assert value == {"question": HER, "documents": retriever.invoke(HER)}
+    assert run(*ASK, "m", "--method", "pcst")[0] == 0
+    assert asked[-1]["documents"] == PCSTRetriever.from_index(index()).invoke(HER)
+    assert run(*ASK, "m", "--model", "scorer")[0] == 0
+    assert asked[-1]["documents"] == kg_retrievers.SubgraphRAGRetriever.from_index(index(), model="scorer").invoke(HER)
+    shutil.move("scorer", "moved")
+    told = mistake(run(*ASK, "m"))
+    assert "m: its training had the retriever subgraph-rag, whose model is missing" in told
+    assert run(*ASK, "m", "--model", "moved")[0] == 0
+
+
+def test_a_model_that_was_trained_in_python(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the paper's retriever in front."""
+    asked = writes(monkeypatch, "Spike Jonze")
+    assert run(*ASK, "tuned")[0] == 0
+    assert asked[-1]["documents"] == PCSTRetriever.from_index(index()).invoke(HER)
+
+
+def test_several_answers_are_parted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes(monkeypatch, "Spike Jonze | Amy Adams|Spike Jonze|")
+    assert "Answer    Spike Jonze; Amy Adams\n" in run(*ASK, "model")[1]
+    assert run("evaluate", *ASKED, "--model", "model", "--records", "r.jsonl", "--json", "out.json")[0] == 0
+    header, *rows = map(json.loads, Path("r.jsonl").read_text("utf-8").splitlines())
+    assert header["method"] == "pcst"
+    assert [row["prediction"] for row in rows] == 2 * [["Spike Jonze", "Amy Adams"]]
+    metrics = json.loads(Path("out.json").read_text("utf-8"))["metrics"]
+    assert (metrics["text_hit"], metrics["text_precision"]) == (0.5, 0.25)
+
+
+def test_an_empty_answer_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes(monkeypatch, " |")
+    code, out, err = run(*ASK, "model", "--json")
+    assert (code, err) == (0, "kg-retrievers: the model in model writes no answer\n")
+    assert json.loads(out)["answer"] is None
+
+
+def test_no_evidence_is_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = writes(monkeypatch, "Spike Jonze")
+    code, out, _ = run("ask", GRAPH, "Who directed Xyzzyplugh?", "--model", "model")
+    assert (code, asked) == (1, [])
+    assert "Answer    No evidence found. No entity of the graph was found in" in out
+
+
+def test_a_language_model_serves_the_retriever_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+    llm = GenericFakeChatModel(messages=iter([pattern]))
+    monkeypatch.setattr(kg_retrievers, "load_chat_model", lambda _: llm, raising=False)
+    writes(monkeypatch, "Someone")
+    code, out, _ = run(*ASK, "model", "--method", "pcst", "--llm", "fake:model")
+    assert code == 0
+    assert "Answer    Someone\n" in out
+    assert next(llm.messages) == pattern, "it was not asked"
+
+
+def test_records_know_the_graph_prompt(run: Run) -> None:
+    evaluate = ("evaluate", *ASKED, "--limit", "1", "--records", "r.jsonl", "--json", "out.json")
+    assert run(*evaluate, "--model", "model")[0] == 0
+    settings = json.loads(Path("out.json").read_text("utf-8"))["settings"]
+    assert settings["model"] == {"graph-prompt": config("model")["weights"]}
+    assert settings["answerer"] == "graph-prompt"
+    assert (settings["fields"]["edge_cost"], settings["field"]) == (0.1, {})
+    shutil.move("model", "moved")
+    code, _, err = run(*evaluate, "--model", "moved")
+    assert (code, err) == (0, "kg-retrievers: what was measured before was taken from r.jsonl\n")
+    told = mistake(run(*evaluate, "--model", "tuned"))
+    assert "r.jsonl holds records of a run with other settings: settings.model.graph-prompt was" in told
+    assert "settings.answerer was 'graph-prompt', and is None" in mistake(run(*evaluate, "--method", "pcst"))
+
+
+def test_adapters_tell_models_apart(run: Run) -> None:
+    """Where they are all that is trained, the other weights are alike."""
+    more = ("--setting", "lora", "--field", "encoder=null", "--field", "soft_tokens=0", "--limit", "4", "--output")
+    for name, seed in (("one", "0"), ("two", "1")):
+        assert run(*TRAIN, *more, name, "--seed", seed)[0] == 0
+    assert config("one")["weights"] == config("two")["weights"]
+    of_models = cli.load.read_models(["one"])["graph-prompt"], cli.load.read_models(["two"])["graph-prompt"]
+    assert of_models[0].weights == config("one")["weights"] + config("one")["adapter"]
+    assert of_models[0].weights != of_models[1].weights
+
+
+def test_compare_answers_by_a_graph_prompt(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes(monkeypatch, "Spike Jonze")
+    methods = [part for name in ("pcst", "subgraph-rag", "simgrag+pcst") for part in ("--method", name)]
+    compare = ("compare", *ASKED, *methods, "--model", "model", "--model", "scorer", "--records", "runs")
+    code, out, err = run(*compare, "--json", "-")
+    assert (code, err) == (0, "")
+    prompt, scorer = config("model")["weights"], config("scorer")["weights"]
+    found = {one["method"]: one for one in json.loads(out)["runs"]}
+    assert {name: one["settings"]["model"] for name, one in found.items()} == {
+        "pcst": {"graph-prompt": prompt},
+        "subgraph-rag": {"subgraph-rag": scorer, "graph-prompt": prompt},
+        "simgrag+pcst": {"graph-prompt": prompt},
+    }
+    assert {one["metrics"]["text_hit"] for one in found.values()} == {0.5}
+    code, _, err = run(*compare)
+    assert code == 0
+    assert len(err.splitlines()) == 3, "each run is taken from its records"
+
+
+def test_a_language_model_makes_no_other_run_of_what_does_not_ask_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = GenericFakeChatModel(messages=iter([]))
+    monkeypatch.setattr(kg_retrievers, "load_chat_model", lambda _: llm, raising=False)
+    for name in cli.RETRIEVERS.keys() - {"pcst"}:
+        monkeypatch.delitem(cli.RETRIEVERS, name)
+    writes(monkeypatch, "Spike Jonze")
+    code, _, err = run("compare", *ASKED, "--method", "all", "--llm", "fake:model", "--model", "model")
+    assert (code, err) == (0, "kg-retrievers: pcst:llm is left out: it is the same as pcst:plain\n")
+
+
+# --- silence, and what is loaded --------------------------------------------------------------------------------------
+
+
+def test_libraries_are_silent_on_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    of_transformers = sys.modules["transformers"].utils.logging
+    of_transformers.enable_progress_bar()
+    with graph_prompt.quiet():
+        warnings.warn("old", FutureWarning, stacklevel=1)
+        logging.getLogger("transformers").warning("new")
+        assert not of_transformers.is_progress_bar_enabled()
+    assert capsys.readouterr().err == ""
+    assert logging.root.manager.disable == logging.NOTSET
+
+
+def test_nothing_is_loaded_before_it_is_needed() -> None:
+    code = (
+        "import sys\nfrom kg_retrievers.cli.options import make_parser\nmake_parser()\n"
+        "assert not {'numpy', 'torch', 'transformers', 'langchain_core'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("package", ["transformers", "peft"])
+def test_without_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    for name in [name for name in sys.modules if name.startswith("kg_retrievers.methods.g_retriever.graph_prompt")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    for command in ((*TRAIN, "--output", "m"), (*ASK, "model")):
+        assert 'Run: pip install "kg-retrievers[graph-prompt]"' in mistake(run(*command))
+    assert run(*ASK, "scorer")[0] == 0
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+def mistake(done: tuple[int, str, str]) -> str:
+    """Check that a command told a mistake on one line and nothing else; return the line."""
+    code, out, err = done
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("kg-retrievers: error: ")
+    assert "Error:" not in err, "this looks like a traceback's last line"
+    return err
+
+
+ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ([*TRAIN, "--llm", "notes"], "notes: no causal language model could be loaded from there"),
+        ([*TRAIN, "--llm", "taught.jsonl"], "Name another one: --llm ..."),
+        ([*TRAIN, "--llm", "nobody/no-model"], "nobody/no-model: there is no such folder, and"),
+        ([*TRAIN, "--llm", "openai:gpt-4.1-mini"], "openai:gpt-4.1-mini: there is no such folder, and"),
+        ([*TRAIN, "--questions", "unanswered.jsonl"], "no question in unanswered.jsonl has an answer"),
+        ([*TRAIN, "--validation", "unanswered.jsonl"], "no question in unanswered.jsonl has an answer"),
+        ([*TRAIN, "--validation", "none.jsonl"], "none.jsonl: wanted a text file"),
+        ([*TRAIN, "--graph", "none.csv"], "none.csv: there is no such file"),
+        (
+            [*TRAIN, "--visits", "3"],
+            "--visits is not for graph-prompt. Say how often it sees a question: --field epochs=N",
+        ),
+        ([*TRAIN, "--setting", "best"], "--setting: invalid choice: 'best' (choose from"),
+        ([*TRAIN, "--method", "best"], "--method: wanted one of cypher, gnn-rag, pcst"),
+        ([*TRAIN, "--method", "relation-paths"], "wanted llm= (on the shell --llm)"),
+        ([*TRAIN, "--method", "gnn-rag"], "kg-retrievers train gnn-rag --graph"),
+        (
+            [*TRAIN, "--method", "pcst", "--model", "scorer"],
+            "the model in scorer is of subgraph-rag, but asked is pcst.",
+        ),
+        ([*TRAIN, "--model", "model"], "model is a graph prompt itself; wanted the model of a retriever."),
+        ([*TRAIN, "--field", "epoch=3"], "no field 'epoch'. There are: after, batch_size, before, "),
+        ([*TRAIN, "--field", "epoch=3"], "width, and the fields of pcst."),
+        ([*TRAIN, "--field", "setting=lora"], "--field: setting comes from other options"),
+        ([*TRAIN, "--field", "model=scorer"], "--field: model comes from other options"),
+        ([*TRAIN, "--field", "epochs=few"], "epochs must be a whole number, 1 or more, but got 'few'"),
+        ([*TRAIN, "--field", "width=7"], "width must be a multiple of heads=2, but got 7"),
+        ([*TRAIN, "--field", "chat=true"], "its tokenizer has no chat template. Pass --field chat=false."),
+        ([*TRAIN, "--field", "edge_cost=-1"], "edge_cost: Input should be greater than 0"),
+        (
+            [*TRAIN, "--field", "lora_targets=q"],
+            """must be names of layers, as in '["q_proj", "v_proj"]', but got 'q'""",
+        ),
+        ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
+        ([*PROMPT[:2], *TRAIN[4:]], "graph-prompt needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"),
+        ([*PROMPT, "--questions", "taught.jsonl"], "--graph must name the graph that the questions are about."),
+        ([*PROMPT, *SCENES[2:]], "--graph must name the file of scene graphs."),
+        ([*PROMPT, *SCENES, "--graph", "taught.jsonl"], "taught.jsonl:2: no valid JSON"),
+        ([*PROMPT, *ARGUMENTS, "--graph", GRAPH], "--graph is for questions about one graph, and those of explagraphs"),
+        ([*PROMPT, *ARGUMENTS, "--hops", "1"], "--hops is for questions about one graph"),
+        ([*PROMPT, *ARGUMENTS, "--graph-format", "csv"], "--graph-format is for questions about one graph"),
+        ([*PROMPT, *ARGUMENTS, "--questions", "arguments.txt"], "arguments.txt:1: wanted 'argument<TAB>argument<TAB>"),
+        ([*PROMPT, *ARGUMENTS, "--field", "edge_cost=1"], "no field 'edge_cost'. There are: "),
+        (
+            ["train", "gnn-rag", *ARGUMENTS],
+            "--format explagraphs is for graph-prompt, but trained is gnn-rag. Leave it out.",
+        ),
+        (["train", "gnn-rag", *TRAIN[2:]], "--llm is for graph-prompt, but trained is gnn-rag. Leave it out."),
+    ],
+)
+def test_a_mistake_in_training_is_told_on_one_line(run: Run, argv: list[str], told: str) -> None:
+    assert told in mistake(run(*argv, *(() if "--output" in argv else ("--output", "m"))))
+    assert not Path("m").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ([*ASK, "model", "--model", "tuned"], "model and tuned are both models of graph-prompt. Name one of them."),
+        ([*ASK, "narrow"], "whose vectors have 32 numbers, but got "),
+        ([*ASK, "narrow"], "Index the graph with the former (--embeddings), or train a model with the latter."),
+        ([*ASK, "lm"], "lm: no trained model is here."),
+        ([*ASK, "model", "--field", "edge_costs=1"], "there is no field 'edge_costs'"),
+        ([*ASK, "model", "--model", "scorer", "--method", "pcst"], "the model in scorer is of subgraph-rag, but asked"),
+        (["evaluate", *ASKED, "--model", "narrow"], "whose vectors have 32 numbers"),
+        (["compare", *ASKED, "--method", "pcst", "--model", "narrow"], "whose vectors have 32 numbers"),
+    ],
+)
+def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> None:
+    assert told in mistake(run(*argv))
+
+
+@pytest.mark.parametrize("text", ["[", "[]", "{}", '{"method": 5, "fields": {}, "models": []}'])
+def test_a_damaged_record_is_told(run: Run, text: str) -> None:
+    Path("model/cli.json").write_text(text, "utf-8")
+    told = mistake(run(*ASK, "model"))
+    assert "model/cli.json: damaged; wanted the retriever of the training. Name one: --method ..." in told
+    assert run(*ASK, "model", "--method", "pcst")[0] == 0
+
+
+def test_a_damaged_model_is_told(run: Run) -> None:
+    Path("model/model.safetensors").write_bytes(b"")
+    assert "model.safetensors: the weights are damaged" in mistake(run(*ASK, "model"))
+
+
+def test_a_language_model_that_is_not_there_is_told(run: Run, home: Path) -> None:
+    """Its place may be written anew; another one in its place is refused."""
+    written = config("model")
+    for name, told in (
+        ("gone", "its language model gone cannot be loaded: "),
+        ("other", "was trained with other, which has "),
+    ):
+        written["language_model"]["name"] = name
+        Path("model/config.json").write_text(json.dumps(written), "utf-8")
+        assert told in mistake(run(*ASK, "model"))
+    written["language_model"]["name"] = "lm"
+    Path("model/config.json").write_text(json.dumps(written), "utf-8")
+    assert run(*ASK, "model")[0] == 0

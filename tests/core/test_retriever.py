@@ -1,0 +1,448 @@
+"""One body for sync and async, and what every retriever inherits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from typing import Any, ClassVar, Self
+
+import pytest
+from langchain_chroma import Chroma
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from pydantic import ConfigDict
+
+from kg_retrievers.core.documents import flat_metadata, top_answers
+from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.runnables import Body, Call, Event, GeneratorRunnable, run_async, run_sync
+from kg_retrievers.core.stages import STAGE_EVENT, RetrievalState, Stage
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple
+from kg_retrievers.index import GraphIndex, HashedEmbeddings
+from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
+from kg_retrievers.testing import tiny_graph
+
+GRAPH = tiny_graph()
+INDEX = GraphIndex.build(GRAPH, HashedEmbeddings())
+AMELIE = tuple(GRAPH.triples("Amélie"))
+
+Run = Callable[[Any], Any]
+
+
+# --- bodies ---
+
+
+class Watcher(BaseCallbackHandler):
+    """Keeps custom events and the names of what was started."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+        self.started: list[str] = []
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        self.events.append((name, data))
+
+    def on_chain_start(self, *args: Any, name: str | None = None, **kwargs: Any) -> None:
+        self.started.append(str(name))
+
+
+def drive_sync(steps: Body[Any], watcher: Watcher) -> Any:
+    return Driven(steps).invoke(None, {"callbacks": [watcher]})
+
+
+def drive_async(steps: Body[Any], watcher: Watcher) -> Any:
+    return asyncio.run(Driven(steps).ainvoke(None, {"callbacks": [watcher]}))
+
+
+class Driven(GeneratorRunnable[None, Any]):
+    """Runs one body."""
+
+    def __init__(self, body: Body[Any]) -> None:
+        self.body = body
+
+    def body(self, input: None) -> Body[Any]:
+        return self.body
+
+
+both_ways = pytest.mark.parametrize("run", [drive_sync, drive_async], ids=["sync", "async"])
+
+
+def fails(error: Exception) -> Runnable[Any, Any]:
+    def fail(value: Any) -> Any:
+        raise error
+
+    return RunnableLambda(fail, name="fail")
+
+
+double: Runnable[Any, Any] = RunnableLambda(lambda value: 2 * value, name="double")
+
+
+@both_ways
+def test_calls_and_events(run: Callable[[Body[Any], Watcher], Any]) -> None:
+    def body() -> Body[int]:
+        four = yield Call(double, 2)
+        nothing = yield Event("news", {"is": four})
+        assert nothing is None
+        return (yield Call(double, four))
+
+    watcher = Watcher()
+    assert run(body(), watcher) == 8
+    assert watcher.events == [("news", {"is": 4})]
+    assert watcher.started == ["Driven", "double", "double"]
+
+
+@both_ways
+def test_body_may_handle_an_error(run: Callable[[Body[Any], Watcher], Any]) -> None:
+    def body() -> Body[str]:
+        try:
+            yield Call(fails(TimeoutError("late")), 1)
+        except TimeoutError as error:
+            text = str(error)
+        more = yield Call(double, text)
+        return str(more)
+
+    assert run(body(), Watcher()) == "latelate"
+
+
+@both_ways
+def test_body_may_end_on_an_error(run: Callable[[Body[Any], Watcher], Any]) -> None:
+    def body() -> Body[str]:
+        try:
+            yield Call(fails(TimeoutError("late")), 1)
+        except TimeoutError:
+            return "gave up"
+        return "not reached"
+
+    assert run(body(), Watcher()) == "gave up"
+
+
+@both_ways
+def test_error_that_nobody_handles(run: Callable[[Body[Any], Watcher], Any]) -> None:
+    closed = []
+
+    def body(error: Exception) -> Body[None]:
+        try:
+            yield Call(fails(error), 1)
+        finally:
+            closed.append(True)
+
+    with pytest.raises(TimeoutError, match="late"):
+        run(body(TimeoutError("late")), Watcher())
+    with pytest.raises(RuntimeError):  # it would otherwise look like the end of the body
+        run(body(StopIteration("end")), Watcher())
+    assert closed == [True, True]
+
+
+@both_ways
+def test_error_of_the_body_itself(run: Callable[[Body[Any], Watcher], Any]) -> None:
+    def body() -> Body[None]:
+        yield Event("news", {})
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        run(body(), Watcher())
+
+
+@both_ways
+def test_body_without_steps(run: Callable[[Body[Any], Watcher], Any]) -> None:
+    def body() -> Generator[Call | Event, Any, str]:
+        return "at once"
+        yield
+
+    assert run(body(), Watcher()) == "at once"
+
+
+async def test_drivers_alone() -> None:
+    def body() -> Body[int]:
+        return (yield Call(double, 1))
+
+    assert run_sync(body(), {}) == await run_async(body(), RunnableConfig()) == 2
+
+
+# --- a retriever in few words ---
+
+
+class ToyState(RetrievalState, total=False):
+    number: int
+
+
+class Toy(BaseKGRetriever):
+    """Counts the letters of the question, then returns facts about Amélie."""
+
+    state_class: ClassVar[type] = ToyState
+    model_config = ConfigDict(frozen=False)
+
+    found: tuple[Evidence, ...] = tuple(
+        Evidence((triple,), 1 - number / 10, (triple.tail,)) for number, triple in enumerate(AMELIE)
+    )
+    #: What the first stage writes, in place of what it declares.
+    wrote: dict[str, Any] | None = None
+    error: Exception | None = None
+    answering: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(cls, index: GraphIndex, **fields: Any) -> Self:
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return (
+            Stage("count", RunnableLambda(self._count), ("number",)),
+            Stage("fetch", RunnableLambda(self._fetch), ("answers", "documents")),
+        )
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        return {"answer": self.answer_prompt}
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        return self.answer_prompt
+
+    def _count(self, state: ToyState) -> dict[str, Any]:
+        if self.error:
+            raise self.error
+        return {"number": len(state["question"])} if self.wrote is None else self.wrote
+
+    def _fetch(self, state: ToyState) -> dict[str, Any]:
+        return {"answers": [str(state["number"])], "documents": self.documents_from(self.found, state["k"])}
+
+
+def toy(**fields: Any) -> Toy:
+    return Toy.from_index(INDEX, **fields)
+
+
+def ask_sync(retriever: Toy, **inputs: Any) -> list[Document]:
+    return retriever.invoke("Who?", **inputs)
+
+
+def ask_async(retriever: Toy, **inputs: Any) -> list[Document]:
+    return asyncio.run(retriever.ainvoke("Who?", **inputs))
+
+
+asked = pytest.mark.parametrize("ask", [ask_sync, ask_async], ids=["sync", "async"])
+
+
+def seen_by(ask: Callable[..., list[Document]], **inputs: Any) -> list[Any]:
+    """Return the stage events of a run."""
+    watcher = Watcher()
+    ask(toy(), config={"callbacks": [watcher]}, **inputs)
+    assert {name for name, _ in watcher.events} <= {STAGE_EVENT}
+    return [data for _, data in watcher.events]
+
+
+@asked
+def test_events_tell_what_was_written(ask: Callable[..., list[Document]]) -> None:
+    assert seen_by(ask) == [
+        {"retriever": "Toy", "stage": "count", "number": 4},
+        {"retriever": "Toy", "stage": "fetch", "answers": ["4"]},
+    ]
+
+
+@asked
+def test_stage_is_skipped_where_all_it_writes_is_there(ask: Callable[..., list[Document]]) -> None:
+    assert [event["stage"] for event in seen_by(ask, number=7)] == ["fetch"]
+    assert [event["stage"] for event in seen_by(ask, answers=["x"])] == ["count", "fetch"]
+    assert seen_by(ask, number=7)[0]["answers"] == ["7"]
+    mine = [Document("mine")]
+    assert ask(toy(), number=1, answers=[], documents=mine) == mine
+
+
+@asked
+@pytest.mark.parametrize("wrote", [{}, {"number": 1, "numbr": 2}, {"numbr": 1}], ids=str)
+def test_stage_writes_what_it_declares(ask: Callable[..., list[Document]], wrote: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match="the stage 'count' wrote"):
+        ask(toy(wrote=wrote))
+
+
+@asked
+def test_no_entity(ask: Callable[..., list[Document]]) -> None:
+    error = EntityLinkingError("Found nothing.", ["Her"])
+    with pytest.raises(EntityLinkingError, match="Did you mean: 'Her'"):
+        ask(toy(error=error))
+    assert ask(toy(error=error, on_refusal="empty")) == []
+    with pytest.raises(TimeoutError):
+        ask(toy(error=TimeoutError("late"), on_refusal="empty"))
+
+
+@asked
+@pytest.mark.parametrize(
+    ("inputs", "error", "words"),
+    [
+        ({"kk": 1, "z": 2}, InvalidArgumentError, r"Toy: unknown arguments \['kk', 'z'\]; invoke takes \['answers'"),
+        ({"k": 0}, InvalidArgumentError, "k must be"),
+        ({"k": True}, InvalidArgumentError, "k must be"),
+        ({"k": None}, InvalidArgumentError, "k must be"),
+        ({"seed_entities": "Amélie"}, InvalidArgumentError, "must be a list"),
+        ({"seed_entities": ""}, InvalidArgumentError, "must be a list"),
+        ({"seed_entities": 3}, InvalidArgumentError, "must be a list"),
+        ({"seed_entities": ["Amelie"]}, EntityLinkingError, "'Amelie' is no entity key.*'Amélie'"),
+        ({"seed_entities": ["Dune"]}, EntityLinkingError, "several entities"),
+    ],
+    ids=str,
+)
+def test_inputs_are_checked(
+    ask: Callable[..., list[Document]], inputs: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        ask(toy(on_refusal="empty"), **inputs)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "keys"),
+    [
+        (["Amélie"], ["Amélie"]),
+        (("Hayao Miyazaki", "千と千尋の神隠し"), ["Q55400", "Q155653"]),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_seed_entities_become_keys(seeds: Any, keys: Any) -> None:
+    assert toy().initial_state("Who?", seed_entities=seeds).get("seed_entities") == keys
+
+
+@pytest.mark.parametrize("question", ["", "  ", None, 3, ["Who?"]])
+def test_question_is_checked(question: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"the question (is empty|must be a text)"):
+        toy().initial_state(question)
+
+
+def test_initial_state() -> None:
+    assert toy(k=2).initial_state("Who?") == {"question": "Who?", "k": 2}
+    assert toy(k=2).initial_state("Who?", k=3, number=1) == {"question": "Who?", "k": 3, "number": 1}
+
+
+@pytest.mark.parametrize("field", [{"k": 0}, {"granularity": "film"}, {"on_refusal": "no"}, {"top_k": 1}], ids=str)
+def test_fields_are_checked(field: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError):
+        toy(**field)
+    retriever = toy()
+    with pytest.raises(InvalidArgumentError):
+        setattr(retriever, *next(iter(field.items())))
+
+
+# --- Documents ---
+
+
+def test_documents_hold_the_evidence() -> None:
+    evidence = Evidence(tuple(GRAPH.triples("Q155653", "directed_by")), 0.5, ("Q55400",), True, {"by": "hand"})
+    (document,) = toy().documents_from([evidence], 5)
+    assert document.metadata == {
+        "triples": [["Q155653", "directed_by", "Q55400"]],
+        "labels": {"Q155653": "千と千尋の神隠し", "Q55400": "宮崎駿"},
+        "score": 0.5,
+        "rank": 1,
+        "retriever": "Toy",
+        "answers": ["Q55400"],
+        "truncated": True,
+        "style": "grouped",
+        "details": {"by": "hand"},
+    }
+    assert document.page_content == "千と千尋の神隠し -> directed by -> 宮崎駿"
+    assert document.id == toy().documents_from([evidence], 1)[0].id
+
+
+def test_id_changes_with_what_a_document_says() -> None:
+    triple, other = AMELIE[:2]
+    evidence = [
+        Evidence((triple,), 1.0),
+        Evidence((other,), 1.0),
+        Evidence((triple,), 1.0, ("Amélie",)),
+        Evidence((triple,), 1.0, (), False, {"way": 2}),
+    ]
+    documents = toy().documents_from(evidence, 9)
+    assert len({document.id for document in documents}) == 4
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 9])
+def test_triples_one_by_one(k: int) -> None:
+    """Each fact once, with what is said by the first evidence that holds it."""
+    retriever = toy(granularity="triple")
+    evidence = [Evidence(AMELIE[:2], 0.9, ("a",)), Evidence(AMELIE[1:3], 0.8, ("b",), True)]
+    documents = retriever.documents_from(evidence, k)
+    assert [document.metadata["triples"] for document in documents] == [[list(triple)] for triple in AMELIE[:3]][:k]
+    assert [document.metadata["score"] for document in documents] == [0.9, 0.9, 0.8][:k]
+    assert [document.metadata["truncated"] for document in documents] == [False, False, True][:k]
+    assert [document.metadata["rank"] for document in documents] == [1, 2, 3][:k]
+    assert len(retriever.documents_from([], k)) == 0
+
+
+def test_documents_show_the_paths_of_the_evidence() -> None:
+    """Where they are some among its triples, and it is not cut to single ones."""
+    directed, starring = Triple("Her", "directed_by", "Jonze"), Triple("Her", "starring", "Adams")
+    joined = "Jonze <- directed by <- Her -> starring -> Adams"
+    for paths, text in (
+        ([["Her", [0]], ["Adams", [1]]], "Her -> directed by -> Jonze\nAdams <- starring <- Her"),
+        ([["Jonze", [0, 1]]], joined),
+        ([["Her", [2]], "?", [[], []]], joined),
+        (2, joined),
+    ):
+        evidence = Evidence((directed, starring), 1.0, details={"paths": paths, "by": "hand"})
+        (document,) = toy(style="paths").documents_from([evidence], 1)
+        assert (document.page_content, document.metadata["details"]) == (text, {"paths": paths, "by": "hand"})
+        single = toy(style="paths", granularity="triple").documents_from([evidence], 2)
+        assert [one.page_content for one in single] == ["Her -> directed by -> Jonze", "Her -> starring -> Adams"]
+        assert [one.metadata["details"] for one in single] == [{"by": "hand"}] * 2
+
+
+def test_top_answers() -> None:
+    """Of equal scores together, best first, each once."""
+    triple = AMELIE[0]
+    best, same, worse = (Evidence((triple,), score, keys) for score, keys in ((1, "ab"), (1, "cb"), (0.5, "d")))
+    assert top_answers([best, same, worse]) == ["a", "b", "c"]
+    assert top_answers([worse]) == ["d"]
+    assert top_answers([Evidence((triple,), 1.0), worse]) == top_answers([]) == []
+
+
+def test_labels_of_answers_outside_of_the_facts() -> None:
+    (document,) = toy().documents_from([Evidence((Triple("a", "r", "b"),), 1.0, ("Dune (1984)", "c"))], 1)
+    assert document.metadata["labels"] == {"a": "a", "b": "b", "Dune (1984)": "Dune", "c": "c"}
+
+
+def test_flat_metadata_goes_into_chroma() -> None:
+    documents = toy(k=3).invoke("Who?")
+    store = Chroma("flat_metadata", embedding_function=HashedEmbeddings())
+    store.add_documents([flat_metadata(document) for document in documents])
+    found = store.similarity_search("Audrey Tautou", k=1)[0]
+    original = next(document for document in documents if document.id == found.id)
+    assert found.metadata == flat_metadata(original).metadata
+    assert "Amélie" in found.metadata["triples"]
+    assert documents == toy(k=3).invoke("Who?"), "the originals are left as they were"
+
+
+# --- the tool ---
+
+
+def test_tool() -> None:
+    tool = toy().as_tool()
+    assert tool.name == "search_knowledge_graph"
+    assert list(tool.args) == ["query"]
+    assert "Jean-Pierre Jeunet" in tool.invoke({"query": "Who?"})
+    named = toy().as_tool(name="films", description="Facts about films.")
+    assert (named.name, named.description) == ("films", "Facts about films.")
+    with pytest.raises(InvalidArgumentError, match="args_schema"):
+        toy().as_tool(dict)
+    with pytest.raises(InvalidArgumentError, match="arg_types"):
+        toy().as_tool(arg_types={"query": str})
+
+
+def test_langchain_sees_a_retriever() -> None:
+    retriever = toy(tags=["films"], metadata={"of": "tests"})
+    assert retriever.get_name() == "Toy"
+    assert retriever.graph is GRAPH
+    assert retriever.with_config({"run_name": "x"}).invoke("Who?") == retriever.invoke("Who?")
+    assert retriever.with_fallbacks([toy()]).invoke("Who?") == retriever.invoke("Who?")
+    broken = toy(error=TimeoutError("late"))
+    assert broken.with_fallbacks([retriever]).invoke("Who?") == retriever.invoke("Who?")
+
+
+def test_base_is_abstract() -> None:
+    assert BaseKGRetriever.__abstractmethods__ == {"from_index", "stages", "prompts", "answer_prompt"}
+
+
+def test_empty_graph_is_a_graph() -> None:
+    index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings())
+    assert Toy.from_index(index, found=()).invoke("Who?") == []

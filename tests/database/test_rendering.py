@@ -1,0 +1,174 @@
+"""Patterns as Cypher: LadybugDB finds what brute force and the matcher in memory find; and the text for Neo4j."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ladybug
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pattern_matches import KEYS, MODES, brute_force, found_by, has_all_relations, patterns, random_graph
+
+from kg_retrievers.database.ladybug import LadybugExecutor
+from kg_retrievers.database.rendering import render
+from kg_retrievers.database.safety import check_read_only
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple, Unknown
+from kg_retrievers.methods.simgrag.matching import Candidates, MatchNode, MatchQuery, match_pattern
+
+Databases = list[tuple[KnowledgeGraph, LadybugExecutor]]
+
+FILM, PERSON = NodeLabel("Film", "title", {"title": "STRING"}), NodeLabel("a `Person`", "name", {"name": "STRING"})
+SCHEMA = DatabaseSchema((FILM, PERSON), (RelationType("DIRECTED", (("a `Person`", "Film"),), {}, "directed it"),))
+HER = Pattern.of((Unknown("who"), "directed it", "Her"), target="who")
+
+
+@pytest.fixture(scope="module")
+def databases() -> Iterator[Databases]:
+    """Graphs, and the same graphs in databases."""
+    graphs = [random_graph(seed) for seed in range(8)]
+    executors = [LadybugExecutor.from_graph(graph) for graph in graphs]
+    yield list(zip(graphs, executors, strict=True))
+    for executor in executors:
+        executor.close()
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 7), patterns(), st.fixed_dictionaries(MODES))
+def test_a_database_finds_what_brute_force_finds(
+    databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
+) -> None:
+    graph, executor = databases[number]
+    if not has_all_relations(graph, pattern):
+        with pytest.raises(InvalidArgumentError, match="has no relationship type"):
+            render(pattern, executor.schema(), executor.dialect)
+        return
+    found = found_by(executor, pattern, **mode)
+    assert len(found) == len(set(found)) or mode["nodes"]
+    assert set(found) == brute_force(graph, pattern, mode["distinct"], mode["direction"])
+    targets = [target or "" for target, _ in found]
+    assert targets == sorted(targets, key=str.encode)
+
+
+@settings(max_examples=75)
+@given(st.integers(0, 7), patterns(), st.fixed_dictionaries({name: MODES[name] for name in ("distinct", "direction")}))
+def test_a_database_finds_what_the_matcher_finds(
+    databases: Databases, number: int, pattern: Pattern, mode: dict[str, Any]
+) -> None:
+    graph, executor = databases[number]
+    if not has_all_relations(graph, pattern):
+        return
+    nodes, triples = pattern.nodes, pattern.triples
+    terms = list(dict.fromkeys(triple.relation for triple in triples))
+
+    def only(number: int) -> Candidates:
+        ids = np.array([number] if number >= 0 else [], np.int32)
+        return Candidates(ids, np.zeros(len(ids), np.float32))
+
+    def members(type: str | None) -> tuple[Any, Any] | None:
+        kind = graph.types.find(type) if type else -1
+        entities = np.array(graph.type_entities(kind) if kind >= 0 else [], np.int32)
+        return (np.zeros(1, np.float32), [entities]) if type else None
+
+    query = MatchQuery(
+        [
+            MatchNode(
+                only(graph.entities.find(node.entity or node.text)) if isinstance(node, Known) else None,
+                members(node.type),
+            )
+            for node in nodes
+        ],
+        [None if isinstance(term, Unknown) else only(graph.relations.find(term.text)) for term in terms],
+        [(nodes.index(head), terms.index(relation), nodes.index(tail)) for head, relation, tail in triples],
+        [(nodes.index(a), nodes.index(b)) for a, b in pattern.different],
+    )
+    found = found_by(executor, pattern, **mode)
+    match = next(iter(match_pattern(graph.adjacency, len(graph.relations), query, max_distance=0.0, **mode)), None)
+    if match is None:
+        assert not found
+        return
+    for edge, numbers in enumerate(match.triples):
+        assert {facts[edge] for _, facts in found} == {graph.triple(int(number)) for number in numbers}
+    for node, entities in zip(nodes, match.entities, strict=True):
+        if isinstance(node, Unknown) and node.name == pattern.target:
+            assert {target for target, _ in found} == {graph.entities[int(entity)] for entity in entities}
+
+
+def test_a_known_node_of_several_keys(databases: Databases) -> None:
+    graph, executor = databases[0]
+    known, relation = Known("either"), graph.relations[0]
+    pattern = Pattern.of((known, relation, Unknown("x")), target="x")
+    keys = [key for key in KEYS if key in graph.entities][:3]
+    found = found_by(executor, pattern, entities={known: keys}, direction="respect", distinct="none")
+    assert {facts[0] for _, facts in found} == {fact for fact in graph.triples(relation=relation) if fact.head in keys}
+
+
+@pytest.fixture
+def films(tmp_path: Path) -> Iterator[LadybugExecutor]:
+    """A database that somebody else made: with a node table for each type, and keys of different names."""
+    path = tmp_path / "films.lbdb"
+    with ladybug.Database(path, max_db_size=1 << 40) as database, ladybug.Connection(database) as connection:
+        for statement in (
+            "CREATE NODE TABLE Film(title STRING PRIMARY KEY, name STRING)",
+            "CREATE NODE TABLE `a ``Person```(name STRING PRIMARY KEY)",
+            "CREATE REL TABLE DIRECTED(FROM `a ``Person``` TO Film)",
+            'COMMENT ON TABLE DIRECTED IS \'{"relation": "directed it"}\'',
+            "CREATE (:`a ``Person``` {name: 'Spike Jonze'})-[:DIRECTED]->(:Film {title: 'Her', name: 'Spike Jonze'})",
+            "CREATE (:`a ``Person``` {name: 'Her'})-[:DIRECTED]->(:Film {title: 'Spike Jonze'})",
+        ):
+            connection.execute(statement)
+    with LadybugExecutor(path) as executor:
+        yield executor
+
+
+def test_keys_by_label(films: LadybugExecutor) -> None:
+    assert films.schema().keys == ("name", "title")
+    fact = Triple("Spike Jonze", "directed it", "Her")
+    assert found_by(films, HER, direction="respect") == [("Spike Jonze", (fact,))]
+    both = [("Spike Jonze", (fact,)), ("Spike Jonze", (Triple("Her", "directed it", "Spike Jonze"),))]
+    assert sorted(found_by(films, HER), key=str) == sorted(both, key=str)
+    graph = KnowledgeGraph.from_executor(films, page_size=1)
+    assert set(graph.triples()) == {triple for _, (triple,) in both}
+    typed = Pattern.of((Unknown("who", "a `Person`"), "directed it", Unknown("what", "Film")), target="what")
+    assert [target for target, _ in found_by(films, typed)] == ["Her", "Spike Jonze"]
+    backwards = Pattern.of((Unknown("x", "Film"), "directed it", Unknown("y")))
+    assert len(found_by(films, backwards)) == 2
+    assert not found_by(films, backwards, direction="respect")
+
+
+def test_text_for_neo4j() -> None:
+    x, y, r = Unknown("x", "Film"), Unknown("y"), Unknown("r")
+    triples = (x, r, y), (Known("Her", entity="her"), "DIRECTED", x), (y, r, "Ann")
+    pattern = Pattern.of(*triples, target="y", different=[(x, y)])
+    query, parameters = render(pattern, SCHEMA, "neo4j", distinct="none", direction="respect", limit=3)
+    assert query == (
+        "MATCH (n2)-[r1:`DIRECTED`]->(n0)\n"
+        "WHERE n0:`Film` AND (n2:`Film` AND n2.`title` = $n2 OR n2:`a ``Person``` AND n2.`name` = $n2)\n"
+        "MATCH (n0)-[r0]->(n1)\n"
+        "WHERE n0 <> n1\n"
+        "MATCH (n1)-[r2]->(n3)\n"
+        "WHERE (n3:`Film` AND n3.`title` = $n3 OR n3:`a ``Person``` AND n3.`name` = $n3) AND type(r0) = type(r2)\n"
+        "RETURN coalesce(CASE WHEN n1:`Film` THEN n1.`title` END, "
+        "CASE WHEN n1:`a ``Person``` THEN n1.`name` END) AS target, "
+        "r0, r1, r2\n"
+        "ORDER BY target, elementId(r0), elementId(r1), elementId(r2)\n"
+        "LIMIT 3"
+    )
+    assert parameters == {"n2": "her", "n3": "Ann"}
+    check_read_only(query, parameters=parameters, labels=["Film", "a `Person`"], relations=["DIRECTED"])
+
+
+def test_what_cannot_be_rendered() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"has no relationship type 'directed'\. It has.*directed it"):
+        render(Pattern.of(("a", "directed", "b")), SCHEMA, "neo4j")
+    with pytest.raises(InvalidArgumentError, match=r"no node label 'Series'. It has \['Film'"):
+        render(Pattern.of((Unknown("x", "Series"), "DIRECTED", "b")), SCHEMA, "neo4j")
+    with pytest.raises(InvalidArgumentError, match="limit is 0"):
+        render(HER, SCHEMA, "neo4j", limit=0)
+    with pytest.raises(InvalidArgumentError, match="no nodes"):
+        render(HER, DatabaseSchema((), ()), "neo4j")

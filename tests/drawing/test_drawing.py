@@ -1,0 +1,561 @@
+"""Evidence as a picture."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from html import unescape
+from itertools import combinations
+from pathlib import Path as File
+from types import SimpleNamespace
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from matplotlib import pyplot
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, flat_metadata
+from kg_retrievers.drawing import Drawing, draw
+from kg_retrievers.drawing.drawing import MAX_CHARACTERS, MAX_TRIPLES
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph import Evidence, KnowledgeGraph, Path, Triple
+from kg_retrievers.testing import tiny_graph
+
+matplotlib.use("Agg")
+
+HER = Triple("Her", "directed_by", "Spike Jonze")
+WRITTEN = Triple("Her", "written_by", "Spike Jonze")
+ADAPTATION = Triple("Adaptation", "directed_by", "Spike Jonze")
+LOOP = Triple("Her", "contains", "Her")
+DETAILS = {"entities": [["her", "Her"]], "distance": 0.0}
+EVIDENCE = Evidence((HER, WRITTEN, LOOP, ADAPTATION), 1.0, ("Spike Jonze",), details=DETAILS)
+
+MERMAID = """\
+flowchart LR
+    n0["Her"]:::known
+    n1["Spike Jonze"]:::answer
+    n2["Adaptation"]
+    n0 -->|"directed by"| n1
+    n0 -->|"written by"| n1
+    n0 -->|"contains"| n0
+    n2 -->|"directed by"| n1
+    classDef answer fill:#fff1c7,stroke:#8a5a00,color:#1f2328
+    classDef known fill:#ddf0ff,stroke:#0a5cb8,color:#1f2328
+"""
+
+DOT = """\
+digraph {
+    rankdir=LR;
+    node [shape=box, style="rounded,filled", fontname="sans-serif", fontcolor="#1f2328"];
+    edge [color="#6b7280", fontname="sans-serif", fontcolor="#1f2328", fontsize=10];
+    n0 [label="HER", tooltip="HER\\nHer", fillcolor="#ddf0ff", color="#0a5cb8"];
+    n1 [label="SPIKE JONZE", tooltip="SPIKE JONZE\\nSpike Jonze", fillcolor="#fff1c7", color="#8a5a00"];
+    n0 -> n1 [label="directed by", tooltip="directed_by"];
+    n0 -> n1 [label="written by", tooltip="written_by"];
+    label="2 more triples left out";
+}
+"""
+
+HOSTILE = [
+    *('"', "\\", '\\"', "\\N", "a\nb", "a\r\n\tb", "<script>alert(1)</script>", "<b>bold</b>", "</title></svg>"),
+    *("&lt;", "&#60;", "&quot;", "#quot;", "#35;", "]]>", "]", '"]', "end", "graph", "%%{init: {}}%%", "a|b", "a;b"),
+    *("`code`", "**bold**", "_x_", "1. first", "- item", "# title", "www.x.org", "fa:fa-car", "$x$", "$\\frac", "{x}"),
+    *(
+        "",
+        " ",
+        "\x00",
+        "\ufffe",
+        "\ud800",
+        "\u202e",
+        "\u2028",
+        "宮崎駿",
+        "عمر الشريف",
+        "é",
+        "e\u0301",
+        "👩‍🚀",
+        "ﬂ°°35¶ß",
+    ),
+]
+names = st.sampled_from(HOSTILE) | st.text(st.characters(), max_size=40)
+few = st.sampled_from("abcdef")
+
+
+def picture(drawing: Drawing) -> ElementTree.Element:
+    """Return the SVG that a notebook is given, parsed."""
+    root = ElementTree.fromstring(drawing._repr_html_())
+    assert (root.tag, root.attrib) == ("div", {"style": "overflow:auto"})
+    (svg,) = root
+    assert svg.tag == "svg"
+    return svg
+
+
+def texts(svg: ElementTree.Element) -> list[str]:
+    """Return all that is written in a picture: entities, relations, the lines below."""
+    return [text.text or "" for text in svg.iter("text")]
+
+
+def boxes(svg: ElementTree.Element) -> np.ndarray:
+    """Return left, top, right and bottom of each entity and relation."""
+    found = [[float(rect.attrib[name]) for name in ("x", "y", "width", "height")] for rect in svg.findall("g/rect")]
+    corners = np.array(found).reshape(-1, 4)
+    corners[:, 2:] += corners[:, :2]
+    return corners
+
+
+# --- what is drawn --------------------------------------------------------------------------------------------------
+
+
+def test_mermaid() -> None:
+    assert draw(EVIDENCE).to_mermaid() == MERMAID
+
+
+def test_dot() -> None:
+    assert draw(EVIDENCE, label=str.upper, max_triples=2).to_dot() == DOT
+
+
+def test_networkx() -> None:
+    graph = draw(EVIDENCE, label=str.upper, max_triples=3).to_networkx()
+    assert dict(graph.nodes(data=True)) == {
+        "Her": {"label": "HER", "role": "known"},
+        "Spike Jonze": {"label": "SPIKE JONZE", "role": "answer"},
+    }
+    assert list(graph.edges(keys=True)) == [
+        ("Her", "Spike Jonze", "directed_by"),
+        ("Her", "Spike Jonze", "written_by"),
+        ("Her", "Her", "contains"),
+    ]
+    assert graph.graph == {"left_out": 1}
+    assert set(KnowledgeGraph.from_networkx(graph).triples()) == {HER, WRITTEN, LOOP}
+
+
+def test_svg() -> None:
+    svg = picture(draw(EVIDENCE, label={"Her": "HER", "Spike Jonze": "Spike", "Adaptation": "Adaptation"}.__getitem__))
+    assert [title.text for title in svg.iter("title")] == [
+        *("HER\nHer", "Spike\nSpike Jonze", "Adaptation", "directed_by", "written_by", "contains", "directed_by")
+    ]
+    assert texts(svg) == [
+        *("HER", "Spike", "Adaptation", "directed by", "written by", "contains", "directed by"),
+        *("■ answer", "■ known"),
+    ]
+    assert [group[1].attrib["fill"] for group in svg.iter("g")] == [
+        *("#ddf0ff", "#fff1c7", "#f3f4f6", "#ffffff", "#ffffff", "#ffffff", "#ffffff")
+    ]
+    assert len(svg.findall("path")) == len(svg.findall("polygon")) == 4
+
+
+def document(*triples: Triple, **metadata: Any) -> Document:
+    return Document("", metadata={"triples": [list(triple) for triple in triples], **metadata})
+
+
+def test_what_can_be_drawn() -> None:
+    path = Path(("Her", "Spike Jonze", "Adaptation"), (HER, ADAPTATION))
+    for what in (Evidence((HER, ADAPTATION), 1.0), path, document(HER, ADAPTATION), [path], (path, path), iter([path])):
+        drawing = draw(what)
+        assert drawing.triples == (HER, ADAPTATION)
+        assert list(drawing.labels) == ["Her", "Spike Jonze", "Adaptation"]
+    assert draw(SimpleNamespace(metadata={"triples": [list(HER)]})).triples == (HER,)
+
+
+def test_several_are_one() -> None:
+    drawing = draw(
+        [
+            document(WRITTEN, answers=["Spike Jonze"], labels={"Her": "HER"}),
+            Evidence((HER, WRITTEN), 0.5, ("Nobody",), details=DETAILS),
+            document(HER, ADAPTATION, answers=["Adaptation"], labels={"Her": "her", "Adaptation": "A."}),
+        ]
+    )
+    assert drawing.triples == (WRITTEN, HER, ADAPTATION)
+    assert drawing.labels == {"Her": "HER", "Spike Jonze": "Spike Jonze", "Adaptation": "A."}
+    assert drawing.answers == {"Spike Jonze", "Adaptation"}
+    assert drawing.known == {"Her"}
+    assert repr(drawing) == "Drawing(entities=3, triples=3, left_out=0)"
+
+
+def test_labels_that_are_given_go_first() -> None:
+    assert draw(document(HER, labels={"Her": "HER"}), label=str.lower).labels == {
+        "Her": "her",
+        "Spike Jonze": "spike jonze",
+    }
+
+
+@pytest.mark.parametrize(
+    ("entities", "known"),
+    [
+        ([["her", "Her"]], {"Her"}),
+        ([("her", "Her"), ["x", "Nobody"]], {"Her"}),
+        ([], set()),
+        (["Her"], set()),
+        ([["Her"]], set()),
+        ([["her", 7]], set()),
+        ({"her": "Her"}, set()),
+        ("Her", set()),
+        (None, set()),
+    ],
+)
+def test_known_entities_are_pairs_in_the_details(entities: object, known: set[str]) -> None:
+    assert draw(document(HER, details={"entities": entities})).known == known
+    assert draw(Evidence((HER,), 1.0, details={"entities": entities})).known == known
+
+
+def test_an_answer_that_is_known_is_an_answer() -> None:
+    drawing = draw(Evidence((HER,), 1.0, ("Her",), details=DETAILS))
+    assert ":::answer" in drawing.to_mermaid()
+    assert "known" not in drawing.to_mermaid()
+    assert "■ known" not in texts(picture(drawing))
+
+
+def test_a_document_of_a_retriever() -> None:
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()))
+    drawing = draw(retriever.invoke("Who directed 千と千尋の神隠し?"))
+    assert drawing.triples == (Triple("Q155653", "directed_by", "Q55400"),)
+    assert drawing.labels == {"Q155653": "千と千尋の神隠し", "Q55400": "宮崎駿"}
+    assert drawing.answers == {"Q55400"}
+    assert drawing.known == {"Q155653"}
+    assert texts(picture(drawing))[:3] == ["千と千尋の神隠し", "宮崎駿", "directed by"]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        *("Her", 7, None, HER, [HER], [[list(HER)]], [None], Document("no facts"), document(), object()),
+        *(Document("", metadata={"triples": rows}) for rows in ("abc", [["a", "b"]], [["a", "b", 3]], ["abc"], None)),
+        flat_metadata(document(HER)),
+    ],
+    ids=lambda what: type(what).__name__,
+)
+def test_what_cannot_be_drawn(what: Any) -> None:
+    if what == document():
+        assert draw(what).triples == ()
+        return
+    with pytest.raises(InvalidArgumentError, match=r"draw: wanted Evidence, a Path, or a Document"):
+        draw(what)
+
+
+@pytest.mark.parametrize("most", [0, -1, True, 2.0, "9", None])
+def test_max_triples_is_checked(most: Any) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=re.escape(f"max_triples must be a whole number from 1, but got {most!r}")
+    ):
+        draw(EVIDENCE, max_triples=most)
+
+
+@pytest.mark.parametrize(("most", "notice"), [(4, None), (3, "1 more triple left out"), (1, "3 more triples left out")])
+def test_what_is_left_out_is_said(most: int, notice: str | None) -> None:
+    drawing = draw([EVIDENCE, EVIDENCE], max_triples=most)
+    assert len(drawing.triples) == most
+    for text in (drawing.to_mermaid(), drawing.to_dot(), "\n".join(texts(picture(drawing)))):
+        assert "left out" in text if notice else "left out" not in text
+        assert notice is None or notice in text
+
+
+def test_by_default_some_are_left_out() -> None:
+    many = [Triple("a", f"r{number}", "b") for number in range(MAX_TRIPLES + 7)]
+    assert draw(Evidence(tuple(many), 1.0)).left_out == 7
+
+
+@pytest.mark.parametrize("what", [[], Evidence((), 0.0, ("Her",)), Path(("Her",), ()), document()], ids=repr)
+def test_nothing_is_said_to_be_nothing(what: Any) -> None:
+    drawing = draw(what)
+    assert drawing.to_mermaid() == 'flowchart LR\n    note["no triples"]\n'
+    assert drawing.to_dot().endswith('    label="no triples";\n}\n')
+    assert len(drawing.to_networkx()) == 0
+    assert texts(picture(drawing)) == ["no triples"]
+
+
+# --- every text is data ---------------------------------------------------------------------------------------------
+
+MERMAID_TEXT = r'"((?:[^\W_]|[ ,-]|#\d+;)+)"'
+MERMAID_LINES = [
+    "flowchart LR",
+    rf"    n\d+\[{MERMAID_TEXT}\](?::::(?:answer|known))?",
+    rf"    n\d+ -->\|{MERMAID_TEXT}\| n\d+",
+    r"    classDef (?:answer|known) [\w:#,]+",
+]
+DOT_TEXT = r'"((?:[^"\\\n]|\\[\\"n])*)"'
+DOT_LINES = [
+    r"    n\d+ \[label=%s, tooltip=%s, fillcolor=%s, color=%s\];" % ((DOT_TEXT,) * 4),
+    r"    n\d+ -> n\d+ \[label=%s, tooltip=%s\];" % ((DOT_TEXT,) * 2),
+]
+
+#: No event handler, no address, no style.
+HARMLESS = {"x", "y", "width", "height", "rx", "d", "points", "fill", "stroke", "font-size", "font-family"}
+HARMLESS |= {"role", "aria-label", "text-anchor", "dominant-baseline"}
+
+
+def read(text: str, grammar: list[str]) -> list[tuple[str, ...]]:
+    """Return the quoted texts of each line; every line is one of the grammar."""
+    found = []
+    for line in text.splitlines():
+        matches = [match for match in (re.fullmatch(rule, line) for rule in grammar) if match]
+        assert matches, f"no such line: {line!r}"
+        found.append(matches[0].groups())
+    return [quoted for quoted in found if quoted]
+
+
+def mermaid_texts(drawing: Drawing) -> list[str]:
+    coded = [quoted for (quoted,) in read(drawing.to_mermaid(), MERMAID_LINES)]
+    return [re.sub(r"#(\d+);", lambda code: chr(int(code[1])), text) for text in coded]
+
+
+def dot_texts(drawing: Drawing) -> list[tuple[str, str]]:
+    def plain(quoted: str) -> str:
+        return unescape(re.sub(r"\\(.)", lambda escape: {"n": "\n"}.get(escape[1], escape[1]), quoted))
+
+    body = drawing.to_dot().split("\n", 4)[4].removesuffix("}\n")
+    return [(plain(label), plain(tooltip)) for label, tooltip, *_ in read(body, DOT_LINES)]
+
+
+@given(names, names, names, names)
+def test_any_name_is_a_text(head: str, relation: str, tail: str, label: str) -> None:
+    evidence = Evidence((Triple(head, relation, tail),), 1.0, (tail,), details={"entities": [["x", head]]})
+    for drawing in (draw(evidence), draw(evidence, label=lambda key: label if key == head else key)):
+        svg = picture(drawing)
+        assert {element.tag for element in svg.iter()} <= {"svg", "g", "title", "rect", "text", "path", "polygon"}
+        assert {name for element in svg.iter() for name in element.attrib} <= HARMLESS
+        shown = [text.text for text in svg.findall("g/text")]
+        tooltips = [title.text for title in svg.findall("g/title")]
+        assert len(shown) == len(drawing.labels) + 1
+        assert all(shown)
+        assert mermaid_texts(drawing) == shown
+        assert dot_texts(drawing) == list(zip(shown, tooltips, strict=True))
+
+
+@given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=MAX_CHARACTERS))
+def test_a_plain_name_is_shown_as_it_is(name: str) -> None:
+    drawing = draw(Evidence((Triple(name, "r", name),), 1.0))
+    assert mermaid_texts(drawing) == texts(picture(drawing)) == [name, "r"]
+    assert dot_texts(drawing) == [(name, name), ("r", "r")]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\nb", "a b"),
+        ("a \t\r\n b", "a b"),
+        ("\x00", "(no name)"),
+        ("", "(no name)"),
+        ("\ud800x", "\ufffdx"),
+        ("x" * MAX_CHARACTERS, "x" * MAX_CHARACTERS),
+        ("x" * (MAX_CHARACTERS + 1), "x" * (MAX_CHARACTERS - 1) + "…"),
+        ("x" * (MAX_CHARACTERS - 2) + " and so on", "x" * (MAX_CHARACTERS - 2) + "…"),
+    ],
+)
+def test_what_is_changed_in_a_name(name: str, shown: str) -> None:
+    assert texts(picture(draw(Evidence((Triple(name, "r", "t"),), 1.0))))[0] == shown
+
+
+def test_tooltips_are_whole() -> None:
+    head, relation = "A very long name that does not end " * 9, "an_even_longer_relation_that_goes_on_and_on"
+    drawing = draw(Evidence((Triple("Q1", relation, "t"),), 1.0), label=lambda key: head if key == "Q1" else key)
+    tooltips = [title.text for title in picture(drawing).iter("title")]
+    assert tooltips == [f"{head.strip()}\nQ1", "t", relation]
+    assert [tooltip for _, tooltip in dot_texts(drawing)] == tooltips
+
+
+def test_equal_labels_stay_two() -> None:
+    remakes = (Triple("Q1", "year", "1984"), Triple("Q2", "year", "2021"))
+    drawing = draw(Evidence(remakes, 1.0), label=lambda key: "Dune" if key.startswith("Q") else key)
+    assert mermaid_texts(drawing) == ["Dune", "1984", "Dune", "2021", "year", "year"]
+    assert [title.text for title in picture(drawing).iter("title")][::2][:2] == ["Dune\nQ1", "Dune\nQ2"]
+
+
+# --- the layout -----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(st.lists(st.builds(Triple, few, st.text("rstuvw_", max_size=20), few), min_size=1, max_size=25))
+def test_boxes_never_overlap_and_arrows_end_at_them(triples: list[Triple]) -> None:
+    drawing = draw(Evidence(tuple(triples), 1.0))
+    svg = picture(drawing)
+    found, entities = boxes(svg), list(drawing.labels)
+    assert len(found) == len(entities) + len(drawing.triples)
+    assert found.min() >= 0
+    assert (found[:, 2:].max(0) <= [float(svg.attrib["width"]), float(svg.attrib["height"])]).all()
+    for one, other in combinations(found, 2):
+        assert (one[:2] > other[2:]).any() or (other[:2] > one[2:]).any()
+    arrows, lines = svg.findall("polygon"), svg.findall("path")
+    assert len(arrows) == len(lines) == len(drawing.triples)
+    for (head, _, tail), arrow, line in zip(drawing.triples, arrows, lines, strict=True):
+        left, top, right, bottom = found[entities.index(tail)]
+        x, y = map(float, arrow.attrib["points"].split()[0].split(","))
+        assert max(left - x, x - right, top - y, y - bottom) == pytest.approx(0, abs=4)
+        start = np.array(line.attrib["d"].split()[0].removeprefix("M").split(","), float)
+        assert start == pytest.approx((found[entities.index(head)].reshape(2, 2)).mean(0), abs=0.2)
+
+
+def test_parallel_edges_and_loops_have_lines_of_their_own() -> None:
+    triples = [Triple(head, f"r{number}", tail) for number in range(3) for head, tail in ("ab", "ba", "aa")]
+    lines = [line.attrib["d"] for line in picture(draw(Evidence(tuple(triples), 1.0))).iter("path")]
+    assert len(set(lines)) == 9
+    for triple, line in zip(triples, lines, strict=True):
+        points = np.array(re.findall(r"[\d.]+,[\d.]+", line))
+        start, bend, middle = (np.array(point.split(","), float) for point in points[:3])
+        away = np.linalg.norm(bend - (start + middle) / 2)
+        assert (away > 5) == (triple.head == triple.tail)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5])
+def test_a_chain_goes_from_left_to_right(length: int) -> None:
+    chain = [Triple(str(number), "r", str(number + 1)) for number in range(length)]
+    left = boxes(picture(draw(Evidence(tuple(chain), 1.0))))[: length + 1, 0]
+    assert (np.diff(left) > 0).all()
+
+
+def test_what_comes_first_is_on_the_left() -> None:
+    svg = picture(draw(Evidence((Triple("3", "r", "1"), Triple("3", "r", "3"), Triple("4", "r", "2")), 1.0)))
+    assert boxes(svg)[0, 2] < float(svg.attrib["width"]) / 2
+
+
+def test_parallel_edges_lie_side_by_side() -> None:
+    found = boxes(picture(draw(Evidence((HER, WRITTEN), 1.0))))
+    assert found[0, 2] < found[2:, 0].min()
+    assert found[2:, 2].max() < found[1, 0]
+
+
+def luminance(color: str) -> float:
+    parts = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_texts_stand_out_from_what_is_behind_them() -> None:
+    """The picture brings its own paper, so that it reads the same in light and dark notebooks."""
+    svg = picture(draw(EVIDENCE, max_triples=3))
+    paper = svg[0]
+    assert (paper.tag, paper.attrib["width"], paper.attrib["height"]) == (
+        "rect",
+        svg.attrib["width"],
+        svg.attrib["height"],
+    )
+    for group in svg.iter("g"):
+        rect, text = group[1], group[2]
+        assert contrast(rect.attrib["fill"], text.attrib["fill"]) >= 7
+    below = svg.findall("text")
+    assert [text.text for text in below] == ["■ answer", "■ known", "1 more triple left out"]
+    for text in below:
+        assert contrast(paper.attrib["fill"], text.attrib["fill"]) >= 4.5
+    fills = {group[2].text: group[1].attrib["fill"] for group in svg.iter("g")}
+    assert fills["Spike Jonze"] != fills["Her"]
+
+
+IN_ANOTHER_PROCESS = """
+import sys
+sys.modules["scipy"] = None
+from kg_retrievers.graph import Evidence, draw
+from kg_retrievers.testing import tiny_graph
+graph = tiny_graph()
+answers = ("Spike Jonze", "David Lynch", "Q55400")
+drawing = draw(Evidence(tuple(graph.triples()), 1.0, answers), label=graph.label)
+sys.stdout.buffer.write("".join([drawing.to_mermaid(), drawing.to_dot(), drawing._repr_html_()]).encode())
+assert "matplotlib" not in sys.modules
+"""
+
+
+def test_the_same_in_every_process_and_without_scipy() -> None:
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", IN_ANOTHER_PROCESS],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=File(__file__).parents[2],
+            capture_output=True,
+            check=True,
+            timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert len(outputs[0]) > 5000
+    assert outputs[0] == outputs[1]
+
+
+# --- matplotlib -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _no_window(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(pyplot, "show", lambda *args, **kwargs: pytest.fail("a window was opened"))
+    yield
+    pyplot.close("all")
+
+
+def test_plot() -> None:
+    drawing = draw(EVIDENCE, max_triples=3)
+    ax = drawing.plot()
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.texts] == texts(picture(drawing))
+    assert len([patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]) == 2 + 3
+    assert len([patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]) == 2 * 3
+    rects = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
+    for rect, text in zip(rects, ax.texts, strict=False):
+        outside, inside = rect.get_window_extent(), text.get_window_extent()
+        assert outside.x0 <= inside.x0 < inside.x1 <= outside.x1
+        assert outside.y0 <= inside.y0 + 1 < inside.y1 - 1 <= outside.y1
+
+
+def test_plot_is_the_picture() -> None:
+    drawing = draw(Evidence(tuple(tiny_graph().triples()), 1.0))
+    found = boxes(picture(drawing))
+    rects = [patch for patch in drawing.plot().patches if isinstance(patch, FancyBboxPatch)]
+    drawn = [[rect.get_x(), rect.get_y(), rect.get_width(), rect.get_height()] for rect in rects]
+    assert np.array(drawn)[:, :2] == pytest.approx(found[:, :2], abs=0.1)
+    assert np.array(drawn)[:, 2:] == pytest.approx(found[:, 2:] - found[:, :2], abs=0.1)
+
+
+def test_plotted_arrows_end_at_the_boxes() -> None:
+    drawing = draw(Evidence(tuple(tiny_graph().triples()), 1.0))
+    svg, ax = picture(drawing), drawing.plot()
+    ax.figure.canvas.draw()
+    tips = [np.array(polygon.attrib["points"].split()[0].split(","), float) for polygon in svg.iter("polygon")]
+    arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)][1::2]
+    for arrow, tip in zip(arrows, tips, strict=True):
+        vertices = ax.transData.inverted().transform(arrow.get_transform().transform(arrow.get_path().vertices))
+        assert np.linalg.norm(vertices - tip, axis=1).min() < 4
+
+
+def test_plot_on_given_axes() -> None:
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(4, 2))
+    assert draw(EVIDENCE).plot(right) is right
+    assert not left.texts
+    figure.canvas.draw()
+    extents = right.get_window_extent()
+    for text in right.texts:
+        inside = text.get_window_extent()
+        assert extents.x0 <= inside.x0 < inside.x1 <= extents.x1
+    assert len(pyplot.get_fignums()) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_plot_takes_any_name(name: str) -> None:
+    drawing = draw(Evidence((Triple(name, name, "t"), Triple("$a$", "$\\b$", name)), 1.0))
+    ax = drawing.plot()
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.texts] == texts(picture(drawing))
+
+
+def test_plot_of_nothing() -> None:
+    ax = draw([]).plot()
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.texts] == ["no triples"]
+
+
+def test_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    drawing = draw(EVIDENCE)
+    with pytest.raises(MissingExtraError, match=r'Drawing.plot needs .* pip install "kg-retrievers\[viz\]"') as caught:
+        drawing.plot()
+    assert caught.value.extra == "viz"
+    assert drawing._repr_html_()

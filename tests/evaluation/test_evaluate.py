@@ -1,0 +1,710 @@
+"""A retriever is asked many questions: what is measured, kept, continued and told."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pytest
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate, PromptTemplate
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field
+
+from kg_retrievers import (
+    EntityLinker,
+    Evidence,
+    ExamplePatternGenerator,
+    ExtractiveAnswerer,
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    LLMCitedAnswerer,
+    Pattern,
+    Question,
+    SimGRAGRetriever,
+    Triple,
+    Unknown,
+    compare,
+    evaluate,
+    llm_answerer,
+)
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.stages import RetrievalState, Stage
+from kg_retrievers.errors import (
+    BudgetError,
+    EntityLinkingError,
+    FileFormatError,
+    InvalidArgumentError,
+    MissingExtraError,
+    SearchBudgetError,
+)
+from kg_retrievers.evaluation import Report
+from kg_retrievers.evaluation.identity import identity
+from kg_retrievers.evaluation.records import FORMAT, read_records
+from kg_retrievers.sample import load_graph, load_questions
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+
+INDEX = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+SHORT = PromptTemplate.from_template("{question}\n{evidence}")
+BY = Triple("Her", "directed_by", "Spike Jonze")
+WRITTEN = Triple("Her", "written_by", "Spike Jonze")
+OTHER = Triple("Adaptation", "directed_by", "Spike Jonze")
+MIYAZAKI = Triple("Q155653", "directed_by", "Q55400")
+
+Outcome = Sequence[Evidence] | Exception
+
+
+class Scripted(BaseKGRetriever):
+    """Finds what a script says, by the text of the question."""
+
+    state_class: ClassVar[type] = RetrievalState
+    script: dict[str, Any]
+    calls_model: bool = False
+    asked: list[dict[str, Any]] = Field(default_factory=list)
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Any,
+    ) -> Self:
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return (Stage("look_up", RunnableLambda(self._look_up), ("answers", "documents"), self.calls_model),)
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        return {"answer": SHORT}
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        return SHORT
+
+    def _look_up(self, state: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(state)
+        outcome = self.script[state["question"]]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return {"answers": [], "documents": self.documents_from(outcome, state["k"])}
+
+
+def scripted(script: Mapping[str, Any], **fields: Any) -> Scripted:
+    return Scripted.from_index(INDEX, script=dict(script), **fields)
+
+
+def found(*triples: Triple, answers: Sequence[str] = ("Spike Jonze",)) -> Evidence:
+    return Evidence(triples, 1.0, tuple(answers))
+
+
+HER = Question("Who directed Her?", seed_entities=("Her",), answers=("Spike Jonze",), triples=(BY,), kind="directors")
+SPIRITED = Question("Who made Spirited Away?", answers=("Q55400",))
+LOST = Question("Who made it?", answers=("David Lynch",))
+NOBODY = Question("Who directed Xyzzy?", kind="absent entity", answerable=False)
+COLOUR = Question("Which colour has Her?", answerable=False)
+QUESTIONS = [HER, SPIRITED, LOST, NOBODY, COLOUR]
+SCRIPT: dict[str, Outcome] = {
+    HER.text: [found(BY, WRITTEN), found(OTHER)],
+    SPIRITED.text: [found(MIYAZAKI, answers=("Q55400", "Q155653"))],
+    LOST.text: SearchBudgetError("the search was cut short"),
+    NOBODY.text: EntityLinkingError("no entity was found"),
+    COLOUR.text: [found(BY)],
+}
+
+
+# --- what is measured -------------------------------------------------------------------------------------------------
+
+
+def test_a_record_says_what_was_measured() -> None:
+    retriever = scripted(SCRIPT, k=2)
+    report = evaluate(retriever, QUESTIONS, method="scripted", seed=3, settings={"note": ("a", 1)})
+    her, spirited, lost, nobody, colour = report.records
+    assert her | {"latency_ms": 0} == {
+        "id": "1",
+        "question": HER.text,
+        "hops": 1,
+        "kind": "directors",
+        "answerable": True,
+        "gold": ["Spike Jonze"],
+        "answers": ["Spike Jonze"],
+        "labels": {},
+        "triples": 3,
+        "tokens": 17 + 10,  # two lines of 33 and 32 letters, one of 40
+        "pattern": None,
+        "prediction": None,
+        "llm_calls": 0,
+        "latency_ms": 0,
+        "refused": False,
+        "reason": None,
+        "error": None,
+        "metrics": her["metrics"],
+    }
+    assert her["metrics"]["hit"] == her["metrics"]["exact_match"] == her["metrics"]["triple_recall"] == 1
+    assert her["metrics"]["spurious_triples"] == pytest.approx(2 / 3)
+    assert spirited["labels"] == {"Q55400": "宮崎駿", "Q155653": "千と千尋の神隠し"}
+    assert spirited["metrics"]["hits@1"] == 0.5
+    assert (lost["error"], lost["refused"]) == ("SearchBudgetError: the search was cut short", False)
+    assert lost["metrics"]["hit"] == 0
+    assert (nobody["error"], nobody["refused"], nobody["reason"]) == (None, True, "no entity was found")
+    assert (colour["refused"], colour["answers"], colour["metrics"]["hit"]) == (False, ["Spike Jonze"], None)
+    assert all(record["latency_ms"] > 0 for record in report.records)
+    assert (report.method, report.seed) == ("scripted", 3)
+    assert report.settings["note"] == ["a", 1]
+    assert report.settings["topic"] == "given"
+    assert report.settings["retriever"] == "Scripted"
+    assert report.settings["fields"]["k"] == 2
+    assert report.metrics["abstention"] == 0.5
+    assert report.metrics["false_refusals"] == 0
+    assert report.metrics["errors"] == 0.2
+    assert report.metrics["llm_calls_mean"] == 0
+    assert list(report.by_hops) == ["1", "unknown"]
+    json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_a_document_counts_as_tokens_what_it_says() -> None:
+    retriever = scripted(SCRIPT, k=2)
+    texts = [document.page_content for document in retriever.invoke(HER.text)]
+    (record,) = evaluate(retriever, [HER]).records
+    assert record["tokens"] == sum(math.ceil(len(text) / 4) for text in texts)
+
+
+def test_topics_are_given_or_linked() -> None:
+    for topic, expected in (("given", ["Her"]), ("linked", None)):
+        retriever = scripted(SCRIPT)
+        evaluate(retriever, [HER], topic=topic)  # type: ignore[arg-type]
+        assert {json.dumps(state.get("seed_entities")) for state in retriever.asked} == {json.dumps(expected)}
+
+
+def test_the_clock_runs_after_a_question_with_evidence() -> None:
+    retriever = scripted(SCRIPT)
+    evaluate(retriever, [NOBODY, LOST, HER, SPIRITED])
+    asked = [state["question"] for state in retriever.asked]
+    assert asked == [one.text for one in (NOBODY, LOST, HER, NOBODY, LOST, HER, SPIRITED)]
+    costly = scripted(SCRIPT, calls_model=True)
+    evaluate(costly, [HER, SPIRITED])
+    assert len(costly.asked) == 2
+
+
+def test_evaluate_on_the_sample_graph() -> None:
+    questions = load_questions()
+    index = GraphIndex.build(load_graph(), HashedEmbeddings())
+    report = evaluate(SimGRAGRetriever.from_index(index, examples=questions), questions)
+    assert report.metrics["hit"] == 1
+    assert report.metrics["exact_match"] is not None
+    assert report.metrics["exact_match"] > 0.9
+    assert list(report.by_hops) == ["1", "2", "3"]
+    assert {record["pattern"]["source"] for record in report.records if record["pattern"]} == {"examples"}
+    again = evaluate(SimGRAGRetriever.from_index(index, examples=questions), questions)
+    timed = {"latency_ms_p50", "latency_ms_p95"}
+    assert {**report.metrics, **dict.fromkeys(timed)} == {**again.metrics, **dict.fromkeys(timed)}
+    assert report.intervals == again.intervals
+    assert report.settings == again.settings
+
+
+def test_the_top_group_answers() -> None:
+    """Documents of equal score are equally good, whichever comes first."""
+    both = replace(SPIRITED, answers=("Q55400", "Her"))
+    worse = Evidence((OTHER,), 0.5, ("Adaptation",))
+    script = {both.text: [found(MIYAZAKI, answers=["Q55400"]), found(BY, answers=["Her", "Q55400"]), worse]}
+    (record,) = evaluate(scripted(script, k=3), [both]).records
+    assert record["answers"] == ["Q55400", "Her"]
+    assert (record["metrics"]["exact_match"], record["triples"]) == (1, 3)
+    (record,) = evaluate(scripted(script), [both]).records
+    assert (record["answers"], record["metrics"]["recall"]) == (["Q55400"], 0.5)
+    film = Question("What did Spike Jonze direct?", answers=("Adaptation", "Her"))
+    for fields in ({"ties": "break"}, {"granularity": "triple"}):
+        retriever = SimGRAGRetriever.from_index(INDEX, k=2, **fields)
+        assert len({document.metadata["score"] for document in retriever.invoke(film.text)}) == 1
+        assert evaluate(retriever, [film]).metrics["exact_match"] == 1
+
+
+class Evidential(Scripted):
+    """Proposes no answers."""
+
+    proposes_answers: ClassVar[bool] = False
+
+
+@pytest.mark.parametrize("kind", [Scripted, Evidential])
+def test_a_retriever_says_whether_it_proposes_answers(kind: type[Scripted], tmp_path: Path) -> None:
+    """The data cannot tell: here none proposes any, and there is evidence, or there is none."""
+    for evidence in ([found(BY, answers=[])], []):
+        path = tmp_path / f"{len(evidence)}.jsonl"
+        report = evaluate(kind.from_index(INDEX, script={HER.text: evidence}), [HER], records=path)
+        assert report.metrics["hit"] == (0 if kind is Scripted else None)
+        assert report.metrics["answer_recall"] == len(evidence)
+        assert report == Report.read(path)
+        assert lines(path)[0]["proposes_answers"] == (kind is Scripted)
+
+
+def test_questions_may_come_one_by_one() -> None:
+    assert len(evaluate(scripted(SCRIPT), (one for one in QUESTIONS)).records) == len(QUESTIONS)
+    question = [Question("Who?", answers=("a",))]
+    with pytest.raises(InvalidArgumentError, match="must be a BaseKGRetriever"):
+        evaluate("simgrag", question)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="LLMCitedAnswerer"):
+        evaluate(scripted(SCRIPT), question, answerer=ScriptedChatModel(replies=[]))
+    with pytest.raises(InvalidArgumentError, match="one Question or more"):
+        evaluate(scripted(SCRIPT), iter(()))
+
+
+# --- answers in words -------------------------------------------------------------------------------------------------
+
+
+def test_an_answerer_adds_figures_of_its_text() -> None:
+    llm = ScriptedChatModel(replies=["It was Spike Jonze,\nI think.", "Nobody\nknows", " "])
+    retriever = scripted(SCRIPT)
+    report = evaluate(retriever, QUESTIONS, answerer=llm_answerer(SHORT, llm))
+    predictions = [record["prediction"] for record in report.records]
+    assert predictions == ["It was Spike Jonze,\nI think.", "Nobody\nknows", [], [], " "]
+    assert [record["llm_calls"] for record in report.records] == [1, 1, 0, 0, 1]
+    assert [record["refused"] for record in report.records] == [False, False, False, True, True]
+    figures = {name: value for name, value in report.metrics.items() if name.startswith("text_")}
+    assert figures == pytest.approx(
+        {
+            "text_accuracy": 1 / 3,
+            "text_hit": 1 / 3,
+            "text_hits@1": 1 / 3,
+            "text_f1": 2 / 9,
+            "text_precision": 1 / 6,
+            "text_recall": 1 / 3,
+        }
+    )
+    assert report.metrics["hit"] == 2 / 3
+    assert report.metrics["abstention"] == 1
+    assert report.metrics["llm_calls_mean"] == 3 / 5
+    assert "Spike Jonze" in llm.prompts[0][0].text
+
+
+def test_a_reply_with_a_list_of_answers_can_refuse() -> None:
+    replies = [
+        '{"explanation": "", "answers": ["宮崎駿", "Her"], "citations": [1]}',
+        '{"answers": [], "explanation": "", "citations": []}',
+    ]
+    report = evaluate(
+        scripted(SCRIPT), [SPIRITED, COLOUR], answerer=LLMCitedAnswerer(ScriptedChatModel(replies=[*replies]))
+    )
+    assert [record["prediction"] for record in report.records] == [["宮崎駿", "Her"], []]
+    assert report.metrics["text_hit"] == 1  # by label, as a person reads it
+    assert report.metrics["text_precision"] == 0.5
+    assert report.metrics["abstention"] == 1
+    assert report.settings["answerer"] == "LLMCitedAnswerer"
+
+
+def test_several_answers_on_one_line_are_no_more_than_right() -> None:
+    both = replace(SPIRITED, answers=("Q55400", "Q155653"))
+    report = evaluate(scripted(SCRIPT), [both], answerer=ExtractiveAnswerer())
+    assert report.records[0]["prediction"] == "宮崎駿; 千と千尋の神隠し"
+    assert report.metrics["text_precision"] == report.metrics["text_f1"] == 1
+
+
+def test_an_answerer_may_fail_at_a_question() -> None:
+    answerer = LLMCitedAnswerer(ScriptedChatModel(replies=["no JSON", "nor here"]))
+    (record,) = evaluate(scripted(SCRIPT), [HER], answerer=answerer).records
+    assert record["error"] is not None
+    assert record["error"].startswith("AnswerParseError: ")
+    assert (record["answers"], record["metrics"]["hit"]) == (["Spike Jonze"], 1)  # the retriever did its part
+    assert (record["prediction"], record["metrics"]["text_hit"]) == ([], 0)
+
+
+def test_calls_of_the_retriever_count() -> None:
+    reply = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+    llm = ScriptedChatModel(replies=["unreadable", reply, "Spike Jonze"])
+    report = evaluate(SimGRAGRetriever.from_index(INDEX, llm=llm), [HER], answerer=llm_answerer(SHORT, llm))
+    assert report.metrics["llm_calls_mean"] == 3
+    assert report.metrics["hit"] == report.metrics["text_hit"] == 1
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_a_run_that_broke_off_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    questions = [HER, LOST, SPIRITED, NOBODY]
+    broken = scripted({**SCRIPT, SPIRITED.text: ConnectionError("no network")})
+    with pytest.raises(ConnectionError):
+        evaluate(broken, questions, records=path)
+    assert [line.get("id") for line in lines(path)] == [None, "1", "2"]
+    path.write_bytes(path.read_bytes() + b'{"id": "3", "quest')  # as if it had been killed while it wrote
+    assert len(Report.read(path).records) == 2
+    corrected = scripted(SCRIPT)
+    report = evaluate(corrected, questions, records=path)
+    asked = [state["question"] for state in corrected.asked]
+    assert asked == [SPIRITED.text, SPIRITED.text, NOBODY.text]
+    assert [line.get("id") for line in lines(path)] == [None, "1", "2", "3", "4"]
+    assert report == Report.read(path)
+    whole = evaluate(scripted(SCRIPT), questions)
+    for one, other in zip(report.records, whole.records, strict=True):
+        assert one | {"latency_ms": 0} == other | {"latency_ms": 0}
+    before = path.read_bytes()
+    done = scripted(SCRIPT)
+    assert evaluate(done, questions, records=path) == report
+    assert (done.asked, path.read_bytes()) == ([], before)
+
+
+@pytest.mark.parametrize("content", ["", '{"format": "kg-retr'])
+def test_a_file_without_a_whole_first_line_is_begun_again(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(content, "utf-8")
+    evaluate(scripted(SCRIPT), [HER], records=path)
+    assert [line.get("id") for line in lines(path)] == [None, "1"]
+
+
+@pytest.mark.parametrize(
+    ("questions", "fields", "arguments", "told"),
+    [
+        ([HER, SPIRITED], {}, {}, "settings.questions was '"),
+        ([replace(HER, answers=("Her",))], {}, {}, "settings.questions was '"),
+        ([HER], {"k": 2}, {}, "settings.fields.k was 1, and is 2"),
+        ([HER], {}, {"topic": "linked"}, "settings.topic was 'given', and is 'linked'"),
+        ([HER], {}, {"seed": 1}, "seed was 0, and is 1"),
+        ([HER], {}, {"method": "other"}, "method was 'Scripted', and is 'other'"),
+        ([HER], {}, {"settings": {"llm": "a:b"}}, "settings.llm was None, and is 'a:b'"),
+        ([HER], {}, {"answerer": ExtractiveAnswerer()}, "settings.answerer was None, and is 'ExtractiveAnswerer'"),
+    ],
+)
+def test_records_of_other_settings_are_refused(
+    tmp_path: Path, questions: list[Question], fields: dict[str, Any], arguments: dict[str, Any], told: str
+) -> None:
+    path = tmp_path / "records.jsonl"
+    evaluate(scripted(SCRIPT), [HER], records=path)
+    before = path.read_bytes()
+    with pytest.raises(InvalidArgumentError, match="a run with other settings") as caught:
+        evaluate(scripted(SCRIPT, **fields), questions, records=path, **arguments)
+    assert told in str(caught.value)
+    assert "Name another file" in str(caught.value)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("others", [[2.0, 1.0], [1.0, 2.0, 3.0], None], ids=str)
+def test_records_of_other_weights_are_refused(tmp_path: Path, others: list[float] | None) -> None:
+    """A row of plain values is told as it is."""
+
+    class Weighed(Scripted):
+        weights: tuple[float, ...] | None = None
+
+    def weighed(weights: list[float] | None) -> BaseKGRetriever:
+        return Weighed.from_index(INDEX, script=dict(SCRIPT), weights=weights)
+
+    path = tmp_path / "records.jsonl"
+    report = evaluate(weighed([1.0, 2.0]), [HER], records=path)
+    assert report.settings["fields"]["weights"] == [1.0, 2.0]
+    assert report.settings["fields"]["script"] == "dict"
+    assert evaluate(weighed([1.0, 2.0]), [HER], records=path).settings == report.settings
+    told = re.escape(f"settings.fields.weights was [1.0, 2.0], and is {others}")
+    with pytest.raises(InvalidArgumentError, match=told):
+        evaluate(weighed(others), [HER], records=path)
+
+
+class Named(ScriptedChatModel):
+    """A chat model with a name, and a key that no file may hold."""
+
+    model_name: str
+    key: str = "secret"
+
+
+def labelled(text: str) -> list[Question]:
+    return [Question(text, pattern=Pattern.of(("Her", "directed_by", Unknown("x")), target="x"))]
+
+
+def by_llm(name: str) -> BaseKGRetriever:
+    return SimGRAGRetriever.from_index(INDEX, llm=Named(model_name=name, replies=lambda _: "{}"))
+
+
+def by_examples(text: str) -> BaseKGRetriever:
+    return SimGRAGRetriever.from_index(INDEX, examples=labelled(text))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda which: (by_examples(f"{which} directed Her?"), None), "pattern_generator"),
+        (lambda which: (by_llm(which), None), "pattern_generator"),
+        (lambda which: (scripted(SCRIPT), LLMCitedAnswerer(Named(model_name=which, replies=[]))), "answerer"),
+        (lambda which: (scripted(SCRIPT), llm_answerer(SHORT, Named(model_name=which, replies=[]))), "answerer"),
+        (
+            lambda which: (
+                scripted(SCRIPT),
+                LLMCitedAnswerer(
+                    Named(model_name="m", replies=[]),
+                    prompt=PromptTemplate.from_template(which + " {question}{evidence}"),
+                ),
+            ),
+            "answerer",
+        ),
+    ],
+)
+def test_records_of_another_model_or_other_examples_are_refused(
+    tmp_path: Path, make: Callable[[str], tuple[BaseKGRetriever, Any]], told: str
+) -> None:
+    path = tmp_path / "records.jsonl"
+    for _ in range(2):
+        retriever, answerer = make("who")
+        evaluate(retriever, [NOBODY], answerer=answerer, records=path)
+    evaluate(retriever, [NOBODY], answerer=answerer, records=path)  # also after it was used
+    retriever, answerer = make("whoever")
+    with pytest.raises(InvalidArgumentError, match=f"settings.parts.{told} was '"):
+        evaluate(retriever, [NOBODY], answerer=answerer, records=path)
+    assert b"secret" not in path.read_bytes()
+
+
+def test_an_identity_is_the_same_in_every_process() -> None:
+    code = """
+from kg_retrievers import ExamplePatternGenerator, GraphIndex, HashedEmbeddings
+from kg_retrievers.evaluation.identity import identity
+from kg_retrievers.sample import load_questions
+from kg_retrievers.testing import tiny_graph
+generator = ExamplePatternGenerator(GraphIndex.build(tiny_graph(), HashedEmbeddings()), load_questions())
+print(identity([generator, {"b", "a", "c"}]))
+"""
+    environment = os.environ | {"PYTHONHASHSEED": "1"}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True)
+    assert told.stdout.strip() == identity([ExamplePatternGenerator(INDEX, load_questions()), {"b", "a", "c"}])
+
+
+def test_an_identity_changes_with_what_a_part_holds() -> None:
+    def adding(number: int) -> Callable[[int], int]:
+        return lambda value: value + number
+
+    class Holder:
+        def __init__(self, held: Any) -> None:
+            self.held = held
+
+        def method(self) -> None: ...
+
+    def differ(one: Any, other: Any) -> bool:
+        return identity(one) != identity(other)
+
+    for make in (
+        Holder,
+        adding,
+        lambda held: Holder(held).method,
+        lambda held: partial(print, held),
+        lambda held: RunnableLambda(adding(held)),
+        lambda held: {held},
+        lambda held: np.array([held, 3]),
+        lambda held: {held: 1},
+        lambda held: Named(model_name=str(held), replies=[]),
+        lambda held: (int, str)[held - 1],
+        lambda held: PromptTemplate.from_template(str(held)),
+        lambda held: EntityLinker(INDEX, max_candidates=held),
+    ):
+        assert differ(make(1), make(2))
+        assert not differ(make(1), make(1))
+    loop = Holder(1)
+    loop.held = loop
+    assert len(identity(loop)) == 32
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "told"),
+    [
+        (b"my notes\n", None, "this is no file of records"),
+        (b"my notes", None, "this is no file of records"),
+        (b'{"format": "kg-retrievers records 0", "method": "m", "seed": 0, "settings": {}}\n', None, "no file of"),
+        (b'{"question": "mine"}\n', None, "this is no file of records"),
+        (b"\xff\xfe\n", None, "this is no file of records"),
+        (b"[" * 100_000 + b"\n", None, "this is no file of records"),
+        (b'HEADER\n{"id": "1"}\n', 2, "wanted the record of question 1, but got b'{"),
+        (b"HEADER\nRECORD\nRECORD\n", 3, "wanted the record of question 2"),
+        (b"HEADER\nRECORD\nhalf\nRECORD\n", 3, "wanted the record of question 2, but got b'half'"),
+    ],
+)
+def test_another_file_is_left_alone(tmp_path: Path, content: bytes, line: int | None, told: str) -> None:
+    path = tmp_path / "records.jsonl"
+    evaluate(scripted(SCRIPT), [HER], records=path)
+    header, record = path.read_bytes().splitlines()
+    path.write_bytes(before := content.replace(b"HEADER", header).replace(b"RECORD", record))
+    for read in (lambda: Report.read(path), lambda: evaluate(scripted(SCRIPT), [HER, SPIRITED], records=path)):
+        with pytest.raises(FileFormatError, match="records") as caught:
+            read()
+        assert told in str(caught.value)
+        assert caught.value.line == line
+    assert path.read_bytes() == before
+
+
+def test_records_that_cannot_be_kept(tmp_path: Path) -> None:
+    for path, told in ((tmp_path, "cannot be read"), (tmp_path / "no folder" / "r.jsonl", "cannot be written here")):
+        with pytest.raises(FileFormatError, match=told):
+            evaluate(scripted(SCRIPT), [HER], records=path)
+    with pytest.raises(FileFormatError, match="No such file"):
+        read_records(tmp_path / "none.jsonl")
+
+
+def test_names_of_any_kind_are_kept(tmp_path: Path) -> None:
+    question = Question('"\u2028\ud800\n{', answers=("千",))
+    retriever = scripted({question.text: [found(MIYAZAKI, answers=["Q55400"])]})
+    report = evaluate(retriever, [question], records=tmp_path / "records.jsonl")
+    assert Report.read(tmp_path / "records.jsonl") == report
+    assert lines(tmp_path / "records.jsonl")[0]["format"] == FORMAT
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("questions", "arguments", "told"),
+    [
+        ([], {}, "a list of one Question or more, but got []"),
+        (["Who?"], {}, "a list of one Question or more"),
+        ("Who?", {}, "a list of one Question or more"),
+        ([HER], {"topic": "Her"}, 'topic is "given" or "linked", but got \'Her\''),
+        ([HER], {"settings": {"path": Path()}}, "the settings must be JSON-safe"),
+        ([HER], {"answerer": RunnableLambda(lambda _: 7)}, "the answerer must return a text"),
+    ],
+)
+def test_mistakes(questions: Any, arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        evaluate(scripted(SCRIPT), questions, **arguments)
+    assert str(caught.value).startswith("evaluate: ")
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [InvalidArgumentError("misspelt"), MissingExtraError("x", "y"), BudgetError("used up"), ZeroDivisionError("bug")],
+)
+def test_what_is_wrong_with_the_run_ends_it(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        evaluate(scripted({HER.text: error}), [HER])
+    with pytest.raises(type(error)):
+        evaluate(scripted(SCRIPT), [HER], answerer=RunnableLambda(lambda _: (_ for _ in ()).throw(error)))
+
+
+# --- side by side -----------------------------------------------------------------------------------------------------
+
+
+def test_runs_side_by_side() -> None:
+    asked = [HER, SPIRITED, LOST, NOBODY, COLOUR]
+    good = evaluate(scripted(SCRIPT), asked, method="good")
+    refusing = scripted(dict.fromkeys(SCRIPT, EntityLinkingError("nothing")))
+    silent = evaluate(refusing, asked, method="silent|*")
+    found = compare([good, silent])
+    assert found.columns[:5] == ("method", "hops", "n", "asked", "hit")
+    assert "text hit" not in found.columns
+    assert "LLM calls" not in found.columns
+    cells = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+    assert [(row["method"], row["hops"], row["n"], row["asked"]) for row in cells] == [
+        ("good", "all", "3", "5"),
+        ("silent|*", "all", "3", "5"),
+        ("good", "1", "1", "1"),
+        ("silent|*", "1", "1", "1"),
+        ("good", "unknown", "2", "4"),
+        ("silent|*", "unknown", "2", "4"),
+    ]
+    assert "asked" not in compare([evaluate(scripted(SCRIPT), [HER])]).columns
+    assert (cells[0]["hit"], cells[1]["hit"], cells[1]["±"]) == ("0.667", "0.000", "0.000")
+    low, high = good.intervals["hit"] or (0, 0)
+    assert cells[0]["±"] == f"{(high - low) / 2:.3f}" != "0.000"
+    assert [row["abstention"] for row in cells] == ["0.500", "1.000", "-", "-", "0.500", "1.000"]
+    assert cells[0]["triples"] == "0.8"
+    assert found.failures["good"] == (
+        '"Who made it?" Wanted: David Lynch. Got: an error: SearchBudgetError: the search was cut short.',
+        '"Which colour has Her?" Wanted: no answer (unanswerable). Got: Spike Jonze.',
+    )
+    assert found.failures["silent|*"][1] == ('"Who made Spirited Away?" Wanted: 宮崎駿. Got: a refusal: nothing.')
+    shown = str(found)
+    assert shown == found._repr_markdown_()
+    assert shown.splitlines()[1] == "|---" * len(found.columns) + "|"
+    assert "| silent\\|\\* | all |" in shown
+    assert "Failures of silent\\|\\*:" in shown
+    assert compare([good], failures=0).failures == {}
+    assert str(compare([evaluate(scripted(SCRIPT), [HER])])).endswith("\n\nNo failures of Scripted.")
+
+
+def test_failures_are_told_from_all_parts_of_a_run() -> None:
+    questions = [Question(f"q{number}", answers=("Her",)) for number in range(100)]
+    report = evaluate(scripted({one.text: [found(BY)] for one in questions}), questions)
+    told = compare([report], failures=4).failures["Scripted"]
+    assert [text.split()[0] for text in told] == ['"q0"', '"q25"', '"q50"', '"q75"']
+    assert len(compare([report]).failures["Scripted"]) == 10
+    assert len(compare([report], failures=1000).failures["Scripted"]) == 100
+
+
+def test_a_failure_says_what_is_known() -> None:
+    many = Question("Who?", answers=("Her", "Amélie", "Q55400", "Adaptation"))
+    pattern = Pattern.of(("Her", "directed by", Unknown("x")), (Unknown("x"), Unknown("r"), "Q1"), target="x")
+    details = {"pattern": pattern.to_dict()}
+    evidence = Evidence((BY,), 1.0, ("Spike Jonze", "Q155653", "David Lynch", "Western"), details=details)
+    bare = Question("What?", answers=("Adaptation",))
+    script = {many.text: [evidence], bare.text: [found(BY, answers=[])], COLOUR.text: []}
+    report = evaluate(scripted(script), [many, bare, replace(COLOUR, answerable=True, answers=("Her",))])
+    first, second, third = compare([report]).failures["Scripted"]
+    assert first == (
+        '"Who?" Wanted: Her; Amélie; 宮崎駿 and 1 more. Got: Spike Jonze; 千と千尋の神隠し; David Lynch and 1 more. '
+        "Pattern (given): Her -> directed by -> ?x; ?x -> ?r -> Q1."
+    )
+    assert second == '"What?" Wanted: Adaptation. Got: no answers, in evidence of 1 triple.'
+    assert third.endswith("Got: a refusal.")
+
+
+def test_runs_that_cannot_be_compared() -> None:
+    one, two = (evaluate(scripted(SCRIPT), [question], method=question.text) for question in (HER, SPIRITED))
+    for reports, told in (
+        ([], "got no reports"),
+        ([one, one], "do not tell the runs apart"),
+        ([one, two], "was asked 1 questions and Who made Spirited Away? 1, not the same ones"),
+        ([one, replace(one, method="half", records=())], "Let both finish"),
+    ):
+        with pytest.raises(InvalidArgumentError, match="compare: ") as caught:
+            compare(reports)
+        assert told in str(caught.value)
+
+
+# --- the published data -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.real
+def test_figures_equal_a_direct_computation(data_dir: Path, metaqa_graph: KnowledgeGraph) -> None:
+    from kg_retrievers import read_question_set
+
+    questions = read_question_set(data_dir / "metaqa", "metaqa", limit=300, seed=1)
+    assert len(questions) == 900
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(metaqa_graph, HashedEmbeddings()))
+    report = evaluate(retriever, questions, seed=1)
+    for hop in (1, 2, 3):
+        sums = dict.fromkeys(("hit", "hits@1", "exact_match", "recall_macro", "f1_macro", "answer_recall"), 0.0)
+        triples = 0
+        asked = [question for question in questions if question.kind and question.kind.count("_to_") == hop]
+        assert len(asked) == 300
+        for question in asked:
+            documents = retriever.invoke(question.text, seed_entities=list(question.seed_entities))
+            gold, got = set(question.answers), set(documents[0].metadata["answers"])
+            facts = documents[0].metadata["triples"]
+            right = len(gold & got)
+            share, recall = right / len(got), right / len(gold)
+            sums["hit"] += right > 0
+            sums["hits@1"] += share
+            sums["exact_match"] += gold == got
+            sums["recall_macro"] += recall
+            sums["f1_macro"] += 2 * share * recall / (share + recall) if right else 0
+            sums["answer_recall"] += len(gold & {name for head, _, tail in facts for name in (head, tail)}) / len(gold)
+            triples += len(facts)
+        figures = report.by_hops[str(hop)]
+        assert figures["questions"] == 300
+        assert {name: figures[name] for name in sums} == pytest.approx({name: sums[name] / 300 for name in sums})
+        assert figures["triples_mean"] == pytest.approx(triples / 300)
+        low, high = figures["intervals"]["hit"]
+        assert 0 <= low <= figures["hit"] <= high <= 1
+    assert report.metrics["hit"] == pytest.approx(sum(report.by_hops[hop]["hit"] for hop in "123") / 3)
+    assert report.metrics["false_refusals"] == report.metrics["llm_calls_mean"] == report.metrics["errors"] == 0
+    assert report.metrics["abstention"] is report.metrics["text_hit"] is report.metrics["triple_recall"] is None

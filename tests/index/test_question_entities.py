@@ -1,0 +1,273 @@
+"""What a question is about: entities given or found, and the question without them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph import Known
+from kg_retrievers.index import EntityLinker, QuestionEntity, link_question, mask, question_entities
+from kg_retrievers.index.question_entities import MASK, find_name, told_of_answers
+from kg_retrievers.testing import tiny_graph
+
+DUNES = ("Dune (1984)", "Dune (2021)")
+
+
+def linker_on(graph: KnowledgeGraph, **arguments: str) -> EntityLinker:
+    return EntityLinker(GraphIndex.build(graph, HashedEmbeddings()), **arguments)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def linker() -> EntityLinker:
+    return linker_on(tiny_graph())
+
+
+# --- found ---
+
+
+def test_found(linker: EntityLinker) -> None:
+    (her,) = question_entities(linker, "Who directed Her?")
+    assert her == QuestionEntity(start=13, end=16, name="Her", entities=("Her",), best=1, given=False)
+    assert her.term == Known("Her")  # whatever has the name, since nobody named it by key
+
+
+def test_all_entities_of_a_label_fit_equally_well(linker: EntityLinker) -> None:
+    (dune,) = question_entities(linker, "Who directed Dune?")
+    assert (dune.name, dune.entities, dune.best, dune.given) == ("Dune", DUNES, 2, False)
+    assert dune.term == Known("Dune")
+
+
+def test_a_name_written_exactly_is_better_than_one_but_for_case() -> None:
+    linker = linker_on(KnowledgeGraph.from_triples([("The Fly", "year", "1986"), ("The fly", "year", "1958")]))
+    for name, keys in (("The fly", ("The fly", "The Fly")), ("The Fly", ("The Fly", "The fly"))):
+        (found,) = question_entities(linker, f"When was {name} released?")
+        assert (found.name, found.entities, found.best) == (name, keys, 1)
+    (found,) = question_entities(linker, "When was the fly released?")
+    assert (set(found.entities), found.best) == ({"The Fly", "The fly"}, 2)
+
+
+def test_a_misspelt_name(linker: EntityLinker) -> None:
+    (found,) = question_entities(linker, "What did Spike Jonez direct?")
+    assert (found.name, found.entities[0], found.best) == ("Spike Jonez", "Spike Jonze", 1)
+    assert found.term == Known("Spike Jonez")
+
+
+def test_the_likeliest_comes_first_wherever_it_stands(linker: EntityLinker) -> None:
+    question = "did spike jonze direct Her?"
+    her, jonze = question_entities(linker, question)
+    assert (her.entities, jonze.entities) == (("Her",), ("Spike Jonze",))
+    assert [question[found.start : found.end] for found in (her, jonze)] == ["Her", "spike jonze"]
+    assert [mention.text for mention in linker.link(question)] == ["spike jonze", "Her"]
+
+
+def test_an_alias_is_found_under_its_own_name(linker: EntityLinker) -> None:
+    (found,) = question_entities(linker, "What is the genre of Spirited Away?")
+    assert (found.name, found.entities) == ("Spirited Away", ("Q155653",))
+
+
+def test_nothing_found(linker: EntityLinker) -> None:
+    with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
+        question_entities(linker, "Who directed Xyzzyplugh?")
+    assert question_entities(linker_on(tiny_graph(), no_entity="empty"), "Who directed Xyzzyplugh?") == []
+    with pytest.raises(InvalidArgumentError, match="empty question"):
+        question_entities(linker, " ")
+
+
+# --- given ---
+
+
+def test_given(linker: EntityLinker) -> None:
+    """What is given counts, and nothing else that the question names."""
+    (found,) = question_entities(linker, "Did Spike Jonze direct Her?", ["Her"])
+    assert found == QuestionEntity(start=23, end=26, name="Her", entities=("Her",), best=1, given=True)
+    assert found.term == Known("Her", entity="Her")
+
+
+def test_given_and_not_named(linker: EntityLinker) -> None:
+    question = "Who directed it?"
+    (found,) = question_entities(linker, question, ["Her"])
+    assert (found.start, found.end, found.name) == (len(question), len(question), "Her")
+    assert found.term == Known("Her", entity="Her")
+
+
+@pytest.mark.parametrize(
+    ("question", "span"),
+    [
+        ("Wer hat 千と千尋の神隠し gedreht?", (8, 16)),  # by its label
+        ("Who directed Q155653?", (13, 20)),  # by its key
+        ("Who directed SPIRITED AWAY?", (13, 26)),  # by an alias, whatever the case
+        ("Who directed Spirited Away, 千と千尋の神隠し?", (28, 36)),  # the label before the alias
+        ("Who directed Spirited Away (Q155653)?", (28, 35)),  # the key before the alias
+        ("Who directed Spirited Awayness?", (31, 31)),  # not as a part of a word
+    ],
+)
+def test_where_a_given_entity_stands(linker: EntityLinker, question: str, span: tuple[int, int]) -> None:
+    (found,) = question_entities(linker, question, ["Q155653"])
+    assert (found.start, found.end) == span
+    assert found.name == "千と千尋の神隠し"
+    assert found.term == Known("千と千尋の神隠し", entity="Q155653")
+
+
+@pytest.mark.parametrize("keys", [DUNES, DUNES[::-1]])
+def test_given_entities_of_one_label_are_one(linker: EntityLinker, keys: tuple[str, ...]) -> None:
+    """Of several, any may be meant, so that no pattern pins one."""
+    (found,) = question_entities(linker, "Who directed Dune?", keys)
+    assert found == QuestionEntity(start=13, end=17, name="Dune", entities=keys, best=2, given=True)
+    assert found.term == Known("Dune")
+
+
+def test_one_of_a_label_is_pinned(linker: EntityLinker) -> None:
+    (found,) = question_entities(linker, "Who directed Dune?", DUNES[1:])
+    assert found.term == Known("Dune", entity="Dune (2021)")
+
+
+def test_given_entities_stay_in_their_order(linker: EntityLinker) -> None:
+    given = ["Spike Jonze", *DUNES, "Her"]
+    found = question_entities(linker, "Did Spike Jonze direct Her?", given)
+    assert [(entity.name, entity.entities, entity.best) for entity in found] == [
+        ("Spike Jonze", ("Spike Jonze",), 1),
+        ("Dune", DUNES, 2),
+        ("Her", ("Her",), 1),
+    ]
+
+
+# --- without them ---
+
+
+@pytest.mark.parametrize(
+    ("question", "spans", "masked"),
+    [
+        ("who directed Her ?", [], "who directed Her ?"),
+        ("who directed Her ?", [(18, 18)], "who directed Her ?"),  # what is not named has no length
+        ("did Jonze direct Her?", [(17, 20), (4, 9)], "did _ direct _?"),
+        ("did Jonze direct Her?", [(4, 9), (17, 20)], "did _ direct _?"),
+        ("Her", [(0, 3)], "_"),
+        ("  who\n directed\tHer ", [(16, 19)], "who directed _"),
+        ("HerHer", [(0, 3), (3, 6)], "__"),
+    ],
+)
+def test_mask_by_hand(question: str, spans: list[tuple[int, int]], masked: str) -> None:
+    assert mask(question, spans) == masked
+
+
+@given(st.text(max_size=30), st.lists(st.integers(0, 30), max_size=8), st.randoms(use_true_random=False))
+def test_what_stands_between_the_spans_stays(question: str, cuts: list[int], random: object) -> None:
+    marks = sorted({min(cut, len(question)) for cut in cuts})
+    spans = list(zip(marks[::2], marks[1::2], strict=False))
+    kept, end = [], 0
+    for start, stop in spans:
+        kept.append(question[end:start])
+        end = stop
+    expected = MASK.join([*kept, question[end:]])
+    random.shuffle(spans)  # type: ignore[attr-defined]
+    assert mask(question, spans) == " ".join(expected.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "span"),
+    [
+        ("Her", "is Her her?", (3, 6)),  # the first
+        ("Her", "is Hero here?", None),
+        ("Her", "is _Her_ here?", None),  # an underscore is a letter
+        ("her", "HER", (0, 3)),
+        ("C++ (a film)", "who made c++ (A Film)?", (9, 21)),  # no signs of a regular expression
+        ("[REC]", "who made [REC]?", (9, 14)),
+        ("!!!", "who is !!!", (7, 10)),
+        ("Amélie", "Amélie?", (0, 6)),
+        ("千と千尋", "千と千尋の神隠し", None),
+        ("Her", "", None),
+    ],
+)
+def test_find_name(name: str, text: str, span: tuple[int, int] | None) -> None:
+    assert find_name(name, text) == span
+
+
+def test_given_twice() -> None:
+    (found,) = question_entities(linker_on(tiny_graph()), "Who directed Dune?", [DUNES[0], DUNES[0]])
+    assert (found.entities, found.best) == (DUNES[:1], 1)
+    assert found.term == Known("Dune", entity=DUNES[0])
+
+
+@pytest.mark.parametrize(
+    ("spans", "masked"),
+    [
+        ([(10, 30), (22, 30)], "Who wrote _ in 2008?"),
+        ([(10, 20), (15, 30)], "Who wrote _ in 2008?"),
+        ([(10, 30), (10, 30)], "Who wrote _ in 2008?"),
+        ([(10, 30), (12, 15), (31, 33)], "Who wrote _ _ 2008?"),
+    ],
+)
+def test_parts_that_overlap_are_masked_together(spans: list[tuple[int, int]], masked: str) -> None:
+    assert mask("Who wrote Synecdoche, New York in 2008?", spans) == masked
+
+
+# --- both at once ---
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "keys", "masked"),
+    [
+        ("Who directed Her?", (), ["Her"], "Who directed _?"),
+        ("Who  directed\nDune?", (), [*DUNES], "Who directed _?"),  # both fit equally well
+        ("did spike jonze direct Her?", (), ["Her", "Spike Jonze"], "did _ direct _?"),  # the likeliest first
+        ("What did Spike Jonez direct?", (), ["Spike Jonze"], "What did _ direct?"),
+        ("Did Spike Jonze direct Her?", ("Her",), ["Her"], "Did Spike Jonze direct _?"),
+        ("Did Spike Jonze direct Her?", ("Spike Jonze", "Her"), ["Spike Jonze", "Her"], "Did _ direct _?"),
+        ("Who directed it?", ("Her",), ["Her"], "Who directed it?"),
+        ("Who directed Dune?", DUNES[1:], [*DUNES[1:]], "Who directed _?"),
+        ("Who directed Dune?", (*DUNES[::-1], DUNES[1]), [*DUNES[::-1]], "Who directed _?"),
+        ("Is Dune like Her?", (DUNES[0], "Her", DUNES[1]), [*DUNES, "Her"], "Is _ like _?"),
+        ("Wer hat Spirited Away gedreht?", ("Q155653",), ["Q155653"], "Wer hat _ gedreht?"),
+        ("Her", (), ["Her"], "_"),
+    ],
+)
+def test_link_question(
+    linker: EntityLinker, question: str, given: tuple[str, ...], keys: list[str], masked: str
+) -> None:
+    assert link_question(linker, question, given) == (keys, masked)
+
+
+def test_only_what_fits_best_is_linked() -> None:
+    linker = linker_on(KnowledgeGraph.from_triples([("The Fly", "year", "1986"), ("The fly", "year", "1958")]))
+    assert link_question(linker, "When was The fly released?") == (["The fly"], "When was _ released?")
+    keys, masked = link_question(linker, "When was the fly released?")
+    assert (sorted(keys), masked) == (["The Fly", "The fly"], "When was _ released?")
+
+
+def test_what_is_named_twice_is_linked_once() -> None:
+    linker = linker_on(KnowledgeGraph.from_triples([("Her", "by", "Jonze")], aliases={"Her": ["Sie"]}))
+    assert link_question(linker, "Is Her Sie?") == (["Her"], "Is _ _?")
+
+
+def test_nothing_to_link(linker: EntityLinker) -> None:
+    with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
+        link_question(linker, "Who directed Xyzzyplugh?")
+    lenient = linker_on(tiny_graph(), no_entity="empty")
+    assert link_question(lenient, " Who directed  Xyzzyplugh?") == ([], "Who directed Xyzzyplugh?")
+    with pytest.raises(InvalidArgumentError, match="empty question"):
+        link_question(linker, " ")
+
+
+# --- answers that are no keys ---
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ([], ""),
+        (["Her", "Q155653"], ""),
+        (["Her", "Hero"], " 'Hero', an answer to 'question 1', is no key of the graph."),
+        (
+            ["Hero", "Spirited Away"],
+            " 'Spirited Away', an answer to 'question 1', is a name of 'Q155653': write the key.",
+        ),
+        (["Dune"], f" 'Dune', an answer to 'question 0', is a name of {DUNES[0]!r} or {DUNES[1]!r}: write the key."),
+    ],
+)
+def test_told_of_answers(answers: list[str], told: str) -> None:
+    questions = [Question(f"question {number}", answers=(answer,)) for number, answer in enumerate(answers)]
+    assert told_of_answers(tiny_graph(), questions) == told

@@ -1,0 +1,829 @@
+"""Retrievers inside LlamaIndex, and LlamaIndex's models inside retrievers; with LlamaIndex's own mocks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.prompts import ChatPromptTemplate as LangChainChatPrompt
+from langchain_core.prompts import PromptTemplate as LangChainPrompt
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tracers.context import collect_runs
+from langchain_openai import ChatOpenAI
+from llama_index.core import MockEmbedding, PropertyGraphIndex, Settings
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.base.llms.types import ImageBlock, TextBlock, ToolCallBlock
+from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
+from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.graph_stores import SimplePropertyGraphStore
+from llama_index.core.graph_stores.types import EntityNode, Relation
+from llama_index.core.indices.property_graph import PGRetriever
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
+from llama_index.core.llms import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    CustomLLM,
+    LLMMetadata,
+    MessageRole,
+    MockLLM,
+)
+from llama_index.core.llms.mock import MockFunctionCallingLLM
+from llama_index.core.prompts import ChatPromptTemplate, PromptTemplate, RichPromptTemplate
+from llama_index.core.prompts.default_prompt_selectors import DEFAULT_TEXT_QA_PROMPT_SEL
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.tools import QueryEngineTool, RetrieverTool
+from openai_server import OpenAIServer, Reply
+from pydantic import Field
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Pattern, SimGRAGRetriever, Unknown, answer_chain
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.llama_index import LlamaIndexChatModel, LlamaIndexEmbeddings, as_llama_index
+from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
+
+QUESTION = "Who starred in Amélie?"
+NO_ENTITY = "Who directed Xyzzyplugh?"
+REPLY = '{"triples": [["Amélie", "starring", "UNKNOWN actor 1"]], "target": "UNKNOWN actor 1"}'
+EVIDENCE = "Amélie -> starring -> Audrey Tautou; Mathieu Kassovitz; Dominique Pinon"
+SHORT = LangChainPrompt.from_template('Use {evidence} for {question} as {{"answer": ...}}')
+both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+
+
+@pytest.fixture(scope="module")
+def index() -> GraphIndex:
+    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
+
+
+@pytest.fixture
+def retriever(index: GraphIndex) -> SimGRAGRetriever:
+    return SimGRAGRetriever.from_index(index, on_refusal="empty", answer_prompt=SHORT)
+
+
+async def retrieve(bridge: Any, asynchronous: bool, query: str | QueryBundle = QUESTION) -> list[NodeWithScore]:
+    """Retrieve as LlamaIndex's users do."""
+    return await bridge.aretrieve(query) if asynchronous else bridge.retrieve(query)
+
+
+def triples(nodes: Sequence[NodeWithScore]) -> list[Any]:
+    return [node.metadata["triples"] for node in nodes]
+
+
+class RecordingLLM(CustomLLM):
+    """Replies in order, by words where it streams, and keeps what it was asked and in which thread."""
+
+    replies: list[str] = Field(default_factory=list)
+    asked: list[str] = Field(default_factory=list)
+    threads: list[int] = Field(default_factory=list)
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="recording")
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        self.asked.append(prompt)
+        self.threads.append(threading.get_ident())
+        return CompletionResponse(text=self.replies[len(self.asked) - 1])
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Iterator[CompletionResponse]:
+        text = ""
+        for word in self.complete(prompt).text.split(" "):
+            text += word
+            yield CompletionResponse(text=text, delta=word)
+
+
+# --- retrieving -----------------------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("question", [QUESTION, "Who directed 千と千尋の神隠し?", "Who directed Dune?", NO_ENTITY])
+@pytest.mark.parametrize("fields", [{}, {"granularity": "triple"}, {"ties": "break"}], ids=str)
+async def test_same_evidence_in_the_same_order(
+    index: GraphIndex, fields: dict[str, Any], question: str, asynchronous: bool
+) -> None:
+    retriever = SimGRAGRetriever.from_index(index, on_refusal="empty", **fields)
+    documents = retriever.invoke(question, k=4)
+    assert documents or question == NO_ENTITY
+    nodes = await retrieve(as_llama_index(retriever, k=4), asynchronous, question)
+    assert [node.node_id for node in nodes] == [document.id for document in documents]
+    assert [node.text for node in nodes] == [document.page_content for document in documents]
+    assert [node.metadata for node in nodes] == [document.metadata for document in documents]
+    assert [node.score for node in nodes] == [document.metadata["score"] for document in documents]
+
+
+async def test_metadata_is_no_part_of_prompts(retriever: SimGRAGRetriever) -> None:
+    nodes = as_llama_index(retriever, k=3).retrieve(QUESTION)
+    assert len({node.node.hash for node in nodes}) == 3
+    for found in nodes:
+        assert json.loads(json.dumps(found.metadata)) == found.metadata
+        for mode in (MetadataMode.LLM, MetadataMode.EMBED, MetadataMode.NONE):
+            assert found.get_content(mode) == found.text
+        assert "Amélie" in found.get_content(MetadataMode.ALL).removesuffix(found.text)
+
+
+@both
+async def test_inputs_are_the_same_for_every_query(index: GraphIndex, asynchronous: bool) -> None:
+    retriever = SimGRAGRetriever.from_index(index)
+    pattern = Pattern.of((Unknown("film"), "directed_by", "Spike Jonze"), target="film")
+    nodes = await retrieve(as_llama_index(retriever, pattern=pattern), asynchronous, "Which?")
+    assert nodes[0].metadata["answers"] == ["Her", "Adaptation"]
+    nodes = await retrieve(as_llama_index(retriever, seed_entities=["Spirited Away"], k=2), asynchronous, "directed by")
+    assert triples(nodes)[0] == [["Q155653", "directed_by", "Q55400"]]
+    assert len(nodes) == 2
+
+
+@pytest.mark.parametrize("inputs", [{"top": 3}, {"k": 0}, {"k": "3"}, {"seed_entities": "Her"}], ids=str)
+def test_wrong_inputs_are_refused_at_once(retriever: SimGRAGRetriever, inputs: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match=next(iter(inputs))):
+        as_llama_index(retriever, **inputs)
+
+
+def test_unknown_seed_is_refused_at_once(retriever: SimGRAGRetriever) -> None:
+    with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
+        as_llama_index(retriever, seed_entities=["Xyzzyplugh"])
+
+
+def test_other_retrievers_are_refused(retriever: SimGRAGRetriever) -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted a retriever of kg_retrievers"):
+        as_llama_index(as_llama_index(retriever))  # type: ignore[arg-type]
+
+
+@both
+async def test_only_the_text_of_a_query_is_read(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+    bridge, expected = as_llama_index(retriever), triples(as_llama_index(retriever).retrieve(QUESTION))
+    bundle = QueryBundle(f"\n{QUESTION} \n", embedding=[1.0, 2.0], custom_embedding_strs=["Who directed Her?"])
+    assert triples(await retrieve(bridge, asynchronous, bundle)) == expected
+
+
+@both
+async def test_errors_come_through(index: GraphIndex, asynchronous: bool) -> None:
+    with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
+        await retrieve(as_llama_index(SimGRAGRetriever.from_index(index)), asynchronous, NO_ENTITY)
+    with pytest.raises(InvalidArgumentError, match="empty"):
+        await retrieve(as_llama_index(SimGRAGRetriever.from_index(index)), asynchronous, " ")
+    late = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[TimeoutError("late")]))
+    with pytest.raises(TimeoutError, match="late"):
+        await retrieve(as_llama_index(late), asynchronous)
+
+
+class AwaitingChatModel(BaseChatModel):
+    """A chat model whose replies wait on the event loop, as those of a server do."""
+
+    wait: Callable[[], Any]
+
+    @property
+    def _llm_type(self) -> str:
+        return "awaiting"
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        raise AssertionError("the sync method was called")
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        await self.wait()
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(REPLY))])
+
+
+async def test_parallel_queries_overlap(index: GraphIndex) -> None:
+    barrier = asyncio.Barrier(4)  # opens when all four requests are under way
+    llm = AwaitingChatModel(wait=lambda: asyncio.wait_for(barrier.wait(), 60))
+    bridge = as_llama_index(SimGRAGRetriever.from_index(index, llm=llm))
+    results = await asyncio.gather(*[bridge.aretrieve(QUESTION) for _ in range(4)])
+    assert [nodes[0].text for nodes in results] == [EVIDENCE] * 4
+
+
+async def test_sync_stages_do_not_block_the_loop(index: GraphIndex) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def generate(state: Any) -> Pattern:
+        started.set()
+        assert go_on.wait(60), "the event loop was blocked"
+        return Pattern.of(("Amélie", "starring", Unknown("who")), target="who")
+
+    retriever = SimGRAGRetriever.from_index(index, pattern_generator=RunnableLambda(generate))
+    task = asyncio.create_task(as_llama_index(retriever).aretrieve(QUESTION))
+    assert await asyncio.to_thread(started.wait, 60)
+    go_on.set()
+    assert (await task)[0].text == EVIDENCE
+
+
+async def test_cancelling_a_query_cancels_the_request(index: GraphIndex) -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    bridge = as_llama_index(SimGRAGRetriever.from_index(index, llm=AwaitingChatModel(wait=wait)))
+    task = asyncio.create_task(bridge.aretrieve(QUESTION))
+    await asyncio.wait_for(started.wait(), 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancelled.is_set()
+
+
+@both
+async def test_a_real_client_over_loopback(
+    index: GraphIndex, asynchronous: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with OpenAIServer(Reply(REPLY)) as server:
+        llm = ChatOpenAI(model="scripted", base_url=server.base_url, api_key="test", max_retries=0)  # type: ignore
+        nodes = await retrieve(as_llama_index(SimGRAGRetriever.from_index(index, llm=llm)), asynchronous)
+    assert nodes[0].text == EVIDENCE
+    assert len(server.requests) == 1
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+@both
+async def test_callback_events(
+    retriever: SimGRAGRetriever, asynchronous: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    debug = LlamaDebugHandler(print_trace_on_end=False)
+    monkeypatch.setattr(Settings, "_callback_manager", CallbackManager([debug]))
+    nodes = await retrieve(as_llama_index(retriever), asynchronous)
+    ((start, end),) = debug.get_event_pairs(CBEventType.RETRIEVE)
+    assert start.payload == {"query_str": QUESTION}
+    assert end.payload == {"nodes": nodes}
+
+
+class Events(BaseEventHandler):
+    """Keeps the events of the instrumentation."""
+
+    seen: list[Any] = Field(default_factory=list)
+
+    @classmethod
+    def class_name(cls) -> str:
+        return "Events"
+
+    def handle(self, event: Any, **kwargs: Any) -> None:
+        self.seen.append(event)
+
+
+@both
+async def test_instrumentation_events(
+    retriever: SimGRAGRetriever, asynchronous: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events, root = Events(), get_dispatcher()
+    monkeypatch.setattr(root, "event_handlers", [*root.event_handlers, events])
+    nodes = await retrieve(as_llama_index(retriever), asynchronous)
+    start, end = (event for event in events.seen if isinstance(event, RetrievalStartEvent | RetrievalEndEvent))
+    assert (start.str_or_query_bundle, end.nodes) == (QUESTION, nodes)
+
+
+@both
+async def test_langchain_traces_go_on(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+    with collect_runs() as runs:
+        await retrieve(as_llama_index(retriever), asynchronous)
+    (run,) = runs.traced_runs
+    assert (run.name, len(run.child_runs)) == ("SimGRAGRetriever", len(retriever.stages))
+
+
+# --- prompts --------------------------------------------------------------------------------------------------------
+
+
+def test_prompts_are_templates_of_llama_index(index: GraphIndex) -> None:
+    retriever = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[]))
+    templates = as_llama_index(retriever).get_prompts()
+    assert list(templates) == list(retriever.prompts) == ["pattern", "repair", "answer"]
+    assert set(templates["answer"].template_vars) == {"query_str", "context_str"}
+    for name, prompt in retriever.prompts.items():
+        values = {variable: f"<{variable}> {{0}} {{千}} %s" for variable in prompt.input_variables}
+        theirs = {"question": "query_str", "evidence": "context_str"}
+        shown = templates[name].format(**{theirs.get(variable, variable): text for variable, text in values.items()})
+        assert shown == prompt.format_prompt(**values).to_messages()[0].text
+
+
+def test_answer_template_is_the_prompt_for_answering(retriever: SimGRAGRetriever) -> None:
+    template = as_llama_index(retriever).answer_template
+    assert template.format(query_str="Q", context_str="E") == 'Use E for Q as {"answer": ...}'
+    assert template.format_messages(query_str="Q", context_str="E")[0].role == MessageRole.USER
+
+
+def test_prompt_of_several_messages(retriever: SimGRAGRetriever) -> None:
+    retriever.answer_prompt = LangChainChatPrompt.from_messages(
+        [("system", "Be {{brief}}."), ("human", "{question}"), ("ai", "Facts?"), ("human", "{evidence}")]
+    )
+    bridge = as_llama_index(retriever)
+    messages = bridge.answer_template.format_messages(query_str="Q", context_str="{E}")
+    roles = [MessageRole.SYSTEM, MessageRole.USER, MessageRole.ASSISTANT, MessageRole.USER]
+    assert [message.role for message in messages] == roles
+    assert [message.content for message in messages] == ["Be {brief}.", "Q", "Facts?", "{E}"]
+    bridge.update_prompts(bridge.get_prompts())
+    values = {"question": "Q", "evidence": "{E}"}
+    assert bridge.retriever.answer_prompt.invoke(values) == retriever.answer_prompt.invoke(values)
+
+
+def test_prompt_that_llama_index_would_misread_is_refused(retriever: SimGRAGRetriever) -> None:
+    retriever.answer_prompt = LangChainPrompt.from_template("{question} {evidence} {{query_str}}")
+    with pytest.raises(InvalidArgumentError, match=r"\{query_str\}.*Reword"):
+        as_llama_index(retriever).get_prompts()
+
+
+def test_prompt_with_an_image_is_refused(retriever: SimGRAGRetriever) -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    retriever.answer_prompt = LangChainChatPrompt.from_messages([("human", "{question} {evidence}"), ("human", [image])])
+    with pytest.raises(InvalidArgumentError, match="only texts"):
+        _ = as_llama_index(retriever).answer_template
+
+
+TEMPLATES = {
+    "their names": PromptTemplate("{query_str}\n{context_str} {1} {}"),
+    "our names": PromptTemplate("{question}\n{evidence} {1} {}"),
+    "mapped names": PromptTemplate("{q}\n{e} {1} {}", template_var_mappings={"query_str": "q", "context_str": "e"}),
+    "partly filled": PromptTemplate("{query_str}\n{context_str} {x}").partial_format(x="{1} {}"),
+    "messages": ChatPromptTemplate([ChatMessage("{query_str}\n{context_str} {1} {}")]),
+    "Jinja": RichPromptTemplate("{{ query_str }}\n{{ context_str }} {1} {}"),
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES.keys())
+def test_update_of_the_answer_prompt(retriever: SimGRAGRetriever, template: PromptTemplate) -> None:
+    bridge = as_llama_index(retriever)
+    bridge.update_prompts({"answer": template})
+    values = {"question": "{Q}", "evidence": "E\x02"}
+    assert bridge.retriever.answer_prompt.invoke(values).to_messages()[0].text == "{Q}\nE\x02 {1} {}"
+    assert bridge.answer_template.format(query_str="{Q}", context_str="E") == "{Q}\nE {1} {}"
+    assert retriever.answer_prompt is SHORT
+    assert triples(bridge.retrieve(QUESTION)) == triples(as_llama_index(retriever).retrieve(QUESTION))
+
+
+def test_update_with_a_template_of_llama_index(retriever: SimGRAGRetriever) -> None:
+    bridge = as_llama_index(retriever)
+    bridge.update_prompts({"answer": DEFAULT_TEXT_QA_PROMPT_SEL})
+    values = {"query_str": "Q", "context_str": "E"}
+    assert bridge.answer_template.format(**values) == DEFAULT_TEXT_QA_PROMPT_SEL.format(**values)
+
+
+@both
+async def test_update_of_the_pattern_prompt(index: GraphIndex, asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=["What?", REPLY, "What?", REPLY])
+    retriever = SimGRAGRetriever.from_index(index, llm=llm)
+    bridge = as_llama_index(retriever)
+    repair = PromptTemplate("Again: {query_str} {reply} {error}")
+    bridge.update_prompts({"pattern": PromptTemplate('{"Q": "{query_str}"}'), "repair": repair})
+    nodes = await retrieve(bridge, asynchronous)
+    assert nodes[0].text == EVIDENCE
+    assert llm.prompts[0][0].text == f'{{"Q": "{QUESTION}"}}'
+    assert llm.prompts[1][0].text.startswith(f"Again: {QUESTION} What?")
+    retriever.invoke(QUESTION)
+    assert llm.prompts[2][0].text.startswith("Rewrite a question")
+    assert "What is wrong" in llm.prompts[3][0].text
+
+
+def test_updating_with_the_prompts_as_they_are_changes_nothing(index: GraphIndex) -> None:
+    literal = LangChainPrompt.from_template("{question} {evidence} {{json}}")
+    retriever = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[]), answer_prompt=literal)
+    bridge = as_llama_index(retriever)
+    bridge.update_prompts(bridge.get_prompts())
+    for name, prompt in retriever.prompts.items():
+        values = dict.fromkeys(prompt.input_variables, "{x}")
+        assert bridge.retriever.prompts[name].invoke(values).to_messages() == prompt.invoke(values).to_messages()
+
+
+IMAGE = ImageBlock(url="https://example.org/a.png")
+
+
+@pytest.mark.parametrize(
+    ("prompts", "reason"),
+    [
+        ({"pattern": PromptTemplate("{query_str}")}, r"'pattern' does not exist; there are \['answer'\]"),
+        ({"a:b": PromptTemplate("{query_str}")}, "'a:b' does not exist"),
+        ({"answer": "{query_str} {context_str}"}, "wanted a prompt template of LlamaIndex"),
+        ({"answer": SHORT}, "wanted a prompt template of LlamaIndex"),
+        (
+            {"answer": PromptTemplate("{query_str}")},
+            r"'answer': .* \['context_str', 'query_str'\], but has \['query_str",
+        ),
+        ({"answer": PromptTemplate("{query_str} {context_str} {tone}")}, "'answer': .* but has .*'tone'"),
+        ({"answer": ChatPromptTemplate([ChatMessage("{query_str} {context_str}", role="tool")])}, "role"),
+        ({"answer": ChatPromptTemplate([ChatMessage([TextBlock(text="{query_str}"), IMAGE])])}, "texts by a user"),
+        (
+            {"answer": PromptTemplate("{query_str} {context_str}", function_mappings={"context_str": str})},
+            "by functions",
+        ),
+    ],
+)
+def test_updates_that_are_refused(retriever: SimGRAGRetriever, prompts: dict[str, Any], reason: str) -> None:
+    bridge = as_llama_index(retriever)
+    with pytest.raises(InvalidArgumentError, match=reason):
+        bridge.update_prompts({"answer": PromptTemplate("{query_str} {context_str}"), **prompts})
+    assert bridge.retriever is retriever
+
+
+class OutOfReach(SimGRAGRetriever):
+    """A retriever with a prompt that is no field."""
+
+    hidden: ClassVar[LangChainPrompt] = LangChainPrompt.from_template("{question}")
+    other_use: LangChainPrompt
+
+    @property
+    def prompts(self) -> dict[str, Any]:
+        return {**super().prompts, "hidden": self.hidden}
+
+
+def test_prompt_out_of_reach_cannot_be_changed(index: GraphIndex) -> None:
+    bridge = as_llama_index(OutOfReach.from_index(index, other_use=OutOfReach.hidden))
+    with pytest.raises(InvalidArgumentError, match="'hidden' cannot be changed from LlamaIndex"):
+        bridge.update_prompts({"hidden": PromptTemplate("{query_str}!")})
+
+
+def test_prompt_of_something_wrapped_cannot_be_changed(index: GraphIndex) -> None:
+    retriever = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[]))
+    retriever.pattern_generator = retriever.pattern_generator.with_fallbacks([RunnableLambda(Pattern.from_dict)])
+    bridge = as_llama_index(retriever)
+    with pytest.raises(InvalidArgumentError, match="'pattern' cannot be changed from LlamaIndex"):
+        bridge.update_prompts({"pattern": PromptTemplate("{query_str}")})
+
+
+# --- engines --------------------------------------------------------------------------------------------------------
+
+
+async def ask(engine: RetrieverQueryEngine, question: str, asynchronous: bool) -> tuple[list[str], Any]:
+    """Return the answer, in the parts in which it came, and the response."""
+    response = await engine.aquery(question) if asynchronous else engine.query(question)
+    if isinstance(response, StreamingResponse):
+        return list(response.response_gen), response
+    if isinstance(response, AsyncStreamingResponse):
+        return [part async for part in response.async_response_gen()], response
+    assert isinstance(response, Response)
+    return [str(response)], response
+
+
+@both
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
+async def test_engine(retriever: SimGRAGRetriever, streaming: bool, asynchronous: bool) -> None:
+    llm, bridge = RecordingLLM(replies=["Audrey and others."]), as_llama_index(retriever, k=2)
+    template = bridge.answer_template
+    engine = RetrieverQueryEngine.from_args(bridge, llm=llm, text_qa_template=template, streaming=streaming)
+    parts, response = await ask(engine, QUESTION, asynchronous)
+    assert parts == (["Audrey", "and", "others."] if streaming else ["Audrey and others."])
+    evidence = "\n\n".join(document.page_content for document in retriever.invoke(QUESTION, k=2))
+    assert llm.asked == [f'Use {evidence} for {QUESTION} as {{"answer": ...}}']
+    assert triples(response.source_nodes) == triples(bridge.retrieve(QUESTION))
+    assert set(response.metadata) == {node.node_id for node in response.source_nodes}
+
+
+@both
+async def test_engine_with_a_chat_model_and_the_prompt_of_the_paper(index: GraphIndex, asynchronous: bool) -> None:
+    llm, bridge = MockLLM(is_chat_model=True), as_llama_index(SimGRAGRetriever.from_index(index))
+    engine = RetrieverQueryEngine.from_args(bridge, llm=llm, text_qa_template=bridge.answer_template)
+    (answer,), _ = await ask(engine, QUESTION, asynchronous)  # this model repeats the prompt
+    assert ANSWER_PROMPT.format(question=QUESTION, evidence=EVIDENCE).removeprefix("Human: ") in answer
+
+
+@both
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
+async def test_no_model_is_asked_without_evidence(
+    retriever: SimGRAGRetriever, streaming: bool, asynchronous: bool
+) -> None:
+    llm = RecordingLLM(replies=[])
+    engine = RetrieverQueryEngine.from_args(as_llama_index(retriever), llm=llm, streaming=streaming)
+    parts, _ = await ask(engine, NO_ENTITY, asynchronous)
+    assert parts == ["Empty Response"]
+    assert llm.asked == []
+
+
+@both
+async def test_fusion_keeps_the_evidence(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+    bridges: list[Any] = [as_llama_index(retriever, k=3), as_llama_index(retriever, seed_entities=["Her"], k=2)]
+    fusion = QueryFusionRetriever(bridges, llm=MockLLM(), num_queries=1, similarity_top_k=9)
+    nodes = await retrieve(fusion, asynchronous)
+    assert {node.node_id for node in nodes} == {node.node_id for part in bridges for node in part.retrieve(QUESTION)}
+
+
+# --- tools ----------------------------------------------------------------------------------------------------------
+
+
+@both
+async def test_tool(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+    bridge = as_llama_index(retriever, k=2)
+    expected = bridge.retrieve(QUESTION)
+    tool = bridge.as_tool(name="films", description="Facts about films.")
+    assert (tool.metadata.name, tool.metadata.description) == ("films", "Facts about films.")
+    assert list(tool.metadata.get_parameters_dict()["properties"]) == ["input"]
+    by_name = await tool.acall(input=QUESTION) if asynchronous else tool.call(input=QUESTION)
+    by_place = await tool.acall(QUESTION) if asynchronous else tool.call(QUESTION)
+    assert by_name.content == by_place.content == f"{expected[0].text}\n\n{expected[1].text}\n\n"
+    assert by_name.raw_output == by_place.raw_output == expected
+
+
+@both
+async def test_tool_gets_the_question_alone(index: GraphIndex, asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=[REPLY])
+    tool = as_llama_index(SimGRAGRetriever.from_index(index, llm=llm)).as_tool()
+    _ = await tool.acall(input=QUESTION) if asynchronous else tool.call(input=QUESTION)
+    assert f"\n\nQuestion: {QUESTION}\nJSON:" in llm.prompts[0][0].text
+
+
+@both
+async def test_tools_of_llama_index(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+    bridge = as_llama_index(retriever)
+    tool = RetrieverTool.from_defaults(bridge, name="films")
+    output = await tool.acall(QUESTION) if asynchronous else tool.call(QUESTION)
+    assert triples(output.raw_output) == triples(bridge.retrieve(QUESTION))
+    llm = RecordingLLM(replies=["They all."])
+    query_tool = QueryEngineTool.from_defaults(RetrieverQueryEngine.from_args(bridge, llm=llm), name="films")
+    output = await query_tool.acall(input=QUESTION) if asynchronous else query_tool.call(input=QUESTION)
+    assert output.content == "They all."
+    assert EVIDENCE in llm.asked[0]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of LlamaIndex's workflows
+async def test_agent_calls_the_tool(retriever: SimGRAGRetriever) -> None:
+    asked: list[list[ChatMessage]] = []
+
+    async def replies(messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
+        asked.append(list(messages))
+        call = ToolCallBlock(tool_call_id="1", tool_name="films", tool_kwargs={"input": QUESTION})
+        yield (
+            ChatMessage(role="assistant", blocks=[call]) if len(asked) == 1 else ChatMessage("Them.", role="assistant")
+        )
+
+    llm = MockFunctionCallingLLM(response_generator=replies, is_chat_model=True)
+    agent = FunctionAgent(tools=[as_llama_index(retriever).as_tool(name="films")], llm=llm)
+    assert str(await agent.run("Which actors?")) == "Them."
+    assert EVIDENCE in str(asked[1][-1].content)
+
+
+# --- property graph indexes -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def property_graph() -> PropertyGraphIndex:
+    store = SimplePropertyGraphStore()
+    facts = list(tiny_graph().triples())
+    store.upsert_nodes([EntityNode(name=key) for fact in facts for key in (fact.head, fact.tail)])
+    store.upsert_relations([Relation(label=r, source_id=head, target_id=tail) for head, r, tail in facts])
+    return PropertyGraphIndex.from_existing(store, llm=MockLLM(), embed_model=MockEmbedding(embed_dim=2))
+
+
+@both
+@pytest.mark.parametrize("use_async", [False, True])
+async def test_sub_retriever(
+    retriever: SimGRAGRetriever, property_graph: PropertyGraphIndex, use_async: bool, asynchronous: bool
+) -> None:
+    bridge = as_llama_index(retriever, k=4)
+    sub_retriever = bridge.as_sub_retriever(property_graph.property_graph_store)
+    whole = property_graph.as_retriever(sub_retrievers=[sub_retriever], use_async=use_async)
+    assert isinstance(whole, PGRetriever)
+    assert await retrieve(whole, asynchronous) == bridge.retrieve(QUESTION)
+    assert await retrieve(whole, asynchronous, NO_ENTITY) == []
+
+
+DUNE = [("m1", "has_genre", "Drama"), ("m\n2", "has_genre", "Drama"), ("m3", "has_genre", "Drama")]
+DUNE_LABELS = {"m1": "Dune", "m\n2": "Dune", "m3": "Dune (2000)"}
+
+
+@both
+async def test_sub_retrievers_keep_facts_of_equal_text(property_graph: PropertyGraphIndex, asynchronous: bool) -> None:
+    graph = KnowledgeGraph.from_triples(DUNE, labels=DUNE_LABELS)
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+    bridges = [as_llama_index(retriever, seed_entities=[seed]) for seed in DUNE_LABELS]
+    found = [node for bridge in bridges for node in bridge.retrieve("Which genre?")]
+    text = "Dune -> has genre -> Drama"
+    assert [node.text for node in found] == [text, text, "Dune (2000) -> has genre -> Drama"]
+    store = property_graph.property_graph_store
+    whole = PGRetriever([bridge.as_sub_retriever(store) for bridge in bridges])
+    nodes = await retrieve(whole, asynchronous, "Which genre?")
+    assert triples(nodes) == triples(found) == [[list(fact)] for fact in DUNE]
+    assert [node.node_id for node in nodes] == [node.node_id for node in found]
+    assert [node.text for node in nodes] == [f"{text}\n(Dune: m1)", f"{text}\n(Dune: m 2)", found[2].text]
+
+
+@both
+async def test_sub_retriever_keeps_different_answers_from_equal_facts(
+    property_graph: PropertyGraphIndex, asynchronous: bool
+) -> None:
+    graph = KnowledgeGraph.from_triples([("Ann", "married_to", "Bob")])
+    pattern = Pattern.of((Unknown("a"), "married_to", Unknown("b")), target="a")
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), ties="break")
+    bridge = as_llama_index(retriever, pattern=pattern, k=2)
+    whole = PGRetriever([bridge.as_sub_retriever(property_graph.property_graph_store)])
+    nodes = await retrieve(whole, asynchronous)
+    assert [node.metadata["answers"] for node in nodes] == [["Ann"], ["Bob"]]
+    assert [node.text for node in nodes] == ["Ann -> married to -> Bob", "Ann -> married to -> Bob\n(evidence 2)"]
+
+
+def test_sub_retriever_has_the_prompts(retriever: SimGRAGRetriever, property_graph: PropertyGraphIndex) -> None:
+    bridge = as_llama_index(retriever)
+    sub_retriever = bridge.as_sub_retriever(property_graph.property_graph_store)
+    assert list(sub_retriever.get_prompts()) == ["retriever:answer"]
+    sub_retriever.update_prompts({"retriever:answer": PromptTemplate("{context_str} {query_str}")})
+    assert bridge.answer_template.get_template() == "{context_str} {query_str}"
+
+
+# --- embeddings -----------------------------------------------------------------------------------------------------
+
+
+class HashedForLlamaIndex(BaseEmbedding):
+    """Our hashed embeddings as an embedding model of LlamaIndex that runs in this process."""
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return HashedEmbeddings().embed_query(text)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return HashedEmbeddings().embed_query(f"question: {query}")
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        raise AssertionError("would block the event loop")
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        raise AssertionError("would block the event loop")
+
+
+async def test_embeddings() -> None:
+    ours, theirs = HashedEmbeddings(), LlamaIndexEmbeddings(HashedForLlamaIndex(model_name="hashed"))
+    texts = [f"name {number}" for number in range(25)]  # more than a batch of LlamaIndex
+    assert theirs.embed_documents(texts) == await theirs.aembed_documents(texts) == ours.embed_documents(texts)
+    assert theirs.embed_documents([]) == []
+    assert theirs.embed_query("Her") == await theirs.aembed_query("Her") == ours.embed_query("question: Her")
+
+
+def test_index_of_embeddings(index: GraphIndex, tmp_path: Path) -> None:
+    GraphIndex.build(tiny_graph(), LlamaIndexEmbeddings(HashedForLlamaIndex(model_name="hashed")), tmp_path)
+    reopened = GraphIndex.open(tmp_path, LlamaIndexEmbeddings(HashedForLlamaIndex(model_name="hashed")))
+    documents = SimGRAGRetriever.from_index(reopened, k=3).invoke(QUESTION)
+    assert documents == SimGRAGRetriever.from_index(index, k=3).invoke(QUESTION)
+    for other in (HashedForLlamaIndex(model_name="other"), MockEmbedding(embed_dim=512, model_name="hashed")):
+        with pytest.raises(StaleIndexError, match="was built with"):
+            GraphIndex.open(tmp_path, LlamaIndexEmbeddings(other))
+
+
+def test_other_embeddings_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted an embedding model of LlamaIndex"):
+        LlamaIndexEmbeddings(HashedEmbeddings())  # type: ignore[arg-type]
+
+
+# --- language models ------------------------------------------------------------------------------------------------
+
+
+class NativeLLM(MockFunctionCallingLLM):
+    """A chat model with async methods of its own, a count of tokens, and a memory of what it was given."""
+
+    got: list[Any] = Field(default_factory=list)
+    pause: Any = None
+
+    def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
+        self.got.append((list(messages), kwargs))
+        usage = {"prompt_tokens": 7, "completion_tokens": 2}
+        return ChatResponse(message=ChatMessage("two words", role="assistant"), raw={"usage": usage})
+
+    async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
+        self.got.append(asyncio.get_running_loop())
+        if self.pause:
+            await self.pause()
+        return self.chat(messages, **kwargs)
+
+    def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
+        reply = self.chat(messages, **kwargs)
+        for delta, raw in [("two", {"usage": None}), (" words", reply.raw), (None, {})]:
+            yield reply.model_copy(update={"delta": delta, "raw": raw})
+
+    async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Any:
+        self.got.append(asyncio.get_running_loop())
+
+        async def replies() -> Any:
+            for reply in self.stream_chat(messages, **kwargs):
+                yield reply
+
+        return replies()
+
+
+def check_usage(message: AIMessage) -> None:
+    assert message.usage_metadata == {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
+    assert message.response_metadata["model_name"] == "unknown"
+
+
+@both
+async def test_chat_model(asynchronous: bool) -> None:
+    llm = NativeLLM()
+    model = LlamaIndexChatModel(llm)
+    messages = [SystemMessage("Be brief."), HumanMessage("Hi"), AIMessage("Yes?"), HumanMessage(["Who ", "made it?"])]
+    options: Any = {"stop": ["\n"], "temperature": 0}
+    reply = await model.ainvoke(messages, **options) if asynchronous else model.invoke(messages, **options)
+    assert reply.text == "two words"
+    check_usage(reply)
+    *loop, (given, kwargs) = llm.got
+    assert loop == ([asyncio.get_running_loop()] if asynchronous else [])
+    assert kwargs == {"stop": ["\n"], "temperature": 0}
+    assert [message.role.value for message in given] == ["system", "user", "assistant", "user"]
+    assert [message.content for message in given] == ["Be brief.", "Hi", "Yes?", "Who made it?"]
+
+
+@both
+async def test_chat_model_streams(asynchronous: bool) -> None:
+    llm = NativeLLM()
+    model = LlamaIndexChatModel(llm)
+    chunks = [chunk async for chunk in model.astream("Hi")] if asynchronous else list(model.stream("Hi"))
+    assert [chunk.text for chunk in chunks if chunk.text] == ["two", " words"]
+    whole = chunks[0]
+    for chunk in chunks[1:]:
+        whole += chunk
+    check_usage(whole)
+    assert chunks[-1].chunk_position == "last"
+    assert len(llm.got) == 1 + asynchronous
+
+
+async def test_custom_models_run_in_a_thread() -> None:
+    llm = RecordingLLM(replies=["one two", "three four"])
+    model = LlamaIndexChatModel(llm)
+    assert (await model.ainvoke("Hi")).text == "one two"
+    assert [chunk.text async for chunk in model.astream("Hi") if chunk.text] == ["three", "four"]
+    assert threading.get_ident() not in llm.threads
+    assert llm.asked == ["user: Hi\nassistant: "] * 2
+
+
+async def test_cancelling_a_call_cancels_the_request_of_the_model() -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def pause() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    task = asyncio.create_task(LlamaIndexChatModel(NativeLLM(pause=pause)).ainvoke("Hi"))
+    await asyncio.wait_for(started.wait(), 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancelled.is_set()
+
+
+@both
+async def test_chat_model_in_a_retriever_and_a_chain(index: GraphIndex, asynchronous: bool) -> None:
+    llm = RecordingLLM(replies=[REPLY, "Audrey and others."])
+    model = LlamaIndexChatModel(llm)
+    chain = answer_chain(SimGRAGRetriever.from_index(index, llm=model), model)
+    answer = await chain.ainvoke(QUESTION) if asynchronous else chain.invoke(QUESTION)
+    assert answer == "Audrey and others."
+    assert EVIDENCE in llm.asked[1]
+
+
+@pytest.mark.parametrize("raw", [None, {}, {"usage": None}, {"usage": {}}, "text", 7], ids=str)
+def test_replies_without_a_count_of_tokens(raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    reply = ChatResponse(message=ChatMessage(None, role="assistant"), raw=raw)
+    monkeypatch.setattr(NativeLLM, "chat", lambda self, messages: reply)
+    message = LlamaIndexChatModel(NativeLLM()).invoke("Hi")
+    assert (message.text, message.usage_metadata) == ("", None)
+
+
+@both
+@pytest.mark.parametrize(
+    "message",
+    [
+        ToolMessage("found", tool_call_id="1"),
+        HumanMessage([{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]),
+    ],
+    ids=["tool", "image"],
+)
+async def test_what_is_no_text_is_refused(message: BaseMessage, asynchronous: bool) -> None:
+    model = LlamaIndexChatModel(MockLLM())
+    with pytest.raises(InvalidArgumentError, match="only texts"):
+        await model.ainvoke([message]) if asynchronous else model.invoke([message])
+
+
+@both
+async def test_errors_of_a_model_come_through(asynchronous: bool) -> None:
+    model = LlamaIndexChatModel(RecordingLLM(replies=[]))
+    with pytest.raises(IndexError):
+        await model.ainvoke("Hi") if asynchronous else model.invoke("Hi")
+
+
+def test_chat_model_has_no_structured_output() -> None:
+    with pytest.raises(NotImplementedError):
+        LlamaIndexChatModel(MockLLM()).with_structured_output({"title": "answer", "type": "object"})
+
+
+def test_other_models_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted a language model of LlamaIndex"):
+        LlamaIndexChatModel(ScriptedChatModel(replies=[]))  # type: ignore[arg-type]

@@ -1,0 +1,805 @@
+"""The graph prompt: what a language model reads, its soft tokens, answers in chains and workflows, checkpoints."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from peft import PeftModel
+from safetensors.torch import save_file
+from small_language_model import build
+from transformers import MambaConfig, MambaForCausalLM, RobertaConfig, RobertaForCausalLM
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, PCSTRetriever
+from kg_retrievers.agents import Budget, build_workflow
+from kg_retrievers.chains import answer_chain, cited_answer_chain
+from kg_retrievers.core.checkpoint import WEIGHTS
+from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.datasets import GraphQuestion, Question
+from kg_retrievers.errors import BudgetError, InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.evaluation.identity import identity
+from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.methods.g_retriever.graph_prompt import (
+    CausalLM,
+    GraphPromptConfig,
+    GraphPromptExample,
+    GraphPromptModel,
+    graph_prompt_examples,
+)
+from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import DATE
+from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, PromptGraph, TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt
+from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ask
+from kg_retrievers.testing import tiny_graph
+
+EMBEDDINGS = HashedEmbeddings(16)
+SIZES: dict[str, Any] = {"width": 8, "layers": 3, "heads": 2, "projection": 12, "before": "<s>", "after": ""}
+HER = (Triple("Her", "directed_by", "Spike Jonze"), Triple("Her", "has_genre", "Drama"))
+QUESTION = "Who directed Her?"
+TEXTS = (
+    "node_id,node_attr\n0,Her\n1,Spike Jonze\n\nsrc,edge_attr,dst\n0,directed by,1",
+    "Question: Who directed Her?\nAnswer:Spike Jonze",
+    "Question: Who wrote Adaptation?\nAnswer:Charlie Kaufman",
+)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A language model in its folder."""
+    return build(tmp_path_factory.mktemp("lm"), TEXTS, hidden=16, heads=2, vocabulary=320, pretrain_steps=2)
+
+
+@pytest.fixture
+def lm(folder: Path) -> CausalLM:
+    return CausalLM.load(folder)
+
+
+def network(lm: CausalLM, seed: int = 0, **config: Any) -> GraphPromptNetwork:
+    return GraphPromptNetwork(lm, GraphPromptConfig(**(SIZES | config)), TextVectors(EMBEDDINGS), 16, seed=seed)
+
+
+def model(lm: CausalLM, seed: int = 0, options: dict[str, Any] | None = None, **config: Any) -> GraphPromptModel:
+    """Return an untrained model; what it answers is nonsense, but always the same."""
+    probe = np.array(EMBEDDINGS.embed_documents([PROBE])[0], np.float32)
+    made = GraphPromptModel(network(lm, seed, **config), EMBEDDINGS, probe, **(options or {}))
+    if made.network.config.lora_rank:  # else adapters begin as nothing
+        for name, weight in made.network.parameters.items():
+            if "lora_B" in name:
+                torch.nn.init.normal_(weight, generator=torch.Generator().manual_seed(1))
+    return made
+
+
+def document(triples: Sequence[Triple], labels: dict[str, str] | None = None) -> Document:
+    return Document("", metadata={"triples": [list(triple) for triple in triples], "labels": labels or {}})
+
+
+def asked(question: str = QUESTION, triples: Sequence[Triple] = HER) -> Any:
+    return {"question": question, "documents": [document(triples)] if triples else []}
+
+
+# --- what is read -----------------------------------------------------------------------------------------------------
+
+
+def read(made: Prompt, lm: CausalLM) -> tuple[str, str, str]:
+    return tuple(lm.tokenizer.decode(list(part)) for part in (made.before, made.after, made.label))  # type: ignore[return-value]
+
+
+def test_the_sequence(lm: CausalLM) -> None:
+    """Beginning, soft tokens, graph, question; then the answers and their end."""
+    made = network(lm).prompt(QUESTION, HER[:1], {"Her": "Her (2013)"}, ("Spike Jonze", "Jonze"))
+    tables = "node_id,node_attr\n0,Her (2013)\n1,Spike Jonze\n\nsrc,edge_attr,dst\n0,directed by,1"
+    assert made.text == tables
+    assert read(made, lm) == ("<s>", f"{tables}\n\nQuestion: {QUESTION}\nAnswer:", "Spike Jonze|Jonze</s>")
+    assert (made.shown, made.triples) == (1, 1)
+    assert made.before == (lm.tokenizer.bos_token_id,)
+    assert made.graph is not None
+    assert made.graph.names == ("Her (2013)", "Spike Jonze")
+
+
+@pytest.mark.parametrize(
+    ("config", "text", "graph"),
+    [
+        ({"show_graph": False}, f"Question: {QUESTION}\nAnswer:", True),
+        ({"show_graph": False, "show_question": False}, "Answer:", True),
+        ({"encoder": None, "show_graph": False, "after": "[/INST]"}, f"Question: {QUESTION}\nAnswer:[/INST]", False),
+    ],
+)
+def test_what_may_be_left_out(lm: CausalLM, config: dict[str, Any], text: str, graph: bool) -> None:
+    made = network(lm, **config).prompt(QUESTION, HER, {})
+    assert read(made, lm) == ("<s>", text, "")
+    assert (made.graph is not None) is graph
+    assert made.text == ""
+
+
+def test_special_tokens_that_are_written_out_are_text(lm: CausalLM) -> None:
+    """Of a graph, a question or an answer; what stands around them has special tokens."""
+    lm.tokenizer.add_tokens(["<|user|>"])  # a mark that is not called special
+    lm = CausalLM(lm.model, lm.tokenizer, name="x")
+    assert lm.encode("<|user|>", special=True) == [lm.tokenizer.convert_tokens_to_ids("<|user|>")]
+    fact = Triple("Her</s>", "</s><|user|>", "<s>Spike Jonze")
+    made = network(lm, after="</s>").prompt("Who <s>directed</s>?", [fact], {}, ("Jonze</s>",))
+    special = {*lm.tokenizer.all_special_ids, *lm.tokenizer.get_added_vocab().values()}
+    assert [token in special for token in made.after] == [False] * (len(made.after) - 1) + [True]
+    assert [token in special for token in made.label] == [False] * (len(made.label) - 1) + [True]
+    assert "<s>Spike Jonze" in read(made, lm)[1]
+    assert read(made, lm)[1].endswith("Question: Who <s>directed</s>?\nAnswer:</s>")
+
+
+def test_questions_that_say_where_they_begin() -> None:
+    assert ask("Argument 1: A.\nQuestion: So?", after_graph=False) == "Argument 1: A.\nQuestion: So?\nAnswer:"
+
+
+def test_ten_thousand_triples(lm: CausalLM) -> None:
+    """The text keeps to its tokens and says what it leaves out; the encoder is given all."""
+    triples = [Triple(f"item {number}", "next_to", f"item {number + 1}") for number in range(10_000)]
+    net = network(lm, max_context_tokens=200)
+    made = net.prompt(QUESTION, triples, {}, ("Spike Jonze",))
+    assert 0 < made.shown < made.triples == 10_000
+    assert made.text.endswith(f"({10_000 - made.shown:,} more facts left out)".replace(",", ""))
+    assert len(lm.encode(made.text)) <= 200 < len(lm.encode(made.text)) + 40
+    assert made.graph is not None
+    assert len(made.graph.kinds) == 10_000
+    assert len(net.losses([made], net.soft([made]))) == 1
+    assert model(lm, max_context_tokens=200).invoke(asked(triples=triples)) is not None
+
+
+def test_room_for_question_and_answer(folder: Path) -> None:
+    """Within what the language model reads in all, the graph in words gives way to question and answer."""
+    lm = CausalLM.load(folder)
+    lm.model.config.max_position_embeddings = 150
+    net = network(lm, max_answer_tokens=20)
+    triples = [Triple(f"item {number}", "next_to", f"item {number + 1}") for number in range(50)]
+    made = net.prompt(QUESTION, triples, {})
+    assert 150 - 40 < len(made) + 1 + 20 + 1 <= 150
+    assert made.shown
+    assert len(net.prompt(QUESTION, triples, {}, room=60)) <= 150 - 62
+    without = net.prompt(QUESTION, triples, {}, room=150 - 2 - 1 - len(lm.encode(ask(QUESTION, after_graph=True))))
+    assert (without.text, without.shown) == ("", 0)
+    with pytest.raises(InvalidArgumentError, match="reads 150 tokens in all"):
+        net.prompt(QUESTION * 40, triples, {})
+
+
+def test_chat_templates(lm: CausalLM) -> None:
+    assert lm.around(None) == ("<s>", "")
+    with pytest.raises(InvalidArgumentError, match="no chat template"):
+        lm.around(True)
+    lm.tokenizer.chat_template = (
+        "{{ bos_token }}{% for message in messages %}<|{{ message.role }}|>{{ message.content | trim }}</s>"
+        "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    assert lm.around(None) == lm.around(True) == ("<s><|user|>", "</s><|assistant|>")
+    assert lm.around(False) == ("<s>", "")
+    lm.tokenizer.chat_template = "{{ messages[0].content }} {{ messages[0].content }}"
+    with pytest.raises(InvalidArgumentError, match="what the user says once, but gives"):
+        lm.around(None)
+
+
+def test_chat_templates_that_tell_the_day_or_fail(lm: CausalLM) -> None:
+    """The day is always the same, so that a training can go on on another one."""
+    lm.tokenizer.chat_template = "{{ date_string }}: {{ messages[0].content }}"
+    assert lm.around(None) == (f"{DATE}: ", "")
+    lm.tokenizer.chat_template = "{{ raise_exception('no user may speak') }}"
+    with pytest.raises(InvalidArgumentError, match="no user may speak"):
+        lm.around(None)
+
+
+def test_long_answers_are_cut_before_their_end(lm: CausalLM) -> None:
+    made = network(lm, max_answer_tokens=3).prompt(QUESTION, HER, {}, ("Spike Jonze and many others",))
+    assert len(made.label) == 4
+    assert made.label[-1] == lm.tokenizer.eos_token_id
+
+
+# --- soft tokens ------------------------------------------------------------------------------------------------------
+
+
+def test_graphs_are_numbered_as_in_the_tables() -> None:
+    triples = [Triple("b", "r_1", "a"), Triple("c", "r_2", "b"), Triple("a", "r_1", "a")]
+    graph = PromptGraph.of(triples, {"a": "first_name"})
+    assert (graph.names, graph.relations) == (("b", "first name", "c"), ("r 1", "r 2"))
+    assert graph.ends.tolist() == [[0, 2, 1], [1, 0, 1]]
+    assert graph.kinds.tolist() == [0, 1, 0]
+
+
+ENCODERS = pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"encoder": "gat"},
+        {"encoder": "gcn"},
+        {"soft_tokens": 3},
+        {"projection": None},
+        {"projection": None, "soft_tokens": 2, "heads": 3, "width": 9},
+        {"encoder": "gat", "projection": None},
+        {"edges": False},
+        {"edges": False, "encoder": "gat"},
+        {"edges": False, "encoder": "gcn", "layers": 2},
+        {"encoder": None, "soft_tokens": 10},
+    ],
+)
+
+
+@ENCODERS
+def test_soft_tokens(lm: CausalLM, config: dict[str, Any]) -> None:
+    """Of the language model's length, as many as wanted, the same alone and beside others; each weight is used."""
+    net = network(lm, **config)
+    graphs = [HER, HER[:1], (*HER, Triple("Spike Jonze", "is", "Spike Jonze"))]
+    prompts = [net.prompt(QUESTION, triples, {}) for triples in graphs]
+    soft = net.soft(prompts)
+    assert soft is not None
+    assert soft.shape == (3, net.config.soft_tokens, lm.hidden_size)
+    alone = [net.soft([prompt]) for prompt in prompts]
+    torch.testing.assert_close(soft, torch.cat(alone))  # type: ignore[arg-type]
+    net.train(True)
+    trained = net.soft(prompts)
+    assert trained is not None
+    trained.pow(2).sum().backward()
+    edges = {name for name in net.parameters if ("edge" in name or "key" in name or "query" in name)}
+    unused = {name for name, weight in net.parameters.items() if weight.grad is None}
+    assert unused <= (
+        edges | {name for name in net.parameters if "att" in name} if net.config.edges is False else set()
+    )
+
+
+def test_edges_and_their_relations_matter(lm: CausalLM) -> None:
+    """All encoders see who is joined; those that take edge features also by what."""
+    other = [HER[0], Triple("Her", "written_by", "Drama")]
+    turned = [HER[0], Triple("Drama", "has_genre", "Her")]
+    for encoder in ("transformer", "gat", "gcn"):
+        net = network(lm, encoder=encoder)
+        one, relation, direction = (net.soft([net.prompt("?", triples, {})]) for triples in (HER, other, turned))
+        assert torch.equal(one, relation) is (encoder == "gcn")  # type: ignore[arg-type]
+        assert not torch.equal(one, direction)  # type: ignore[arg-type]
+        blind = network(lm, encoder=encoder, edges=False)
+        assert torch.equal(*(blind.soft([blind.prompt("?", triples, {})]) for triples in (HER, other)))  # type: ignore[arg-type]
+
+
+def test_a_batch_of_one_node(lm: CausalLM) -> None:
+    """It has no variance to be normalised by."""
+    net = network(lm)
+    net.train(True)
+    soft = net.soft([net.prompt("?", [Triple("a", "r", "a")], {})])
+    assert soft is not None
+    assert soft.isfinite().all()
+
+
+def test_texts_are_embedded_once() -> None:
+    calls: list[list[str]] = []
+
+    class Counted(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            calls.append(texts)
+            return HashedEmbeddings(8).embed_documents(texts)
+
+        def embed_query(self, text: str) -> list[float]:
+            raise NotImplementedError
+
+    vectors = TextVectors(Counted(), kept=3)
+    assert vectors.of(["a", "b", "a"]).shape == (3, 8)
+    assert np.array_equal(vectors.of(["b", "a"]), vectors.of(["a", "b"])[::-1])
+    vectors.of(["c", "d"])  # of all four, there is no room
+    vectors.of(["a"])
+    assert calls == [["a", "b"], ["c", "d"], ["a"]]
+
+
+# --- a batch is what its parts are ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", [{}, {"soft_tokens": 4}, {"encoder": None, "soft_tokens": 2}, {"lora_rank": 2}])
+def test_losses_of_a_batch_are_those_of_its_parts(lm: CausalLM, config: dict[str, Any]) -> None:
+    """Whatever is padded: graphs and answers of different lengths, and a question without a graph."""
+    net = model(lm, **config).network
+    rows = [(HER, ("Spike Jonze",)), ((), ("Nobody", "No one")), (HER[:1], ("x",))]
+    prompts = [net.prompt(QUESTION, triples, {}, answers) for triples, answers in rows]
+    together = net.losses(prompts, net.soft(prompts))
+    alone = torch.cat([net.losses([prompt], net.soft([prompt])) for prompt in prompts])
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-6)
+
+
+def test_the_loss_is_that_of_the_answer_alone(lm: CausalLM) -> None:
+    """Against the language model's own scores over the whole sequence."""
+    net = network(lm)
+    made = net.prompt(QUESTION, HER, {}, ("Spike Jonze",))
+    soft = net.soft([made])
+    assert soft is not None
+    embed = lm.model.get_input_embeddings()
+    rows = [embed(torch.tensor(part)) for part in (made.before, made.after + made.label)]
+    logits = lm.model(inputs_embeds=torch.cat([rows[0], soft[0], rows[1]])[None]).logits[0]
+    scores = logits[-len(made.label) - 1 : -1].log_softmax(-1)
+    expected = -scores[torch.arange(len(made.label)), torch.tensor(made.label)].mean()
+    torch.testing.assert_close(net.losses([made], soft)[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("config", [{}, {"encoder": None, "soft_tokens": 2}, {"lora_rank": 2}])
+def test_answers_are_the_same_alone_together_and_in_parts(lm: CausalLM, config: dict[str, Any]) -> None:
+    """Also as those of the language model's own greedy search."""
+    made = model(lm, options={"max_new_tokens": 7}, **config)
+    inputs = [asked(), asked("And who wrote Adaptation, and why?", HER[:1]), asked("?", ())]
+    alone = [made.invoke(value) for value in inputs]
+    assert alone == made.batch(inputs) == ["".join(made.stream(value)) for value in inputs]
+    assert any(alone)
+    prompt = made.prompt(inputs[0])
+    given = made.network._inputs([prompt], made.network.soft([prompt]))
+    given.pop("position_ids")
+    expected = made.network.model.generate(**given, max_new_tokens=7, do_sample=False, pad_token_id=2)
+    assert alone[0] == lm.decode(expected[0].tolist()).strip()
+
+
+def test_a_batch_with_a_question_that_cannot_be_answered(lm: CausalLM) -> None:
+    """The others are answered, some at once."""
+    made = model(lm, options={"max_new_tokens": 5, "batch_size": 2, "empty_graph": "raise"})
+    good = asked()
+    found = made.batch([good, asked(triples=()), good, good], return_exceptions=True)
+    assert [found[0], found[2], found[3]] == [made.invoke(good)] * 3
+    assert isinstance(found[1], InvalidArgumentError)
+    with pytest.raises(InvalidArgumentError, match="there is no triple"):
+        made.batch([good, asked(triples=())])
+
+
+async def test_answers_without_waiting(lm: CausalLM) -> None:
+    made = model(lm, options={"max_new_tokens": 5})
+    expected = made.invoke(asked())
+    assert await made.ainvoke(asked()) == expected
+    assert "".join([part async for part in made.astream(asked())]) == expected
+    assert await made.abatch([asked()] * 2) == [expected] * 2
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(made.invoke, [asked()] * 8)) == {expected}
+
+
+def test_an_answer_ends_where_the_model_says(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any of its stops, those of a chat model too; and letters are not cut in parts."""
+    made = model(lm, options={"max_new_tokens": 9})
+    prompt = made.prompt(asked())
+    said = [token for (token,) in made.network.generate([prompt], 9)]
+    lm.model.generation_config.eos_token_id = [lm.tokenizer.eos_token_id, said[3]]
+    assert [token for (token,) in made.network.generate([prompt], 9)] == [*said[: said.index(said[3])], None]
+    rows = iter(lm.encode("Amélie, 宮崎")[:9])
+    monkeypatch.setattr(made.network, "generate", lambda prompts, limit: ([row] for row in rows))
+    parts = list(made.stream(asked()))
+    assert "".join(parts).startswith("Amé")
+    assert all("\ufffd" not in part for part in parts[:-1])
+    lm.model.generation_config.eos_token_id = [lm.tokenizer.eos_token_id, 7]
+    assert lm.stops == (lm.tokenizer.eos_token_id, 7)
+    lm.model.generation_config.eos_token_id = 9
+    assert lm.stops == (lm.tokenizer.eos_token_id, 9)
+
+
+# --- evidence, chains, workflows --------------------------------------------------------------------------------------
+
+
+def test_the_graph_is_that_of_all_documents(lm: CausalLM) -> None:
+    made = model(lm)
+    prompt = made.prompt({"question": "?", "documents": [document(HER[:1], {"Her": "Her!"}), document(HER)]})
+    assert prompt.triples == 2
+    assert "0,Her!" in prompt.text
+    with pytest.raises(InvalidArgumentError, match="graph prompt: wanted Evidence, a Path, or a Document"):
+        made.invoke({"question": "?", "documents": [Document("Her")]})
+
+
+def test_without_evidence(lm: CausalLM) -> None:
+    made = model(lm, options={"max_new_tokens": 4})
+    prompt = made.prompt(asked(triples=()))
+    assert (prompt.graph, made.network.has_soft(prompt), prompt.triples) == (None, False, 0)
+    assert isinstance(made.invoke(asked(triples=())), str)
+    made.empty_graph = "raise"
+    with pytest.raises(InvalidArgumentError, match="there is no triple in the evidence"):
+        made.invoke(asked(triples=()))
+
+
+@pytest.fixture
+def retriever() -> PCSTRetriever:
+    return PCSTRetriever.from_index(GraphIndex.build(tiny_graph(), EMBEDDINGS))
+
+
+async def test_in_chains_and_workflows(lm: CausalLM, retriever: PCSTRetriever) -> None:
+    """What stands where `prompt | llm` stands: a chain, one with citations, a workflow."""
+    made = model(lm, options={"max_new_tokens": 5})
+    expected = made.invoke({"question": QUESTION, "documents": retriever.invoke(QUESTION)})
+    chain = answer_chain(retriever, made)
+    assert chain.invoke(QUESTION) == await chain.ainvoke(QUESTION) == expected
+    assert "".join(chain.stream(QUESTION)) == expected
+    assert len(list(chain.stream(QUESTION))) > 1
+    assert "".join([part async for part in chain.astream(QUESTION)]) == expected
+    assert chain.batch([QUESTION, QUESTION]) == [expected] * 2
+    assert cited_answer_chain(retriever, made).invoke(QUESTION)["answer"] == expected
+    workflow = build_workflow(retriever, made)
+    state = workflow.invoke({"question": QUESTION})
+    assert state["answer"] == expected
+    assert (await workflow.ainvoke({"question": QUESTION}))["answer"] == expected
+
+
+async def test_whoever_watches_is_told_as_of_a_chat_model(lm: CausalLM, retriever: PCSTRetriever) -> None:
+    """Workflows count its calls, keep to their budgets and stream its tokens."""
+    made = model(lm, options={"max_new_tokens": 5})
+    given = {"question": QUESTION, "documents": retriever.invoke(QUESTION)}
+    expected, prompt = made.invoke(given), made.prompt(given)
+    workflow = build_workflow(retriever, made)
+    cost = workflow.invoke({"question": QUESTION})["cost"]
+    assert (cost["llm_calls"], cost["input_tokens"]) == (1, len(prompt) + made.config.soft_tokens)
+    assert 0 < cost["output_tokens"] <= 5
+    parts = list(workflow.stream({"question": QUESTION}, stream_mode="messages"))
+    assert len(parts) > 1
+    assert "".join(part.text for part, _ in parts) == expected
+    parts = [part async for part in workflow.astream({"question": QUESTION}, stream_mode="messages")]
+    assert "".join(part.text for part, _ in parts) == expected
+    stopped = build_workflow(retriever, made, budget=Budget(llm_calls=0)).invoke({"question": QUESTION})["stopped"]
+    assert "no more calls of a language model" in stopped
+    counter = CostCounter()
+    made.batch([asked(), asked(triples=())], {"callbacks": [counter]})
+    assert counter.llm_calls == 2
+    counter = CostCounter(llm_calls=1)
+    answers = made.batch([asked(), asked()], {"callbacks": [counter]}, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [str, BudgetError]
+    assert await made.abatch([asked(), asked()]) == made.batch([asked(), asked()])
+
+
+def test_a_generation_that_fails_is_told(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, failed = model(lm), list[BaseException]()
+
+    class Watch(BaseCallbackHandler):
+        def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
+            failed.append(error)
+
+    def generate(*args: Any) -> Any:
+        raise RuntimeError("out of memory")
+        yield
+
+    monkeypatch.setattr(made.network, "generate", generate)
+    for ask_it in (lambda config: made.invoke(asked(), config), lambda config: made.batch([asked()] * 2, config)):
+        with pytest.raises(RuntimeError, match="out of memory"):
+            ask_it({"callbacks": [Watch()]})
+    assert len(failed) == 3
+
+
+@pytest.mark.parametrize(
+    "value", ["Who?", {"question": QUESTION}, {"question": " ", "documents": []}, {"documents": []}]
+)
+def test_what_cannot_be_answered(lm: CausalLM, value: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r'wanted {"question": text, "documents": list of Documents}'):
+        model(lm).invoke(value)
+
+
+# --- examples ---------------------------------------------------------------------------------------------------------
+
+
+def test_examples_of_questions(retriever: PCSTRetriever) -> None:
+    """Those without an answer are left out; where no entity is found, the graph is empty."""
+    questions = [
+        Question("Who directed 千と千尋の神隠し?", answers=("Q55400",)),
+        Question("Who?"),
+        Question("Xyzzy qwrt?", answers=("Her",)),
+    ]
+    graph = tiny_graph()
+    found, nothing = graph_prompt_examples(retriever, questions, label=graph.label)
+    assert found.answers == ("宮崎駿",)
+    assert Triple("Q155653", "directed_by", "Q55400") in found.triples
+    assert found.labels["Q155653"] == "千と千尋の神隠し"
+    assert (nothing.question, nothing.answers) == ("Xyzzy qwrt?", ("Her",))
+
+
+def test_examples_of_what_is_none(retriever: PCSTRetriever) -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted a GraphQuestion, which has a graph of its own"):
+        GraphPromptExample.of_graph(Question(QUESTION, answers=("Spike Jonze",)))  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="wanted a retriever, but got None"):
+        graph_prompt_examples(None, [Question(QUESTION, answers=("Spike Jonze",))])  # type: ignore[arg-type]
+
+
+def test_an_example_is_asked_as_it_is_learned(lm: CausalLM) -> None:
+    example = GraphPromptExample(QUESTION, ("Spike Jonze",), HER, {"Her": "Her (2013)"})
+    made = model(lm)
+    assert made.prompt(example.input).text == made.network.prompt(QUESTION, HER, {"Her": "Her (2013)"}).text
+    assert made.prompt(GraphPromptExample(QUESTION, ("Spike Jonze",)).input).triples == 0
+
+
+def test_examples_of_graphs() -> None:
+    graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"a": "A"})
+    example = GraphPromptExample.of_graph(GraphQuestion("Why?", answers=("x",), graph=graph, id="0"))
+    assert example == GraphPromptExample("Why?", ("x",), (Triple("a", "r", "b"),), {"a": "A", "b": "b"})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((" ", ("a",)), "wanted a question"),
+        (("Who?", ()), "nothing to learn"),
+        (("Who?", "Jonze"), "a tuple of texts"),
+        (("Who?", ("",)), "a tuple of texts"),
+        (("Who?", ("a",), (("a", "b"),)), "three texts"),
+    ],
+)
+def test_examples_that_are_none(values: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        GraphPromptExample(*values)
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"encoder": "rnn"}, "one of \\['transformer', 'gat', 'gcn'\\]"),
+        ({"width": 10, "heads": 4}, "a multiple of heads=4"),
+        ({"layers": 1}, "2 or more"),
+        ({"soft_tokens": 0}, "1 or more"),
+        ({"soft_tokens": True}, "1 or more"),
+        ({"projection": 0}, "1 or more"),
+        ({"edges": 1}, "true or false"),
+        ({"lora_dropout": 1.0}, "below 1"),
+        ({"lora_targets": "q_proj"}, "a tuple of names"),
+        ({"before": 3}, "a text, or None"),
+    ],
+)
+def test_settings_out_of_range(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        GraphPromptConfig(**values)
+
+
+def test_settings_of_the_paper() -> None:
+    assert GraphPromptConfig.of("frozen") == GraphPromptConfig()
+    assert GraphPromptConfig.of("prompt-tuning", soft_tokens=3) == GraphPromptConfig(encoder=None, soft_tokens=3)
+    assert GraphPromptConfig.of("lora", encoder=None, soft_tokens=0).lora_rank == 8
+    with pytest.raises(InvalidArgumentError, match="setting is one of"):
+        GraphPromptConfig.of("full")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="no field 'depth'"):
+        GraphPromptConfig.of("frozen", depth=2)
+
+
+def test_options_out_of_range(lm: CausalLM) -> None:
+    with pytest.raises(InvalidArgumentError, match="max_new_tokens"):
+        model(lm, options={"max_new_tokens": 0})
+    with pytest.raises(InvalidArgumentError, match="batch_size"):
+        model(lm, options={"batch_size": True})
+    with pytest.raises(InvalidArgumentError, match="empty_graph"):
+        model(lm, options={"empty_graph": "ignore"})
+
+
+def test_language_models_that_are_refused(lm: CausalLM, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="no linear layers 'gate'"):
+        network(lm, lora_rank=2, lora_targets=("gate",))
+    with pytest.raises(InvalidArgumentError, match=r"no linear layers 'act_fn'.* It has: "):
+        network(lm, lora_rank=2, lora_targets=("q_proj", "act_fn"))
+    assert not [name for name, _ in lm.model.named_modules() if "lora" in name]
+    with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
+        CausalLM.load(tmp_path)
+    with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
+        CausalLM.load(folder, device="gpu")
+    with pytest.raises(InvalidArgumentError, match="precision is one of"):
+        GraphPromptNetwork(lm, GraphPromptConfig(**SIZES), TextVectors(EMBEDDINGS), 16, precision="half")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="dtype is one of"):
+        CausalLM.load(folder, dtype="int3")
+    network(lm, lora_rank=2)
+    with pytest.raises(InvalidArgumentError, match="adapters already"):
+        network(lm)
+    lm.model.train()
+    with pytest.raises(InvalidArgumentError, match="adapters already"):
+        CausalLM(lm.model, lm.tokenizer, name="x")
+    assert lm.model.training  # what is refused stays as it is
+    lm.tokenizer.eos_token = None
+    with pytest.raises(InvalidArgumentError, match="no token that ends a text"):
+        CausalLM(CausalLM.load(folder).model, lm.tokenizer, name="x")
+
+
+def test_language_models_of_other_kinds_are_refused(folder: Path) -> None:
+    """Those that see what follows, and those that keep no keys and values."""
+    lm, size = CausalLM.load(folder), {"hidden_size": 16, "num_hidden_layers": 1, "vocab_size": 300}
+    both_ways = RobertaForCausalLM(RobertaConfig(**size, num_attention_heads=2, intermediate_size=16))
+    for other in (both_ways, MambaForCausalLM(MambaConfig(**size, state_size=4))):
+        with pytest.raises(InvalidArgumentError, match="wanted a decoder with attention that keeps keys and values"):
+            CausalLM(other, lm.tokenizer, name="x")
+
+
+def test_missing_weights_are_not_drawn(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "lm")
+    weights = CausalLM.load(folder).model.state_dict()
+    some = {name: weight.clone() for name, weight in weights.items() if "norm" not in name}
+    save_file(some, tmp_path / "lm" / WEIGHTS)
+    with pytest.raises(ModelLoadError, match=r"its file has no weights .*norm"):
+        CausalLM.load(tmp_path / "lm")
+
+
+def test_a_relative_folder_is_found_from_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert CausalLM.load(folder.name).name == str(folder)
+
+
+def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "lm")
+    weights = CausalLM.load(folder).model.state_dict()
+    (tmp_path / "lm" / "model.safetensors").unlink()
+    torch.save(weights, tmp_path / "lm" / "pytorch_model.bin")
+    with pytest.raises(ModelLoadError, match="safetensors"):
+        CausalLM.load(tmp_path / "lm")
+
+
+def test_damaged_weights_of_a_language_model(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "lm")
+    (tmp_path / "lm" / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelLoadError, match="no causal language model could be loaded"):
+        CausalLM.load(tmp_path / "lm")
+
+
+def test_a_language_model_is_the_same_in_any_type(folder: Path) -> None:
+    lm, half = CausalLM.load(folder), CausalLM.load(folder, dtype="bfloat16", device="cpu")
+    assert half.model.dtype == torch.bfloat16
+    assert half.fingerprint == lm.fingerprint
+    assert isinstance(model(half, options={"max_new_tokens": 3}).invoke(asked()), str)
+
+
+# --- on disk ----------------------------------------------------------------------------------------------------------
+
+SAVED = pytest.mark.parametrize(
+    "config",
+    [{}, {"lora_rank": 2}, {"encoder": None, "soft_tokens": 2}, {"encoder": None, "soft_tokens": 0, "lora_rank": 2}],
+)
+
+
+@SAVED
+def test_saved_and_read(folder: Path, tmp_path: Path, config: dict[str, Any]) -> None:
+    """Only what was trained is written, as safetensors; it gives the same answers."""
+    made = model(CausalLM.load(folder), seed=5, options={"max_new_tokens": 9}, **config)
+    made.training = {"examples": 3}
+    made.save_pretrained(tmp_path)
+    again = GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, max_new_tokens=9)
+    inputs = [asked(), asked("Who wrote Adaptation?", HER[:1]), asked(triples=())]
+    assert again.batch(inputs) == made.batch(inputs)
+    assert (again.config, again.training) == (made.config, {"examples": 3})
+    files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    adapter = {"adapter/adapter_config.json", "adapter/adapter_model.safetensors"}
+    assert files == {"config.json", "model.safetensors"} | (adapter if config.get("lora_rank") else set())
+    for name, weight in made.network.parameters.items():
+        assert torch.equal(weight, again.network.parameters[name])
+
+
+def test_adapters_are_those_of_peft(folder: Path, tmp_path: Path) -> None:
+    made = model(CausalLM.load(folder), lora_rank=2)
+    made.save_pretrained(tmp_path)
+    tuned = PeftModel.from_pretrained(CausalLM.load(folder).model, tmp_path / "adapter")
+    ids = torch.tensor([[5, 6, 7]])
+    assert torch.equal(tuned(input_ids=ids).logits, made.network.model(input_ids=ids).logits)
+
+
+@pytest.mark.parametrize("config", [{}, {"lora_rank": 2}])
+def test_a_language_model_is_not_written_over(folder: Path, tmp_path: Path, config: dict[str, Any]) -> None:
+    shutil.copytree(folder, tmp_path / "lm")
+    with pytest.raises(InvalidArgumentError, match="holds a model of Hugging Face, which would be lost"):
+        model(CausalLM.load(folder), **config).save_pretrained(tmp_path / "lm")
+    assert digest_of(tmp_path / "lm") == digest_of(folder)
+
+
+def digest_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
+
+
+def test_a_trained_model_is_no_language_model(lm: CausalLM, tmp_path: Path) -> None:
+    model(lm).save_pretrained(tmp_path)
+    with pytest.raises(ModelLoadError, match="a trained model of this package, which is no language model"):
+        CausalLM.load(tmp_path)
+    with pytest.raises(ModelLoadError, match="there is no such folder, and"):
+        CausalLM.load(tmp_path / "none")
+
+
+def test_options_are_those_of_the_training(folder: Path, tmp_path: Path) -> None:
+    """How long an answer may be, and in which numbers it is computed."""
+    made = model(CausalLM.load(folder), max_answer_tokens=5)
+    assert made.max_new_tokens == 5
+    made.network.precision = "bfloat16"
+    made.save_pretrained(tmp_path)
+    again = GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
+    assert (again.max_new_tokens, again.network.precision) == (5, "bfloat16")
+    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, precision="float32").network.precision == "float32"
+
+
+def test_adapters_of_a_later_training_do_not_answer(lm: CausalLM) -> None:
+    made = model(lm)
+    network(lm, lora_rank=2)
+    with pytest.raises(InvalidArgumentError, match="adapters already, of an earlier training or checkpoint"):
+        made.invoke(asked())
+
+
+def test_what_is_measured_hangs_on_the_model_alone(folder: Path) -> None:
+    """Records go on with the same model, whatever it was asked; not with another one."""
+    made, again = (model(CausalLM.load(folder), lora_rank=2) for _ in range(2))
+    made.invoke(asked())
+    assert identity(made) == identity(again)
+    with torch.no_grad():
+        next(iter(again.network.adapters.values())).add_(1)
+    others = [again, model(CausalLM.load(folder), lora_rank=2, options={"max_new_tokens": 3})]
+    assert identity(made) not in map(identity, others)
+
+
+def test_answers_in_another_process(folder: Path, tmp_path: Path) -> None:
+    made = model(CausalLM.load(folder), options={"max_new_tokens": 9}, lora_rank=2)
+    made.save_pretrained(tmp_path)
+    code = (
+        "import sys, json; from langchain_core.documents import Document; from kg_retrievers import HashedEmbeddings\n"
+        "from kg_retrievers.methods.g_retriever.graph_prompt import GraphPromptModel\n"
+        "model = GraphPromptModel.from_pretrained(sys.argv[1], HashedEmbeddings(16), max_new_tokens=9)\n"
+        f"documents = [Document('', metadata={document(HER).metadata!r})]\n"
+        f"print(json.dumps(model.invoke({{'question': {QUESTION!r}, 'documents': documents}})))"
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "7"}
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, cwd=root, env=environment, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == made.invoke(asked())
+
+
+def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    model(CausalLM.load(folder)).save_pretrained(saved)
+    with pytest.raises(ModelMismatchError, match=r"embeddings .*HashedEmbeddings.* 16 numbers, but got .* with 8"):
+        GraphPromptModel.from_pretrained(saved, HashedEmbeddings(8))
+    wide = build(tmp_path / "wide", TEXTS, hidden=32, heads=2, vocabulary=320)
+    with pytest.raises(ModelMismatchError, match=r"vectors of 16 numbers, but .* has vectors of 32 numbers"):
+        GraphPromptModel.from_pretrained(saved, EMBEDDINGS, wide)
+    words = build(tmp_path / "words", ["zyx", "wvu"], hidden=16, heads=2, vocabulary=320)
+    with pytest.raises(ModelMismatchError, match="a vocabulary"):
+        GraphPromptModel.from_pretrained(saved, EMBEDDINGS, words)
+    other = build(tmp_path / "other", TEXTS, hidden=16, heads=2, vocabulary=320, seed=1)
+    with pytest.raises(ModelMismatchError, match="has weights"):
+        GraphPromptModel.from_pretrained(saved, EMBEDDINGS, other)
+    moved = tmp_path / "moved"
+    shutil.copytree(folder, moved)
+    assert GraphPromptModel.from_pretrained(saved, EMBEDDINGS, moved).network.lm.name == str(moved)
+
+
+def rewrite(saved: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    config = json.loads((saved / "config.json").read_text())
+    change(config)
+    (saved / "config.json").write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda config: config.update(width=10), ModelLoadError, "not those of a graph-prompt model"),
+        (lambda config: config.update(encoder="gcn"), ModelLoadError, "not those of a graph-prompt model"),
+        (lambda config: config.update(encoder="rnn"), ModelLoadError, "encoder must be one of"),
+        (lambda config: config.update(encoder=None), ModelLoadError, "not those of a graph-prompt model"),
+        (lambda config: config.pop("layers"), ModelLoadError, "'layers'"),
+        (lambda config: config.update(language_model=None), ModelLoadError, "not those of a graph-prompt model"),
+        (lambda config: config.update(words="0"), ModelMismatchError, "words of version '0'"),
+        (lambda config: config.update(lora_rank=3), ModelLoadError, "other names or shapes"),
+        (lambda config: config.update(adapter="0"), ModelLoadError, "not the adapters that were saved"),
+        (lambda config: config["language_model"].update(name="/none"), ModelLoadError, "no causal language model"),
+    ],
+)
+def test_damaged_configs(folder: Path, tmp_path: Path, change: Any, error: type[Exception], message: str) -> None:
+    model(CausalLM.load(folder), lora_rank=2).save_pretrained(tmp_path)
+    rewrite(tmp_path, change)
+    with pytest.raises(error, match=message):
+        GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
+
+
+def test_missing_adapters(folder: Path, tmp_path: Path) -> None:
+    model(CausalLM.load(folder), lora_rank=2).save_pretrained(tmp_path)
+    (tmp_path / "adapter" / "adapter_model.safetensors").unlink()
+    with pytest.raises(ModelLoadError, match="the adapters cannot be read"):
+        GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidArgumentError, match="is a file"):
+        model(CausalLM.load(folder), lora_rank=2).save_pretrained(tmp_path / "file")
+
+
+def test_what_a_model_says_of_itself(lm: CausalLM) -> None:
+    assert repr(lm).startswith("CausalLM(")
+    assert "encoder='transformer'" in repr(model(lm))
+    assert isinstance(network(lm).tokens, GraphTokens)
+    assert replace(model(lm).config, width=4).width == 4

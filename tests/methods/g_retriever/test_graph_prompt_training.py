@@ -1,0 +1,418 @@
+"""Training of a graph prompt: what changes and what does not, gradients, rounds, interruptions, a task of the graph."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from langchain_core.documents import Document
+from small_language_model import build
+
+from kg_retrievers import HashedEmbeddings
+from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
+from kg_retrievers.graph import Triple
+from kg_retrievers.methods.g_retriever.graph_prompt import (
+    CausalLM,
+    GraphPromptConfig,
+    GraphPromptExample,
+    GraphPromptModel,
+    GraphPromptTraining,
+    train_graph_prompt,
+)
+from kg_retrievers.methods.g_retriever.graph_prompt import training as graph_prompt_training
+from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
+from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
+from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer, mean_loss
+from kg_retrievers.training.loop import Schedule
+
+EMBEDDINGS = HashedEmbeddings(16)
+SIZES: dict[str, Any] = {"width": 8, "layers": 2, "heads": 2, "projection": 8}
+COLORS = ("red", "blue")
+
+
+def examples(count: int, seed: int = 0) -> list[GraphPromptExample]:
+    """Return questions whose answer is in the graph, and nowhere else."""
+    rng = random.Random(seed)
+    made = []
+    for _ in range(count):
+        item, color = f"item {rng.randrange(100)}", rng.choice(COLORS)
+        triples = tuple(Triple(item, "has_part", f"part {rng.randrange(100)}") for _ in range(rng.randrange(1, 3)))
+        made.append(GraphPromptExample("Which colour?", (color,), (*triples, Triple(item, "has_colour", color))))
+    return made
+
+
+LEARNED, VALIDATING = examples(10), examples(4, seed=1)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A language model in its folder."""
+    texts = [f"Question: Which colour?\nAnswer:{color}" for color in COLORS]
+    return build(tmp_path_factory.mktemp("lm"), texts, hidden=16, heads=2, vocabulary=320, pretrain_steps=2)
+
+
+def trained(folder: Path, /, *parts: Sequence[GraphPromptExample], **options: Any) -> GraphPromptTraining:
+    given: dict[str, Any] = {"epochs": 2, "learning_rate": 3e-3, "threads": 1}
+    return train_graph_prompt(folder, EMBEDDINGS, *(parts or (LEARNED, VALIDATING)), **(given | SIZES | options))
+
+
+def weights(training: GraphPromptTraining) -> dict[str, torch.Tensor]:
+    network = training.model.network
+    return {**network.parameters, **network.buffers}
+
+
+def same(one: GraphPromptTraining, other: GraphPromptTraining) -> bool:
+    left, right = weights(one), weights(other)
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+def digests(lm: CausalLM) -> dict[str, str]:
+    """Return a digest of each tensor of a language model, adapters not counted."""
+    found = {}
+    for name, tensor in lm.model.state_dict().items():
+        if "lora_" not in name:
+            found[name.replace(".base_layer", "")] = blake2b(tensor.numpy().tobytes()).hexdigest()
+    return found
+
+
+# --- what changes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"setting": "prompt-tuning"},
+        {"setting": "lora"},
+        {"setting": "lora", "encoder": None, "soft_tokens": 0},
+        {"encoder": "gat"},
+        {"encoder": "gcn", "show_graph": False},
+    ],
+)
+def test_the_language_model_stays_as_it_is(folder: Path, options: dict[str, Any]) -> None:
+    """Each of its tensors; what is trained changes, and the share of that is told."""
+    lm = CausalLM.load(folder)
+    size = sum(weight.numel() for weight in lm.model.parameters())
+    before = digests(lm)
+    done = train_graph_prompt(
+        lm, EMBEDDINGS, LEARNED, VALIDATING, epochs=1, learning_rate=1e-2, threads=1, **(SIZES | options)
+    )
+    assert digests(lm) == before
+    assert not any(module.training for module in lm.model.modules())
+    network = done.model.network
+    first = GraphPromptNetwork(
+        CausalLM.load(folder),
+        done.model.config,
+        TextVectors(EMBEDDINGS),
+        16,
+        seed=int(graph_prompt_training.stream(0, "weights").integers(2**63)),
+    )
+    changed = [name for name, weight in network.parameters.items() if not torch.equal(weight, first.parameters[name])]
+    assert len(changed) >= 0.8 * len(network.parameters)  # a bias before a normalisation has no gradient
+    own = sum(weight.numel() for weight in network.parameters.values())
+    assert (done.trained, done.weights) == (own, size + own)
+    assert done.share == own / (size + own)
+    assert all(weight.requires_grad is ("lora_" in name) for name, weight in network.model.named_parameters())
+
+
+def test_what_a_training_tells(folder: Path) -> None:
+    done = trained(folder, max_context_tokens=12)
+    assert (done.examples, done.validation, done.cut) == (10, 4, 14)
+    assert len(done.history) == 3
+    assert done.best == min(done.history[1:])
+    assert done.seconds > 0
+    told = done.model.training
+    assert (told["examples"], told["setting"], told["validation"]) == (10, "frozen", done.history)
+    validation = [done.model.network.prompt(one.question, one.triples, {}, one.answers) for one in VALIDATING]
+    assert mean_loss(done.model.network, validation, 2) == pytest.approx(done.best, rel=1e-5)
+    assert trained(folder, show_graph=False, epochs=1).cut == 0
+
+
+def test_validation_is_a_tenth_where_none_is_given(folder: Path) -> None:
+    done = trained(folder, examples(20), epochs=1)
+    assert (done.examples, done.validation) == (18, 2)
+    done = trained(folder, LEARNED[:1], epochs=1)
+    assert (done.examples, done.validation) == (1, 1)
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+def trainer(network: GraphPromptNetwork, schedule: Schedule, **options: Any) -> PromptTrainer:
+    given: dict[str, Any] = {"micro_batch_size": 4, "last_rate": 0.5, "weight_decay": 0.0, "max_gradient": math.inf}
+    return PromptTrainer(
+        parameters=network.parameters,
+        buffers=network.buffers,
+        items=[],
+        prepare=lambda prompt: prompt,
+        loss=lambda some, _: network.losses(some, network.soft(some)).mean(),
+        validate=lambda: 0.0,
+        schedule=schedule,
+        identity="",
+        network=network,
+        **(given | options),
+    )
+
+
+@pytest.mark.parametrize("config", [{}, {"encoder": None, "soft_tokens": 3}, {"lora_rank": 2, "lora_dropout": 0.0}])
+def test_gradients_in_parts_are_those_of_the_whole_batch(folder: Path, config: dict[str, Any]) -> None:
+    """In float64, whatever goes through the language model at once, with a question that has no graph."""
+    settings = GraphPromptConfig(**{**SIZES, "before": "<s>", "after": "", **config})
+    lm = CausalLM.load(folder)
+    lm.model.double()
+    network = GraphPromptNetwork(lm, settings, TextVectors(EMBEDDINGS), 16)
+    if network.tokens is not None:
+        network.tokens.double()
+    network.model.double()
+    vectors = network.vectors.of
+    network.vectors.of = lambda texts: vectors(texts).astype("float64")  # type: ignore[method-assign,assignment]
+    rows = [*LEARNED[:4], GraphPromptExample("Which colour, then?", ("red", "blue"))]
+    prompts = [network.prompt(one.question, one.triples, one.labels, one.answers) for one in rows]
+    schedule = Schedule(10, 1, 1, 5, 1e-3, 0)
+    found = []
+    for size in (5, 2, 1):
+        for weight in network.parameters.values():
+            weight.grad = None
+        trainer(network, schedule, micro_batch_size=size).step(0, prompts)
+        found.append(
+            {name: weight.grad.clone() for name, weight in network.parameters.items() if weight.grad is not None}
+        )
+    network.train(True)
+    for weight in network.parameters.values():
+        weight.grad = None
+    network.losses(prompts, network.soft(prompts)).mean().backward()  # type: ignore[no-untyped-call]
+    for gradients in found:
+        assert gradients.keys() == {name for name, weight in network.parameters.items() if weight.grad is not None}
+        for name, gradient in gradients.items():
+            torch.testing.assert_close(gradient, network.parameters[name].grad, rtol=1e-9, atol=1e-12)
+
+
+def test_gradients_are_shortened(folder: Path) -> None:
+    network = trained(folder, epochs=1).model.network
+    prompts = [network.prompt(one.question, one.triples, one.labels, one.answers) for one in LEARNED[:4]]
+    trainer(network, Schedule(10, 1, 1, 4, 1e-3, 0), max_gradient=1e-3).step(0, prompts)
+    norms = [float(weight.grad.norm()) for weight in network.parameters.values() if weight.grad is not None]
+    assert math.hypot(*norms) == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_without_soft_tokens_and_adapters_a_batch_teaches_nothing(folder: Path) -> None:
+    """Questions without a graph only."""
+    rows = [replace(one, triples=()) for one in LEARNED]
+    done = trained(folder, rows, rows, epochs=1)
+    assert done.history[0] == done.history[1]
+
+
+def test_the_learning_rate_rises_then_falls(folder: Path) -> None:
+    network = trained(folder, epochs=1).model.network
+    rates = trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0, warm_up=0.25), last_rate=0.2)
+    found = [rates.rate(step) for step in range(40)]
+    assert found[:10] == pytest.approx([(step + 1) / 10 for step in range(10)])
+    assert found[10] == 1.0
+    assert found[25] == pytest.approx(0.6)
+    assert found[9:] == sorted(found[9:], reverse=True)
+    assert found[-1] == pytest.approx(0.2, abs=0.01)
+    assert trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0)).rate(0) == 1.0
+
+
+def test_mixed_precision(folder: Path) -> None:
+    """The language model computes in bfloat16; what is trained stays in float32."""
+    done = trained(folder, precision="bfloat16", setting="lora", learning_rate=1e-3)
+    assert {weight.dtype for weight in done.model.network.parameters.values()} == {torch.float32}
+    exact = trained(folder, setting="lora", learning_rate=1e-3)
+    assert done.history == pytest.approx(exact.history, rel=0.02)
+    assert done.history != exact.history
+
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_arguments_give_the_same_model(folder: Path) -> None:
+    """Adapters with dropout too; another seed gives another one."""
+    one = trained(folder, setting="lora")
+    assert same(one, trained(folder, setting="lora"))
+    assert not same(one, trained(folder, setting="lora", seed=1))
+
+
+def test_adapters_leave_out_inputs_in_training_alone(folder: Path) -> None:
+    """What they leave out is drawn of the seed and the step, whatever torch drew before."""
+    config: dict[str, Any] = {"lora_rank": 2, "lora_dropout": 0.5, "encoder": None, "soft_tokens": 0}
+    settings = GraphPromptConfig(**{**SIZES, "before": "<s>", "after": "", **config})
+    network = GraphPromptNetwork(CausalLM.load(folder), settings, TextVectors(EMBEDDINGS), 16)
+    for name, weight in network.parameters.items():  # else adapters begin as nothing
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, generator=torch.Generator().manual_seed(1))
+    prompts = [network.prompt(one.question, one.triples, one.labels, one.answers) for one in LEARNED[:2]]
+    made = trainer(network, Schedule(8, 2, 2, 2, 1e-3, 0))
+
+    def gradients(step: int) -> list[torch.Tensor]:
+        for weight in network.parameters.values():
+            weight.grad = None
+        made.step(step, prompts)
+        return [weight.grad.clone() for weight in network.parameters.values() if weight.grad is not None]
+
+    first = gradients(0)
+    torch.manual_seed(5)
+    again, other = gradients(0), gradients(1)
+    assert first
+    assert all(map(torch.equal, first, again))
+    assert not all(map(torch.equal, first, other))
+    network.train(False)
+    assert torch.equal(network.losses(prompts, None), network.losses(prompts, None))
+
+
+def test_torch_random_numbers_are_left_alone(folder: Path) -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    trained(folder, setting="lora", epochs=1)
+    assert torch.equal(torch.rand(2), expected)
+
+
+class StopError(Exception):
+    """As by a user."""
+
+
+def test_training_goes_on_after_an_interruption(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if there had been none: running means, the optimizer and what is drawn included."""
+    options: dict[str, Any] = {"setting": "lora", "epochs": 3}
+    whole = trained(folder, **options)
+    steps = PromptTrainer.step
+    taken: list[int] = []
+
+    def step(self: PromptTrainer, number: int, prompts: Any) -> None:
+        taken.append(number)
+        if number == 3 and taken.count(3) == 1:
+            raise StopError
+        steps(self, number, prompts)
+
+    monkeypatch.setattr(PromptTrainer, "step", step)
+    output = tmp_path / "model"
+    with pytest.raises(StopError):
+        trained(folder, output=output, **options)
+    assert (output / "unfinished" / "model.safetensors").exists()
+    assert not (output / "config.json").exists()
+    with pytest.raises(InvalidArgumentError, match="other data or settings"):
+        trained(folder, output=output, **(options | {"weight_decay": 0.1}))
+    resumed = trained(folder, output=output, **options)
+    assert taken == [0, 1, 2, 3, 2, 3, 4, 5, 6]
+    assert same(whole, resumed)
+    assert resumed.history == whole.history
+    assert sorted(path.name for path in output.iterdir()) == ["adapter", "config.json", "model.safetensors"]
+    again = GraphPromptModel.from_pretrained(output, EMBEDDINGS)
+    assert all(torch.equal(weight, weights(resumed)[name]) for name, weight in again.network.parameters.items())
+    with pytest.raises(InvalidArgumentError, match="holds a model already"):
+        trained(folder, output=output, **options)
+
+
+def test_a_damaged_interruption(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(graph_prompt_training, "forget_unfinished", lambda output: None)
+        trained(folder, output=tmp_path)
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "unfinished" / "model.safetensors").write_bytes(b"")
+    with pytest.raises(ModelLoadError, match="damaged"):
+        trained(folder, output=tmp_path)
+
+
+def test_the_best_round_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And training ends where none is better for as long as `patience` says."""
+    losses = iter([1.0, 0.5, 0.7, 0.6, 0.1])
+    kept: list[dict[str, torch.Tensor]] = []
+
+    def loss(network: GraphPromptNetwork, *_: Any) -> float:
+        kept.append({name: weight.detach().clone() for name, weight in network.parameters.items()})
+        return next(losses)
+
+    monkeypatch.setattr(graph_prompt_training, "mean_loss", loss)
+    done = trained(folder, epochs=4, patience=2)
+    assert done.history == [1.0, 0.5, 0.7, 0.6]
+    assert all(torch.equal(weight, kept[1][name]) for name, weight in done.model.network.parameters.items())
+
+
+# --- a task of the graph ----------------------------------------------------------------------------------------------
+
+
+def right(folder: Path, setting: Setting) -> float:
+    """Return the share of right answers to new questions whose answer is in the graph alone."""
+    sizes = {"width": 16, "projection": 32, "soft_tokens": 4}
+    done = trained(
+        folder, examples(200), examples(30, 1), setting=setting, show_graph=False, epochs=6, learning_rate=1e-2,
+        max_gradient=1.0, patience=6, batch_size=10, **sizes,
+    )  # fmt: skip
+    asked = examples(60, 2)
+    documents = [[Document("", metadata={"triples": [list(triple) for triple in one.triples]})] for one in asked]
+    answers = done.model.batch(
+        [{"question": one.question, "documents": found} for one, found in zip(asked, documents, strict=True)]
+    )
+    return sum(answer == one.answers[0] for answer, one in zip(answers, asked, strict=True)) / len(asked)
+
+
+def test_what_only_the_graph_says_is_learned(tmp_path: Path) -> None:
+    """With an encoder; without one the answers are as good as drawn. The language model can repeat a first word."""
+    rng = random.Random(0)
+    words = [*COLORS, *("".join(rng.sample(["ba", "de", "fi", "go", "ku", "lo", "ma"], 2)) for _ in range(30))]
+    texts = [f"{word}\nQuestion: Which colour?\nAnswer:{word}" for word in rng.sample(words * 4, 4 * len(words))]
+    folder = build(tmp_path, texts, hidden=32, heads=2, vocabulary=420, pretrain_steps=300)
+    assert right(folder, "frozen") >= 0.95
+    assert right(folder, "prompt-tuning") <= 0.7
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder": None, "soft_tokens": 0}, "nothing to train"),
+        ({"epochs": 0}, "epochs must be a whole number, 1 or more"),
+        ({"micro_batch_size": 0}, "micro_batch_size must be a whole number"),
+        ({"threads": True}, "threads must be a whole number"),
+        ({"last_rate": 1.5}, "last_rate must be from 0 to 1"),
+        ({"warm_up": 3}, "warm_up must be from 0 to 2"),
+        ({"max_gradient": float("inf")}, "max_gradient must be 0 or more, and finite"),
+        ({"weight_decay": "no"}, "weight_decay must be 0 or more"),
+        ({"precision": "float16"}, "precision is one of"),
+        ({"batch_size": 0}, "batch_size must be a whole number"),
+        ({"depth": 3}, "no field 'depth'"),
+        ({"setting": "all"}, "setting is one of"),
+        ({"setting": "prompt-tuning", "encoder": "gat"}, "prompt tuning has no encoder"),
+        ({"seed": "a"}, "seed must be a whole number"),
+        ({"chat": True}, "no chat template"),
+    ],
+)
+def test_arguments_out_of_range(folder: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        trained(folder, **options)
+
+
+@pytest.mark.parametrize("parts", [([],), (LEARNED, []), (["Who?"],), ("Who?",)])
+def test_examples_that_are_none(folder: Path, parts: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted lists of GraphPromptExamples"):
+        trained(folder, *parts)
+
+
+def test_embeddings_that_are_none(folder: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted LangChain embeddings"):
+        train_graph_prompt(folder, "hashed", LEARNED)  # type: ignore[arg-type]
+
+
+def test_an_output_that_is_a_file(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidArgumentError, match="is a file"):
+        trained(folder, output=tmp_path / "file")
+
+
+def test_a_loss_that_is_no_number(folder: Path) -> None:
+    lm = CausalLM.load(folder)
+    with torch.no_grad():
+        lm.model.lm_head.weight[0, 0] = torch.inf
+    with pytest.raises(InvalidArgumentError, match="no finite number any more"):
+        train_graph_prompt(lm, EMBEDDINGS, LEARNED, VALIDATING, **SIZES)

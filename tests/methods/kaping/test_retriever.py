@@ -1,0 +1,322 @@
+"""Triple similarity under the contract of all retrievers, in both scopes, and on graphs that trip it up."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.prompts import PromptTemplate
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, answer_chain, build_router, evaluate
+from kg_retrievers.core.prompts import check_placeholders
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
+from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT
+from kg_retrievers.methods.kaping.retriever import TripleSimilarityRetriever
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+
+EMOJI = "🎬 The End\n(of it)"
+ODD = [
+    ("Her", "directed_by", "Spike Jonze"),
+    ("Her", "written_by", "Spike Jonze"),
+    ("Her", "directedBy", "Spike Jonze"),  # in words it is the first triple
+    ("Synecdoche, New York", "contains", "Synecdoche, New York"),
+    ('The "Dark" Knight', "directed_by", "Christopher Nolan"),
+    (EMOJI, "directed_by", 'Bobby "Bob", Jr.'),
+    ("Adaptation", "directed_by", "Spike Jonze"),
+]
+
+
+class TestTripleSimilarity(RetrieverContract):
+    retriever_class = TripleSimilarityRetriever
+    exact_k_fields = {}  # noqa: RUF012
+    takes_llm = False
+
+
+class TestTripleSimilarityInTheWholeGraph(RetrieverContract):
+    retriever_class = TripleSimilarityRetriever
+    exact_k_fields = {}  # noqa: RUF012
+    takes_llm = False
+    links_entities = False
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return TripleSimilarityRetriever.from_index(index, scope="graph", **fields)
+
+
+def similar(graph: KnowledgeGraph | None = None, **fields: Any) -> TripleSimilarityRetriever:
+    """Return a retriever on a graph; on the odd triples by default."""
+    graph = KnowledgeGraph.from_triples(ODD) if graph is None else graph
+    return TripleSimilarityRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), **fields)
+
+
+def triples(documents: list[Document]) -> list[tuple[str, ...]]:
+    assert all(len(document.metadata["triples"]) == 1 for document in documents)
+    return [tuple(document.metadata["triples"][0]) for document in documents]
+
+
+def scores(documents: list[Document]) -> list[float]:
+    return [document.metadata["score"] for document in documents]
+
+
+def ranked(graph: KnowledgeGraph, question: str) -> list[tuple[tuple[str, ...], float]]:
+    """Return all triples by falling cosine, computed from the embeddings alone, and their cosines."""
+    texts = [" ".join(map(readable, (graph.label(h), r, graph.label(t)))) for h, r, t in graph.triples()]
+    vectors = np.array(HashedEmbeddings().embed_documents([question, *texts]), np.float32).astype(np.float64)
+    cosines = (vectors[1:] @ vectors[0]).round(SIMILARITY_DECIMALS).astype(np.float32).tolist()
+    order = sorted(range(len(texts)), key=lambda number: (-cosines[number], number))
+    return [(tuple(graph.triple(number)), cosines[number]) for number in order]
+
+
+# --- the order --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", ["Who directed Amélie?", "千と千尋の神隠し", "a film by Spike Jonze", "?", "西"])
+def test_order_is_that_of_the_cosines(question: str) -> None:
+    graph = tiny_graph()
+    expected = ranked(graph, question)
+    documents = similar(graph, scope="graph", k=99).invoke(question)
+    assert list(zip(triples(documents), scores(documents), strict=True)) == expected
+    assert similar(graph, scope="graph", k=3).invoke(question) == documents[:3]
+    assert {document.metadata["truncated"] for document in documents} == {False}
+
+
+def test_only_what_is_around_the_entities_of_the_question() -> None:
+    """Of one hop by default, between neighbours too; the whole question is what is compared."""
+    graph = KnowledgeGraph.from_triples([*ODD, ("Spike Jonze", "married_to", "Sofia"), ("Sofia", "likes", "Her")])
+    question = "Who directed Her?"
+    whole = ranked(graph, question)
+    near = {("Spike Jonze", "married_to", "Sofia"), ("Sofia", "likes", "Her"), *ODD[:3]}
+    assert triples(similar(graph).invoke(question)) == [triple for triple, _ in whole if triple in near]
+    further = {*near, ODD[6]}
+    documents = similar(graph, max_hops=2).invoke(question)
+    assert list(zip(triples(documents), scores(documents), strict=True)) == [
+        (triple, score) for triple, score in whole if triple in further
+    ]
+    assert set(triples(similar(graph, max_hops=None).invoke(question))) == further
+    assert triples(similar(graph, scope="graph").invoke(question)) == [triple for triple, _ in whole]
+
+
+def test_one_document_is_one_triple() -> None:
+    document = similar().invoke("Who wrote Her?")[0]
+    assert document.page_content == "Her -> written by -> Spike Jonze"
+    assert document.metadata["answers"] == []
+    assert document.metadata["details"] == {}
+    assert -1 <= document.metadata["score"] <= 1
+    table = similar(style="tables").invoke("Who wrote Her?")[0].page_content
+    assert table.splitlines()[-1] == "0,written by,1"
+
+
+def test_equal_scores_by_number() -> None:
+    """Two relations that are the same words, and two entities of one label."""
+    documents = similar().invoke("Who directed Her?")
+    assert triples(documents)[:2] == [ODD[0], ODD[2]]
+    assert scores(documents)[0] == scores(documents)[1] > scores(documents)[2]
+    facts = [(key, "directed_by", "x") for key in ("d9", "d1", "d5")]
+    graph = KnowledgeGraph.from_triples(facts, labels={"d9": "Dune", "d1": "Dune", "d5": "Dune"})
+    for k in (1, 2, 3):
+        assert triples(similar(graph, k=k).invoke("Who directed Dune?")) == facts[:k]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What does Synecdoche, New York contain?", ODD[3]),
+        ('Who directed The "Dark" Knight?', ODD[4]),
+        (f"Who directed {EMOJI}?", ODD[5]),
+        ('What did Bobby "Bob", Jr. direct?', ODD[5]),
+    ],
+    ids=["comma, self-loop", "quotes", "emoji, line break", "comma and quotes"],
+)
+def test_odd_names(question: str, first: tuple[str, ...]) -> None:
+    for fields in ({}, {"scope": "graph"}):
+        documents = similar(**fields).invoke(question)
+        assert triples(documents)[0] == first
+        assert "\n" not in documents[0].page_content
+        assert json.loads(json.dumps(documents[0].metadata)) == documents[0].metadata
+    assert triples(similar().invoke(question)) == [first]
+
+
+def test_more_wanted_than_there_are() -> None:
+    assert len(similar(k=1_000_000).invoke("Who directed Her?")) == 3
+    assert len(similar(k=1_000_000, scope="graph").invoke("Who directed Her?")) == len(ODD)
+
+
+def test_several_entities_and_given_ones() -> None:
+    both = similar().invoke('Who directed Adaptation and The "Dark" Knight?')
+    assert set(triples(both)) == {ODD[4], ODD[6]}
+    given = similar().invoke("Who directed it?", seed_entities=["Adaptation"])
+    assert triples(given) == [ODD[6]]
+    for nothing in ([], None):
+        assert similar().invoke("Who directed Her?", seed_entities=nothing) == similar().invoke("Who directed Her?")
+        with pytest.raises(EntityLinkingError):
+            similar().invoke("Who directed it?", seed_entities=nothing)
+    anywhere = similar(scope="graph").invoke("Who directed it?", seed_entities=["Adaptation"])
+    assert anywhere == similar(scope="graph").invoke("Who directed it?")
+
+
+# --- small graphs -----------------------------------------------------------------------------------------------------
+
+
+def test_entity_without_triples() -> None:
+    """It is found, and there is nothing to say of it."""
+    graph = KnowledgeGraph.from_triples(ODD, labels={"Western": "Western"})
+    retriever = similar(graph)
+    assert retriever.invoke("What is a Western?") == []
+    assert len(retriever.invoke("Who directed the Western Her?")) == 3
+    assert len(similar(graph, scope="graph").invoke("What is a Western?")) == len(ODD)
+
+
+def test_graph_of_one_node() -> None:
+    loop = KnowledgeGraph.from_triples([("Ouroboros", "eats", "Ouroboros")])
+    alone = KnowledgeGraph.from_triples([], labels={"Ouroboros": "Ouroboros"})
+    for fields in ({}, {"scope": "graph"}):
+        assert triples(similar(loop, **fields).invoke("What eats Ouroboros?")) == [("Ouroboros", "eats", "Ouroboros")]
+        assert similar(alone, **fields).invoke("What eats Ouroboros?") == []
+
+
+def test_max_nodes_truncates() -> None:
+    facts = [("hub", "has", f"part {number}") for number in range(9)]
+    documents = similar(KnowledgeGraph.from_triples(facts), max_nodes=4).invoke("What has the hub?")
+    assert len(documents) == 3
+    assert all(document.metadata["truncated"] for document in documents)
+
+
+# --- where the vectors come from --------------------------------------------------------------------------------------
+
+ENTITY = st.sampled_from(["Her", "Spike Jonze", "A, B", 'the "C"', "🎬", "Dune 1", "Dune 2"])
+FACTS = st.lists(
+    st.tuples(ENTITY, st.sampled_from(["directed_by", "written_by", "in"]), ENTITY), min_size=1, max_size=9
+)
+ASKED = st.lists(st.tuples(ENTITY, st.sampled_from(["{}", "Who directed {}?", "in {} {}"])), min_size=1, max_size=3)
+
+
+@settings(max_examples=40)
+@given(FACTS, ASKED)
+def test_stored_or_not_is_the_same(facts: list[tuple[str, str, str]], asked: list[tuple[str, str]]) -> None:
+    graph = KnowledgeGraph.from_triples(facts, labels={"Dune 1": "Dune", "Dune 2": "Dune"})
+    stored = GraphIndex.build(graph, HashedEmbeddings(), triples=True)
+    made = GraphIndex.build(graph, HashedEmbeddings())
+    for name, words in asked:
+        question = words.format(name, name)
+        for scope in ("neighborhood", "graph"):
+            one, other = (
+                TripleSimilarityRetriever.from_index(index, scope=scope, on_refusal="empty", k=4).invoke(question)
+                for index in (stored, made)
+            )
+            assert one == other
+            wanted = [pair for pair in ranked(graph, question) if scope == "graph" or pair[0] in triples(one)]
+            assert list(zip(triples(one), scores(one), strict=True)) == wanted[:4]
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["on the fly", "stored"])
+@pytest.mark.parametrize("scope", ["neighborhood", "graph"])
+def test_opened_from_disk(tmp_path: Path, stored: bool, scope: str) -> None:
+    graph = tiny_graph()
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=stored)
+    opened = TripleSimilarityRetriever.from_index(GraphIndex.open(tmp_path, HashedEmbeddings()), scope=scope)
+    for question in ("Who starred in Amélie?", "Who directed 千と千尋の神隠し?"):
+        assert opened.invoke(question) == similar(graph, scope=scope).invoke(question)
+
+
+def test_from_many_threads() -> None:
+    """On one index, each question makes vectors that others need."""
+    graph = tiny_graph()
+    questions = [f"Who directed {graph.label(key)}?" for key in graph.entities if "Western" not in key] * 3
+    expected = [similar(graph).invoke(question) for question in questions]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(similar(graph).invoke, questions)) == expected
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+
+def test_stages() -> None:
+    retriever = similar()
+    assert [(stage.name, stage.writes, stage.calls_model) for stage in retriever.stages] == [
+        ("link_entities", ("seed_entities",), False),
+        ("rank_triples", ("answers", "documents"), False),
+    ]
+    assert retriever.stages[0].run.invoke({"question": "Who directed Her?"}) == {"seed_entities": ["Her"]}
+    assert [stage.name for stage in similar(scope="graph").stages] == ["rank_triples"]
+    with pytest.raises(EntityLinkingError, match="no entity is given"):
+        retriever.stages[1].run.invoke({"question": "Who directed Her?", "k": 1, "seed_entities": []})
+
+
+def test_defaults() -> None:
+    """Those of the paper."""
+    retriever = similar()
+    assert (retriever.k, retriever.max_hops, retriever.scope, retriever.style) == (10, 1, "neighborhood", "triples")
+
+
+def test_from_index_ignores_what_it_does_not_use() -> None:
+    used = similar(llm=ScriptedChatModel(replies=[]), examples=[Question("Who?")])
+    assert used.invoke("Who directed Her?") == similar().invoke("Who directed Her?")
+    with pytest.raises(InvalidArgumentError, match="it is not trained"):
+        similar(model=object())
+
+
+@pytest.mark.parametrize(
+    "field",
+    [{"granularity": "subgraph"}, {"k": 0}, {"max_hops": 0}, {"max_nodes": 0}, {"scope": "all"}, {"style": "numbered"}],
+    ids=str,
+)
+def test_fields_are_checked(field: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError):
+        similar(**field)
+
+
+# --- answering --------------------------------------------------------------------------------------------------------
+
+
+def test_prompts() -> None:
+    assert similar().prompts == {"answer": ANSWER_PROMPT}
+    mine = PromptTemplate.from_template("{question} {evidence}")
+    assert similar(answer_prompt=mine).answer_prompt == mine
+    with pytest.raises(InvalidArgumentError, match="prompt for answering"):
+        similar(answer_prompt=PromptTemplate.from_template("{question}"))
+
+
+def test_prompt_snapshot() -> None:
+    """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
+    check_placeholders(ANSWER_PROMPT, ["question", "evidence"], "answer")
+    snapshot = Path(__file__).parents[2] / "snapshots" / "triple_similarity_answer_prompt.txt"
+    text = (
+        ANSWER_PROMPT.format(question="who directed {Her}?", evidence="[1]\nHer -> directed by -> Spike Jonze") + "\n"
+    )
+    if not snapshot.exists():
+        snapshot.write_text(text, encoding="utf-8")
+        pytest.fail(f"{snapshot.name} was missing and has been written; look at it and run again.")
+    assert text == snapshot.read_text(encoding="utf-8")
+
+
+def test_a_model_is_shown_the_triples() -> None:
+    model = ScriptedChatModel(replies=["Spike Jonze"])
+    assert answer_chain(similar(), model).invoke("Who wrote Her?") == "Spike Jonze"
+    assert "[1]\nHer -> written by -> Spike Jonze\n\n[2]\nHer -> directed by -> Spike" in model.prompts[0][0].text
+
+
+def test_what_compares_answers_is_null() -> None:
+    report = evaluate(similar(), [Question("Who directed Her?", answers=("Spike Jonze",))])
+    assert report.metrics["hit"] is None
+    assert report.metrics["triples_mean"] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "found"),
+    [("Describe Her", "around", 3), ("Who directed anything?", "anywhere", len(ODD))],
+    ids=["open", "no entity"],
+)
+def test_suits(question: str, asked: str, found: int) -> None:
+    """Where no entity is found, the neighbourhood has nothing to offer, and the next method is asked."""
+    retrievers = {"around": similar(), "anywhere": similar(scope="graph")}
+    output = build_router(retrievers).invoke({"question": question})
+    assert (output["retriever"], len(output["documents"])) == (asked, found)

@@ -1,0 +1,719 @@
+"""Relation paths under the contract of all retrievers, by hand, against brute force, and where limits are met."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnableLambda
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+from kg_retrievers.algorithms.relation_paths import (
+    LabelledQuestion,
+    follow_relation_path,
+    joining_relation_paths,
+    mine_relation_paths,
+    spread,
+)
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
+from kg_retrievers.graph import Adjacency
+from kg_retrievers.methods.rog import ExampleRelationPaths, LLMRelationPaths, RelationPathRetriever, proposals
+from kg_retrievers.methods.rog import retriever as retriever_module
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+
+Facts = list[tuple[str, str, str]]
+
+TINY_EXAMPLES = [
+    Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)),
+    Question("Who directed Her?", answers=("Spike Jonze",)),
+    Question("Who directed Adaptation?", answers=("Spike Jonze",)),
+]
+
+
+class TestRelationPaths(RetrieverContract):
+    retriever_class = RelationPathRetriever
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **({} if "llm" in fields else {"examples": TINY_EXAMPLES}) | fields)
+
+
+class TestRelationPathsByLLM(RetrieverContract):
+    """The model's paths, in an order of its own."""
+
+    retriever_class = RelationPathRetriever
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        llm = ScriptedChatModel(replies=["starring -> starring\nstarring\ndirected_by (forward)"], cycle=True)
+        return super().make_retriever(index, **{"llm": llm} | fields)
+
+    def test_evaluation(self) -> None:
+        pytest.skip("the contract expects no calls of a language model")
+
+
+# --- by hand ----------------------------------------------------------------------------------------------------------
+
+BY, STAR, YEAR = "directed_by", "starring", "release_year"
+FILMS: Facts = [
+    ("Her", BY, "Jonze"),
+    ("Adaptation", BY, "Jonze"),
+    ("Her", STAR, "Adams"),
+    ("Arrival", STAR, "Adams"),
+    ("Arrival", BY, "Villeneuve"),
+    ("Adaptation", YEAR, "2002"),
+    ("Her", YEAR, "2013"),
+    ("Arrival", YEAR, "2016"),
+]
+
+
+def indexed(facts: Facts) -> GraphIndex:
+    return GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+
+
+INDEX = indexed(FILMS)
+
+
+def nothing(input: Any) -> list[dict[str, Any]]:
+    return []
+
+
+def retriever(index: GraphIndex = INDEX, **fields: Any) -> RelationPathRetriever:
+    given_source = {"llm", "examples", "proposer"} & set(fields)
+    return RelationPathRetriever.from_index(
+        index, **({} if given_source else {"proposer": RunnableLambda(nothing)}) | fields
+    )
+
+
+def given_paths(*paths: list[Any], **more: Any) -> dict[str, Any]:
+    return {"relation_paths": [{"relations": path} | more for path in paths]}
+
+
+def answers(documents: list[Document]) -> list[list[str]]:
+    return [document.metadata["answers"] for document in documents]
+
+
+def test_given_paths_by_hand() -> None:
+    paths = given_paths([[BY, "forward"], [BY, "backward"], [YEAR, "forward"]], [STAR, STAR])
+    first, second = retriever().invoke("When were films by the director of Her released?", **paths)
+    assert first.page_content == "Her -> directed by -> Jonze <- directed by <- Adaptation -> release year -> 2002"
+    assert (first.metadata["answers"], first.metadata["score"]) == (["2002"], 1.0)
+    assert (second.metadata["answers"], second.metadata["score"]) == (["Arrival"], 0.5)
+    assert second.metadata["details"] == {
+        "entities": [["Her", "Her"]],
+        "relation_paths": [
+            {
+                "relations": [[BY, "forward"], [BY, "backward"], [YEAR, "forward"]],
+                "score": 1.0,
+                "from": "given",
+            },
+            {"relations": [[STAR, "either"], [STAR, "either"]], "score": 0.5, "from": "given"},
+        ],
+        "empty": [],
+        "relation_path": [[STAR, "forward"], [STAR, "backward"]],
+        "paths": [["Her", [0, 1]]],
+    }
+
+
+def test_what_cannot_be_followed_is_noted_and_the_next_is_taken() -> None:
+    documents = retriever().invoke("What of Her?", **given_paths([[BY, "backward"]], [STAR], [BY, BY, BY]))
+    assert answers(documents) == [["Adams"]]
+    assert documents[0].metadata["details"]["empty"] == [[[BY, "backward"]], [[BY, "either"]] * 3]
+    assert not documents[0].metadata["truncated"]
+    assert retriever().invoke("What of Her?", **given_paths([[BY, "backward"]])) == []
+    assert retriever().invoke("What of Her?") == []  # nothing was proposed
+
+
+def test_an_entity_that_was_asked_for_is_no_answer() -> None:
+    assert answers(retriever().invoke("What of Jonze?", **given_paths([BY]))) == [["Her", "Adaptation"]]
+    assert answers(retriever().invoke("What of Her?", **given_paths([BY, BY]))) == [["Adaptation"]]
+    itself = indexed([("Her", "remake_of", "Her"), ("Her", "remake_of", "Him")])
+    assert answers(retriever(itself).invoke("What of Her?", **given_paths(["remake_of"]))) == [["Him"]]
+    parallel = indexed([("Her", BY, "Jonze"), ("Her", "written_by", "Jonze")])
+    assert retriever(parallel).invoke("What of Her?", **given_paths([BY, "written_by"])) == []
+
+
+def test_a_film_that_is_called_like_its_writer() -> None:
+    """A triple from an entity to itself is crossed from head to tail."""
+    index = indexed([("Him", STAR, "Washington"), ("Malcolm X", STAR, "Washington"), ("Malcolm X", BY, "Malcolm X")])
+    for last in ("forward", "either"):
+        documents = retriever(index).invoke("What of Him?", **given_paths([STAR, STAR, [BY, last]]))
+        assert answers(documents) == [["Malcolm X"]]
+        assert documents[0].metadata["details"]["paths"] == [["Him", [0, 1, 2]]]
+    assert retriever(index).invoke("What of Him?", **given_paths([STAR, STAR, [BY, "backward"]])) == []
+
+
+def test_two_seeds() -> None:
+    """Ends of both are one set of answers; what another seed leads to may be a seed."""
+    seeds = ["Her", "Arrival"]
+    (document,) = retriever().invoke("?", seed_entities=seeds, **given_paths([[YEAR, "forward"]]))
+    assert document.metadata["answers"] == ["2013", "2016"]
+    assert document.metadata["details"]["paths"] == [["Her", [0]], ["Arrival", [1]]]
+    (document,) = retriever().invoke("?", seed_entities=seeds, **given_paths([STAR, STAR]))
+    assert document.metadata["answers"] == ["Arrival", "Her"]
+
+
+def test_granularities() -> None:
+    asked = given_paths([[BY, "backward"], [YEAR, "forward"]])
+    (subgraph,) = retriever().invoke("What of Jonze?", **asked)
+    assert subgraph.metadata["answers"] == ["2013", "2002"]
+    paths = retriever(granularity="path").invoke("What of Jonze?", **asked)
+    assert answers(paths) == [["2013"], ["2002"]]
+    assert [len(document.metadata["triples"]) for document in paths] == [2, 2]
+    assert len(retriever(granularity="triple").invoke("What of Jonze?", **asked)) == 4
+    assert len(retriever(granularity="path").invoke("What of Jonze?", k=1, **asked)) == 1
+
+
+def test_ten_thousand_walks_are_bounded_and_said() -> None:
+    facts = [(f"film {number % 100}", STAR, f"actor {number // 100}") for number in range(10_000)]
+    facts += [(f"film {number}", BY, "Jonze") for number in range(100)]
+    index = indexed(facts)
+    asked = given_paths([[BY, "backward"], [STAR, "forward"]], [[BY, "backward"]])
+    first = retriever(index).invoke("What of Jonze?", **asked)
+    assert len(first) == 1
+    assert first[0].metadata["truncated"]
+    assert len(first[0].metadata["details"]["paths"]) == 1_000
+    assert len(first[0].metadata["answers"]) == 100  # each end before any end twice
+    assert first[0].metadata["details"]["empty"] == []
+    assert first == retriever(index).invoke("What of Jonze?", **asked)
+    both = retriever(index, max_paths=10_100).invoke("What of Jonze?", **asked)
+    assert [len(document.metadata["details"]["paths"]) for document in both] == [10_000, 100]
+    assert not both[0].metadata["truncated"]
+
+
+def test_no_relation_path_is_followed_once_there_are_enough_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows whether it can be; that is said."""
+    followed: list[Any] = []
+
+    def follow(*arguments: Any, **fields: Any) -> Any:
+        followed.append(arguments)
+        return follow_relation_path(*arguments, **fields)
+
+    monkeypatch.setattr(retriever_module, "follow_relation_path", follow)
+    asked = given_paths([[BY, "forward"]], [[BY, "backward"]], [STAR])
+    for most, truncated, empty in ((1, True, []), (2, False, [[[BY, "backward"]]])):
+        followed.clear()
+        documents = retriever(max_paths=most).invoke("What of Her?", **asked)
+        assert len(followed) == (1 if truncated else 3)
+        assert answers(documents) == [["Jonze"], ["Adams"]][:most]
+        assert {document.metadata["truncated"] for document in documents} == {truncated}
+        assert documents[0].metadata["details"]["empty"] == empty
+
+
+def test_the_answers_are_those_of_the_best_relation_path() -> None:
+    """Whichever way its relations are crossed, and also where each path is a Document."""
+    index = indexed([*FILMS, ("Jonze", BY, "his teacher")])
+    for granularity in ("subgraph", "path", "triple"):
+        found = retriever(index, granularity=granularity, k=1)
+        state = found.initial_state("What of Jonze?", **given_paths([BY], [YEAR]))
+        for stage in found.stages:
+            state |= {} if "relation_paths" in stage.writes else stage.run.invoke(state)
+        assert sorted(state["answers"]) == ["Adaptation", "Her", "his teacher"]
+        assert len(state["documents"]) == 1
+
+
+# --- examples ---------------------------------------------------------------------------------------------------------
+
+LABELLED = [
+    Question("Who directed Her?", answers=("Jonze",)),
+    Question("Who directed Arrival?", seed_entities=("Arrival",), answers=("Villeneuve", "not in the graph")),
+    Question("When were films released that were directed by the director of Her?", answers=("2002",)),
+    Question("Who starred in Nowhere?", answers=("Adams",)),
+    Question("Who starred in Arrival?", answers=("nobody",)),
+]
+
+
+def propose(question: str, *examples: Question, index: GraphIndex = INDEX, **more: Any) -> list[dict[str, Any]]:
+    input = {"masked_question": question, "seed_entities": ["Her"], "beam_width": 3, "max_hops": 3} | more
+    return ExampleRelationPaths(index, examples or LABELLED).invoke(input)
+
+
+def test_examples_propose_what_answers_them() -> None:
+    first, *_ = propose("Who directed _?")
+    assert first["relations"] == [[BY, "forward"]]
+    assert first["score"] == pytest.approx((1 + 2 / 3) / 2)  # one of two answers is not in the graph
+    assert first["from"] == "examples"
+    first, *_ = propose("When were films released that were directed by the director of _?")
+    assert first == {
+        "relations": [[BY, "forward"], [BY, "backward"], [YEAR, "forward"]],
+        "score": 1.0,
+        "from": "examples",
+    }
+
+
+def test_the_farther_an_example_the_lower_the_score() -> None:
+    near, far = propose("Who directed _?", LABELLED[0])[0], propose("Who was it that directed _?", LABELLED[0])[0]
+    distance = np.linalg.norm(np.subtract(*INDEX.embed(["Who directed _?", "Who was it that directed _?"])))
+    assert (near["score"], far["score"]) == (1.0, pytest.approx(1 / (1 + distance), abs=1e-6))
+
+
+def test_more_examples_tell_apart_what_one_cannot() -> None:
+    index = indexed([*FILMS, ("Her", "written_by", "Jonze"), ("Arrival", "written_by", "Heisserer")])
+    one = propose("Who directed _?", LABELLED[0], index=index)
+    assert [row["score"] for row in one[:2]] == [1.0, 1.0]
+    both = propose(
+        "Who directed _?", LABELLED[0], Question("Who directed Arrival?", answers=("Villeneuve",)), index=index
+    )
+    assert [(row["relations"], row["score"]) for row in both[:2]] == [
+        ([[BY, "forward"]], 1.0),
+        ([["written_by", "forward"]], 0.5),
+    ]
+    three = propose(
+        "Who directed _?",
+        LABELLED[0],
+        *(Question(f"Who directed {film}?", answers=(by,)) for film, by in (("Arrival", "Villeneuve"), FILMS[1][::2])),
+        index=index,
+    )
+    assert [row["relations"] for row in three] == [[[BY, "forward"]]]  # a third is too little to be proposed
+
+
+def test_the_shortest_path_may_be_the_wrong_one() -> None:
+    """The years of all films with the same actor; a shorter path leads to one of them."""
+    facts = [("A", STAR, "x"), ("B", STAR, "x"), ("C", STAR, "x"), ("A", "sequel_year", "1")]
+    facts += [("B", YEAR, "1"), ("C", YEAR, "2")]
+    index, example = indexed(facts), Question("A?", seed_entities=("A",), answers=("1", "2"))
+    first, *_ = propose("_?", example, index=index, seed_entities=["A"])
+    assert first["relations"] == [[STAR, "forward"], [STAR, "backward"], [YEAR, "forward"]]
+    first, *_ = propose("_?", example, index=index, seed_entities=["A"], max_hops=2)
+    assert first["relations"] == [["sequel_year", "forward"]]
+    assert first["score"] == pytest.approx(2 / 3)
+
+
+def test_beam_width_and_neighbors() -> None:
+    assert len(propose("Who directed _?", beam_width=1)) == 1
+    found = retriever(examples=LABELLED, beam_width=1).invoke("Who directed Adaptation?")
+    assert answers(found) == [["Jonze"]]
+    one = ExampleRelationPaths(INDEX, LABELLED, neighbors=1)
+    input = {"masked_question": "Who directed _?", "seed_entities": ["Her"], "beam_width": 99, "max_hops": 1}
+    assert [row["relations"] for row in one.invoke(input)] == [[[BY, "forward"]]]
+
+
+def test_what_no_entity_can_follow_is_not_proposed() -> None:
+    """Questions about films are nearer to this one; those paths lead from films only."""
+    labelled = [
+        Question("Who was it that directed Her?", answers=("Jonze",)),
+        Question("When was it that someone released Her?", answers=("2013",)),
+        Question("Name the films of Villeneuve!", answers=("Arrival",)),
+    ]
+    asked = "Who was it that someone directed, _?"
+    for seeds, first in (
+        (["Her"], [BY, "forward"]),
+        (["Villeneuve"], [BY, "backward"]),
+        (["2013", "Villeneuve"], [BY, "backward"]),
+        (["Villeneuve", "Her"], [BY, "forward"]),
+    ):
+        assert propose(asked, *labelled, seed_entities=seeds, beam_width=1)[0]["relations"] == [first]
+    assert propose(asked, *labelled, seed_entities=["2013"]) == []
+    (document,) = retriever(examples=labelled, beam_width=1).invoke("Who was it that someone directed, Jonze?")
+    assert document.metadata["answers"] == ["Her", "Adaptation"]
+    assert document.metadata["details"]["empty"] == []
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_what_is_proposed_leads_somewhere(data: st.DataObject) -> None:
+    """And is the best of what does, with half of its score or more."""
+    index = indexed(data.draw(small_facts))
+    graph, entity = index.graph, st.sampled_from(sorted(index.graph.entities))
+    labelled = [
+        Question(f"{words} {topic}?", seed_entities=(topic,), answers=(data.draw(entity),))
+        for words in ("Who", "Where is", "When was")
+        for topic in [data.draw(entity)]
+    ]
+    seeds = data.draw(st.lists(entity, min_size=1, max_size=2, unique=True))
+    found = propose("Who is _?", *labelled, index=index, seed_entities=seeds, beam_width=2)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(proposals, "SCORE_SHARE", 0)
+        everyone = propose("Who is _?", *labelled, index=index, seed_entities=[*graph.entities], beam_width=999)
+
+    def leads(row: dict[str, Any]) -> bool:
+        steps = [[2 * graph.relations.find(name) + (way == "backward")] for name, way in row["relations"]]
+        return any(all_walks(graph.adjacency, graph.entities.find(seed), steps) for seed in seeds)
+
+    followed = [row for row in everyone if leads(row)]
+    assert found == [row for row in followed[:2] if row["score"] >= 0.5 * followed[0]["score"]]
+
+
+def test_more_walks_than_are_tried_lead_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "WALKS_TRIED", 1)
+    facts = [("A", "r", "a"), ("A", "r", "b"), ("b", "s", "c"), ("B", "r", "d"), ("d", "s", "e")]
+    (row,) = propose("_?", Question("B?", answers=("e",)), index=indexed(facts), seed_entities=["A"])
+    assert row["relations"] == [["r", "forward"], ["s", "forward"]]
+
+
+@pytest.mark.parametrize(
+    ("examples", "wanted"),
+    [
+        ([], "got 0 examples, but none with an entity and an answer"),
+        (LABELLED[3:], "got 2 examples, but none"),
+        ("Who directed Her?", "wanted a list of Question, but got 'Who"),
+        (["Who directed Her?"], "wanted a list of Question"),
+        (5, "wanted a list of Question, but got 5"),
+        (iter(LABELLED), "wanted a list of Question, but got <list_iterator"),
+    ],
+)
+def test_examples_of_no_use_are_refused(examples: Any, wanted: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=wanted):
+        ExampleRelationPaths(INDEX, examples)
+    with pytest.raises(InvalidArgumentError, match=wanted):
+        retriever(examples=examples)
+
+
+def test_answers_that_are_labels_are_named() -> None:
+    graph = KnowledgeGraph.from_triples([("Q1", BY, "Q2")], labels={"Q1": "Her", "Q2": "Jonze"})
+    labelled = [Question("Who directed Her?", answers=("Nobody", "Jonze"))]
+    with pytest.raises(
+        InvalidArgumentError, match=r"'Jonze', an answer to 'Who directed Her\?', is a name of 'Q2': write the key\.$"
+    ):
+        ExampleRelationPaths(GraphIndex.build(graph, HashedEmbeddings()), labelled)
+
+
+@pytest.mark.parametrize("neighbors", [0, "2", True, 1.5])
+def test_neighbors_out_of_range(neighbors: Any) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=f"neighbors must be a whole number, 1 or more, but got {neighbors!r}"
+    ):
+        retriever(examples=LABELLED, neighbors=neighbors)
+
+
+# --- a language model -------------------------------------------------------------------------------------------------
+
+
+def test_llm_by_hand() -> None:
+    llm = ScriptedChatModel(replies=["1. starring -> starring\n2. directed by (forward)\n3. starring -> starring"])
+    documents = retriever(llm=llm).invoke("What has a star in common with Her?")
+    assert answers(documents) == [["Arrival"], ["Jonze"]]
+    assert documents[0].metadata["details"]["relation_paths"] == [
+        {"relations": [[STAR, "either"], [STAR, "either"]], "score": 1.0, "from": "llm"},
+        {"relations": [[BY, "forward"]], "score": 0.5, "from": "llm"},
+    ]
+    text = llm.prompts[0][0].text
+    assert text.endswith(
+        "Question: What has a star in common with Her?\nIt names: Her\nRelations, each with a fact:\n"
+        "starring: Her -> starring -> Adams\nrelease_year: Her -> release_year -> 2013\n"
+        "directed_by: Her -> directed_by -> Jonze\nRelation paths:"
+    )
+
+
+def test_a_relation_the_model_made_up_is_the_nearest_one() -> None:
+    llm = ScriptedChatModel(replies=["is directed by -> release year\ndirected by -> release_year"])
+    retrieved = retriever(llm=llm, max_hops=2)
+    (stage,) = [stage for stage in retrieved.stages if stage.name == "propose_relation_paths"]
+    state = {"question": "Her?", "masked_question": "_?", "seed_entities": ["Her"]}
+    assert stage.calls_model
+    assert stage.run.invoke(state)["relation_paths"] == [
+        {
+            "relations": [[BY, "either"], [YEAR, "either"]],
+            "score": 1.0,
+            "from": "llm",
+            "matched": {"is directed by": BY},
+        }
+    ]
+
+
+def test_beam_width_bounds_what_the_model_proposes() -> None:
+    llm = ScriptedChatModel(replies=["starring\ndirected_by\nrelease_year"], cycle=True)
+    documents = retriever(llm=llm, beam_width=2).invoke("What of Her?")
+    assert answers(documents) == [["Adams"], ["Jonze"]]
+    assert "at most 2, the most promising first" in llm.prompts[0][0].text
+
+
+def test_of_many_relations_the_nearest_are_shown() -> None:
+    index = indexed([("Her", f"relation {number:02}", f"x{number}") for number in range(60)])
+    llm = ScriptedChatModel(replies=["relation 07"])
+    retriever(index, llm=llm).invoke("What is the relation 07 of Her?")
+    lines = llm.prompts[0][0].text.split("each with a fact:\n")[-1].splitlines()[:-1]
+    assert len(lines) == 40
+    assert lines[0] == "relation 07: Her -> relation 07 -> x7"
+
+
+def test_no_relation_of_an_entity_is_beyond_the_neighborhood() -> None:
+    """`max_nodes` leaves out its last facts, and so most of its relations."""
+    index = indexed([("Her", f"relation {number // 50:02}", f"x{number}") for number in range(3000)])
+    llm = ScriptedChatModel(replies=["relation 59"])
+    (document,) = retriever(index, llm=llm, max_nodes=10).invoke("What is the relation 59 of Her?")
+    assert len(document.metadata["answers"]) == 50
+    lines = llm.prompts[0][0].text.split("each with a fact:\n")[-1].splitlines()[:-1]
+    assert len(lines) == 40
+    assert lines[0] == "relation 59: Her -> relation 59 -> x2950"
+
+
+def test_equally_near_relations_are_shown_in_the_order_of_the_graph() -> None:
+    relations = ["".join(letters) for letters in product(*((letter, letter.upper()) for letter in "ab cdef"))]
+    index = indexed([("Her", relation, f"x{number}") for number, relation in enumerate(dict.fromkeys(relations))])
+    llm = ScriptedChatModel(replies=["ab cdef"])
+    assert answers(retriever(index, llm=llm).invoke("What is the AB CDEF of Her?")) == [["x0"]]
+    lines = llm.prompts[0][0].text.split("each with a fact:\n")[-1].splitlines()[:-1]
+    assert [line.split(":")[0] for line in lines] == list(index.graph.relations)[:40]
+
+
+def test_an_unreadable_reply_is_repaired_once() -> None:
+    llm = ScriptedChatModel(replies=["Spike Jonze!", "directed_by"])
+    assert answers(retriever(llm=llm).invoke("Who directed Her?")) == [["Jonze"]]
+    again = llm.prompts[1][0].text
+    assert "The reply:\nSpike Jonze!\n" in again
+    assert "What is wrong with it: parse_relation_paths: no line of the reply is a path" in again
+
+
+def test_a_reply_in_prose_is_repaired() -> None:
+    """It names entities and no relation; the repaired one begins at an entity of the question."""
+    llm = ScriptedChatModel(replies=["Her -> its maker -> Jonze", "Her -> directed_by"])
+    (document,) = retriever(llm=llm).invoke("Who directed Her?")
+    assert document.metadata["answers"] == ["Jonze"]
+    assert document.metadata["details"]["relation_paths"] == [
+        {"relations": [[BY, "either"]], "score": 1.0, "from": "llm"}
+    ]
+    assert len(llm.prompts) == 2
+
+
+def test_arrows_back_are_followed_backward() -> None:
+    llm = ScriptedChatModel(replies=["Jonze <- directed_by -> release_year"])
+    (document,) = retriever(llm=llm).invoke("When were the films of Jonze released?")
+    assert document.metadata["answers"] == ["2013", "2002"]
+    assert document.metadata["details"]["relation_path"] == [[BY, "backward"], [YEAR, "forward"]]
+
+
+async def test_a_second_unreadable_reply_is_an_error_that_carries_it() -> None:
+    llm = ScriptedChatModel(replies=["Spike Jonze!", "no {idea} %s"], cycle=True)
+    with pytest.raises(RelationPathParseError) as caught:
+        retriever(llm=llm).invoke("Who directed Her?")
+    assert caught.value.reply == "no {idea} %s"
+    assert len(llm.prompts) == 2
+    with pytest.raises(RelationPathParseError) as caught:
+        await retriever(llm=llm).ainvoke("Who directed Her?")
+    assert caught.value.reply == "no {idea} %s"
+
+
+def test_a_hostile_reply_that_is_read_names_relations_of_the_graph() -> None:
+    llm = ScriptedChatModel(replies=["starring\n{question} -> \x00%s -> starring\n(forward) -> starring"])
+    documents = retriever(llm=llm, granularity="path").invoke("Who directed Her?")
+    assert documents
+    for document in documents:
+        for row in document.metadata["details"]["relation_paths"]:
+            assert all(name in INDEX.graph.relations for name, _ in row["relations"])
+            assert set(row.get("matched", {}).values()) <= set(INDEX.graph.relations)
+
+
+def test_prompts_can_be_replaced() -> None:
+    names = "{question} {entities} {relations} {beam_width} {max_hops}"
+    llm = ScriptedChatModel(replies=["?", "starring"])
+    ask, again = PromptTemplate.from_template(names), PromptTemplate.from_template(f"{names} {{reply}} {{error}}")
+    proposer = LLMRelationPaths(INDEX, llm, prompt=ask, repair_prompt=again)
+    found = retriever(proposer=proposer)
+    assert found.prompts == {"relation_paths": ask, "repair": again, "answer": found.answer_prompt}
+    assert answers(found.invoke("What of Her?")) == [["Adams"]]
+    assert llm.prompts[1][0].text.endswith("Wanted lines as 'relation -> relation'.")
+    for wrong in ({"prompt": again}, {"repair_prompt": ask}):
+        with pytest.raises(InvalidArgumentError, match=f"LLMRelationPaths: {next(iter(wrong))}"):
+            LLMRelationPaths(INDEX, llm, **wrong)
+    with pytest.raises(InvalidArgumentError, match="wanted a LangChain language model, but got 'gpt'"):
+        retriever(llm="gpt")
+
+
+def test_a_model_beside_examples_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"got \['llm', 'examples'\]; relation paths come from one of them"):
+        retriever(llm=ScriptedChatModel(replies=["starring"]), examples=LABELLED)
+
+
+# --- what is given, and what is refused -------------------------------------------------------------------------------
+
+
+def test_what_proposes_paths_is_needed_once() -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"llm= \(on the shell --llm\).* examples= \(on the shell --examples\).* neither"
+    ):
+        RelationPathRetriever.from_index(INDEX)
+    with pytest.raises(InvalidArgumentError, match=r"got \['examples', 'proposer'\]; relation paths come from one"):
+        retriever(proposer=RunnableLambda(nothing), examples=LABELLED)
+    with pytest.raises(InvalidArgumentError, match="it is not trained"):
+        retriever(model="folder")
+
+
+def test_given_paths_are_checked_and_sorted() -> None:
+    found = retriever()
+    paths = [{"relations": [BY], "score": 0.1}, {"relations": ((STAR, "forward"),), "score": 1, "from": "me"}]
+    assert found.check_inputs({"relation_paths": paths})["relation_paths"] == [
+        {"relations": [[STAR, "forward"]], "score": 1.0, "from": "me"},
+        {"relations": [[BY, "either"]], "score": 0.1, "from": "given"},
+    ]
+    written = found.check_inputs({"relation_paths": paths})
+    assert found.check_inputs(json.loads(json.dumps(written))) == written
+
+
+@pytest.mark.parametrize(
+    ("paths", "wanted"),
+    [
+        ("directed_by", "relation_paths must be a list of"),
+        (7, "relation_paths must be a list of"),
+        ([BY], "a relation path is"),
+        ([None], "a relation path is"),
+        ([{}], "a relation path is"),
+        ([{"relations": BY}], "a relation path is"),
+        ([{"relations": 7}], "a relation path is"),
+        ([{"relations": [BY], "scor": 1}], "a relation path is"),
+        ([{"relations": [BY], "from": 1}], "a relation path is"),
+        ([{"relations": [BY], "matched": "x"}], "a relation path is"),
+        ([{"relations": [BY], "matched": {"x": 1}}], "a relation path is"),
+        ([{"relations": []}], r"1 to 3 relations \(max_hops\)"),
+        ([{"relations": [BY] * 4}], r"1 to 3 relations \(max_hops\)"),
+        ([{"relations": [7]}], "a step is"),
+        ([{"relations": [[BY]]}], "a step is"),
+        ([{"relations": [[BY, "sideways"]]}], "a step is"),
+        ([{"relations": [[BY, []]]}], "a step is"),
+        ([{"relations": [[7, "forward"]]}], "a step is"),
+        ([{"relations": ["directed by whom"]}], r"no relation 'directed by whom'. Did you mean: \['directed_by',"),
+        ([{"relations": [BY], "score": 0}], r"a score must be in \(0, 1\]"),
+        ([{"relations": [BY], "score": 1.5}], r"a score must be in \(0, 1\]"),
+        ([{"relations": [BY], "score": float("nan")}], r"a score must be in \(0, 1\]"),
+        ([{"relations": [BY], "score": True}], r"a score must be in \(0, 1\]"),
+        ([{"relations": [BY], "score": "1"}], r"a score must be in \(0, 1\]"),
+        ([{"relations": [BY]}, {"relations": [[BY, "either"]]}], "no relation path twice"),
+    ],
+)
+def test_paths_that_are_wrong_are_refused(paths: Any, wanted: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=wanted):
+        retriever().invoke("What of Her?", relation_paths=paths)
+    with pytest.raises(InvalidArgumentError, match=wanted):
+        retriever(proposer=RunnableLambda(lambda _: paths)).invoke("What of Her?")
+
+
+def test_other_inputs_are_checked() -> None:
+    with pytest.raises(InvalidArgumentError, match="masked_question must be a text, but got ' '"):
+        retriever().invoke("What of Her?", masked_question=" ")
+    follow = retriever().stages[-1].run
+    with pytest.raises(EntityLinkingError, match="no entity is given"):
+        follow.invoke({"question": "?", "k": 1, "seed_entities": [], "relation_paths": []})
+    for wrong in ({"max_hops": None}, {"max_hops": 0}, {"beam_width": 0}, {"max_paths": 0}, {"scope": "graph"}):
+        with pytest.raises(InvalidArgumentError, match=next(iter(wrong))):
+            retriever(**wrong)
+
+
+def test_a_masked_question_that_is_given_is_read() -> None:
+    found = retriever(examples=LABELLED[:3], beam_width=1)
+    assert answers(found.invoke("Adaptation, hm", masked_question="Who directed _?")) == [["Jonze"]]
+
+
+# --- following and mining, against brute force ------------------------------------------------------------------------
+
+small_facts = st.lists(
+    st.tuples(st.sampled_from("abcde"), st.sampled_from("rs"), st.sampled_from("abcde")), min_size=1, max_size=14
+)
+small_paths = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True), min_size=1, max_size=3)
+
+
+def all_walks(adjacency: Adjacency, seed: int, path: list[list[int]]) -> list[tuple[list[int], int]]:
+    """Return the walks and their ends, one by one."""
+    walks: list[tuple[list[int], int]] = []
+
+    def walk(here: int, crossed: list[int]) -> None:
+        if len(crossed) == len(path):
+            walks.extend([(crossed, here)] if here != seed else [])
+            return
+        for place in range(adjacency.indptr[here], adjacency.indptr[here + 1]):
+            label, there = int(adjacency.labels[place]), int(adjacency.neighbors[place])
+            triple = int(adjacency.triples[place])
+            if label in path[len(crossed)] and triple not in crossed and (there != here or label % 2 == 0):
+                walk(there, [*crossed, triple])
+
+    walk(seed, [])
+    return walks
+
+
+@given(small_facts, st.data())
+def test_following_is_all_walks(facts: Facts, data: st.DataObject) -> None:
+    graph = KnowledgeGraph.from_triples(facts)
+    path = [sorted(labels) for labels in data.draw(small_paths)]
+    seed = data.draw(st.integers(0, len(graph.entities) - 1))
+    walks = follow_relation_path(graph.adjacency, seed, path, max_walks=10_000)
+    wanted = all_walks(graph.adjacency, seed, path)
+    assert list(zip(walks.triples.tolist(), walks.ends.tolist(), strict=True)) == wanted
+    assert not walks.truncated
+    assert walks.triples.shape == (len(wanted), len(path))
+    most = data.draw(st.integers(1, 5))
+    fewer = follow_relation_path(graph.adjacency, seed, path, max_walks=most)
+    assert len(fewer.ends) <= most
+    assert fewer.truncated or len(fewer.ends) == len(wanted)
+    assert all(walk in [triples for triples, _ in wanted] for walk in fewer.triples.tolist())
+
+
+@given(small_facts, st.data())
+def test_joining_paths_are_all_that_join(facts: Facts, data: st.DataObject) -> None:
+    graph = KnowledgeGraph.from_triples(facts)
+    seed, end = data.draw(st.integers(0, len(graph.entities) - 1)), data.draw(st.integers(0, len(graph.entities) - 1))
+    ways = list(zip(*(column.tolist() for column in graph.adjacency[1:3]), strict=True))
+    ends: dict[tuple[int, ...], set[int]] = {(): {seed}}
+    wanted = []
+    for _ in range(3):
+        further: dict[tuple[int, ...], set[int]] = {}
+        for path, entities in ends.items():
+            for entity in entities:
+                for neighbor, label in ways[graph.adjacency.indptr[entity] : graph.adjacency.indptr[entity + 1]]:
+                    further.setdefault((*path, label), set()).add(neighbor)
+        ends = further
+        wanted += sorted(path for path, entities in ends.items() if end in entities)
+    assert joining_relation_paths(graph.adjacency, seed, end, max_hops=3, max_entries=10_000) == wanted
+    near = joining_relation_paths(graph.adjacency, seed, end, max_hops=3, max_entries=0)
+    assert near == [path for path in wanted if len(path) == 1]
+
+
+@settings(max_examples=50)
+@given(small_facts, st.data())
+def test_what_is_mined_has_the_f1_it_says(facts: Facts, data: st.DataObject) -> None:
+    graph = KnowledgeGraph.from_triples(facts)
+    numbers = st.integers(0, len(graph.entities) - 1)
+    questions = [
+        LabelledQuestion([data.draw(numbers)], data.draw(st.lists(numbers, min_size=1, max_size=3, unique=True)), 3)
+        for _ in range(data.draw(st.integers(1, 3)))
+    ]
+    mined = mine_relation_paths(graph.adjacency, questions, max_hops=2)
+    assert [f1 for _, f1 in mined] == sorted((f1 for _, f1 in mined), reverse=True)
+    for path, f1 in mined:
+        sums = 0.0
+        for (seed,), gold, size in questions:
+            ends = {end for _, end in all_walks(graph.adjacency, seed, [[label] for label in path])}
+            sums += 2 * len(ends & set(gold)) / (len(ends) + size)
+        assert f1 == pytest.approx(sums / len(questions))
+        assert 0 < f1 <= 1
+
+
+@given(st.lists(st.integers(0, 4), max_size=20), st.integers(0, 25))
+def test_spread_takes_each_end_in_turn(ends: list[int], most: int) -> None:
+    kept = spread(np.array(ends, np.int32), most).tolist()
+    assert kept == sorted(set(kept))
+    assert len(kept) == min(most, len(ends))
+    of, whole = Counter(ends[place] for place in kept), Counter(ends)
+    for end, count in whole.items():
+        assert of[end] == count or of[end] >= max(of.values(), default=0) - 1
+        assert [place for place in kept if ends[place] == end] == [i for i, e in enumerate(ends) if e == end][: of[end]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ({"seed": -1}, "seed must be an entity, 0 ... 8, but got -1"),
+        ({"seed": 99}, "seed must be an entity"),
+        ({"path": []}, "wanted one hop or more"),
+        ({"max_walks": 0}, "max_walks of 1 or more, but got .* and 0"),
+    ],
+)
+def test_following_refuses(arguments: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=wanted):
+        follow_relation_path(INDEX.graph.adjacency, **{"seed": 0, "path": [[0]], "max_walks": 1} | arguments)
+
+
+def test_joining_refuses_what_is_no_entity() -> None:
+    with pytest.raises(InvalidArgumentError, match="end must be an entity"):
+        joining_relation_paths(INDEX.graph.adjacency, 0, 99, max_hops=1, max_entries=1)
+
+
+def test_the_sample_of_the_contract_is_what_it_seems() -> None:
+    """Its examples are of the tiny graph."""
+    graph = tiny_graph()
+    assert all(answer in graph.entities for example in TINY_EXAMPLES for answer in example.answers)

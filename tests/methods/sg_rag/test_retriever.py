@@ -1,0 +1,504 @@
+"""Cypher retrieval on an embedded database: under the contract of all retrievers, by hand, approved, and attacked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, ClassVar
+
+import pytest
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+
+from kg_retrievers import (
+    ExamplePatternGenerator,
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    LLMPatternGenerator,
+    Question,
+)
+from kg_retrievers.agents import build_workflow
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.database.graph_store import QueryExecutor
+from kg_retrievers.errors import (
+    CypherGenerationError,
+    CypherSafetyError,
+    DatabaseQueryError,
+    InvalidArgumentError,
+    MissingExtraError,
+    StaleIndexError,
+)
+from kg_retrievers.evaluation.identity import identity
+from kg_retrievers.graph import Pattern, Unknown
+from kg_retrievers.index import EntityLinker
+from kg_retrievers.methods.sg_rag import CypherRetriever, PatternCypherWriter, TemplateCypherWriter
+from kg_retrievers.methods.sg_rag import retriever as module
+from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+
+pytest.importorskip("ladybug")
+
+from kg_retrievers.database.ladybug import LadybugExecutor
+
+TINY_EXAMPLES = [
+    Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)),
+    Question("Who directed Her?", answers=("Spike Jonze",)),
+    Question("Who directed Adaptation?", answers=("Spike Jonze",)),
+]
+
+_EXECUTORS: dict[str, LadybugExecutor] = {}
+
+
+def executor_of(graph: KnowledgeGraph) -> LadybugExecutor:
+    """One database for all tests on a graph."""
+    if graph.fingerprint not in _EXECUTORS:
+        _EXECUTORS[graph.fingerprint] = LadybugExecutor.from_graph(graph)
+    return _EXECUTORS[graph.fingerprint]
+
+
+class TestCypher(RetrieverContract):
+    retriever_class = CypherRetriever
+    exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break"}
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        given = {"executor": executor_of(index.graph)} | ({} if "llm" in fields else {"examples": TINY_EXAMPLES})
+        return super().make_retriever(index, **given | fields)
+
+
+def query_for(prompt: str) -> str:
+    question = prompt.split("Now the question")[1].split("Question:")[1]
+    relation = "starring" if "starred" in question else "directed_by"
+    return f"MATCH (f)-[r0:{relation}]->(x) WHERE f.key IN $e0 RETURN x.key AS target, r0 ORDER BY target DESC"
+
+
+class TestCypherByLLM(RetrieverContract):
+    """The model's queries, with rows in an order of their own."""
+
+    retriever_class = CypherRetriever
+    links_entities = False
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        given = {"executor": executor_of(index.graph), "llm": ScriptedChatModel(replies=query_for)}
+        return super().make_retriever(index, **given | fields)
+
+    def test_evaluation(self) -> None:
+        pytest.skip("the contract expects no calls of a language model")
+
+
+# --- by hand ----------------------------------------------------------------------------------------------------------
+
+BY, STAR, YEAR = "directed_by", "starring", "release_year"
+FILMS = [
+    ("Her", BY, "Jonze"),
+    ("Her", STAR, "Adams"),
+    ("Her", STAR, "Mara"),
+    ("Adaptation", BY, "Jonze"),
+    ("Adaptation", STAR, "Streep"),
+    ("Arrival", BY, "Q1"),
+    ("Arrival", STAR, "Adams"),
+    ("Dune 1", BY, "Lynch"),
+    ("Dune 2", BY, "Q1"),
+    ("DUNE", STAR, "Mara"),
+]
+INDEX = GraphIndex.build(
+    KnowledgeGraph.from_triples(FILMS, labels={"Q1": "Denis Villeneuve", "Dune 1": "Dune", "Dune 2": "Dune"}),
+    HashedEmbeddings(),
+)
+EXAMPLES = [
+    Question("Who directed Her?", answers=("Jonze",)),
+    Question("Who starred in Her?", answers=("Adams", "Mara")),
+    Question("Who starred in films by Jonze?", answers=("Adams", "Mara", "Streep")),
+]
+FACTS = "MATCH (f)-[r0:starring]->(x) WHERE f.key = $film RETURN x.key AS target, r0"
+
+
+def retriever(index: GraphIndex = INDEX, **fields: Any) -> CypherRetriever:
+    source = {} if {"llm", "examples", "writer"} & set(fields) else {"examples": EXAMPLES}
+    return CypherRetriever.from_index(index, **{"executor": executor_of(INDEX.graph)} | source | fields)
+
+
+def test_a_template_by_hand() -> None:
+    (document,) = retriever().invoke("Who starred in films by Denis Villeneuve?")
+    assert document.page_content == "Arrival -> directed by -> Denis Villeneuve\nArrival -> starring -> Adams"
+    assert document.metadata["answers"] == ["Adams"]
+    assert document.metadata["score"] == 1.0
+    details = document.metadata["details"]
+    assert {name: details[name] for name in ("parameters", "from", "tried", "rows")} == {
+        "parameters": {"n1": "Q1"},
+        "from": "examples",
+        "tried": 1,
+        "rows": 1,
+    }
+    assert "Denis" not in details["query"]
+
+
+def test_all_rows_or_one_each() -> None:
+    question = "Who starred in films by Jonze?"
+    (merged,) = retriever(k=5).invoke(question)
+    assert merged.metadata["answers"] == ["Adams", "Mara", "Streep"]
+    assert len(merged.metadata["triples"]) == 5  # that Jonze directed Her is said once
+    rows = retriever(ties="break", k=5).invoke(question)
+    assert [row.metadata["answers"] for row in rows] == [["Adams"], ["Mara"], ["Streep"]]
+    assert [row.metadata["details"]["row"] for row in rows] == [1, 2, 3]
+    assert all(len(row.metadata["triples"]) == 2 for row in rows)
+
+
+def test_overlapping_rows_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = "Who starred in films by Jonze?"
+    fields = {"ties": "overlap", "order": "breadth_first", "k": 5}
+    groups = retriever(overlap=1 / 3, **fields).invoke(question)  # both of Her share a fact of three
+    assert [group.metadata["answers"] for group in groups] == [["Adams", "Mara"], ["Streep"]]
+    assert groups[0].metadata["triples"] == [["Her", BY, "Jonze"], ["Her", STAR, "Adams"], ["Her", STAR, "Mara"]]
+    assert len(retriever(overlap=0.4, **fields).invoke(question)) == 3
+    monkeypatch.setattr(module, "MAX_MERGED", 1)
+    assert len(retriever(overlap=1 / 3, **fields).invoke(question)) == 3
+
+
+def test_triples_in_the_order_of_a_search() -> None:
+    query = "MATCH (f)-[r1:starring]->(x), (f)-[r0:directed_by]->(d {key: $d}) RETURN x.key AS target, r1, r0"
+    given = {"cypher": {"query": query, "parameters": {"d": "Jonze"}}, "seed_entities": ["Jonze"]}
+    by_row = retriever().invoke("?", **given)[0].metadata["triples"]
+    breadth_first = retriever(order="breadth_first").invoke("?", **given)[0].metadata["triples"]
+    assert [relation for _, relation, _ in by_row] == [STAR, BY, STAR, STAR, BY]
+    assert [relation for _, relation, _ in breadth_first] == [BY, BY, STAR, STAR, STAR]
+
+
+def test_what_a_name_may_mean_is_tried_until_there_are_rows() -> None:
+    (document,) = retriever().invoke("Who directed Dune?")
+    assert (document.metadata["answers"], document.metadata["details"]["tried"]) == (["Lynch", "Q1"], 1)
+    (document,) = retriever().invoke("Who starred in Dune?")  # neither "Dune", but "DUNE"
+    assert (document.metadata["answers"], document.metadata["details"]["tried"]) == (["Mara"], 2)
+    assert document.metadata["details"]["parameters"] == {"n0": "DUNE"}
+    assert retriever().invoke("Who directed Dune?", seed_entities=["Dune 2"])[0].metadata["answers"] == ["Q1"]
+
+
+LEADING = [
+    Question("Who starred in Her?", pattern=Pattern.of(("Her", STAR, Unknown("x")), target="x")),
+    Question("By whom is Adaptation?", pattern=Pattern.of(("Adaptation", BY, Unknown("x")), target="x")),
+    Question(
+        "Which other films star those of Her?",
+        pattern=Pattern.of(("Her", STAR, Unknown("y")), (Unknown("x"), STAR, Unknown("y")), target="x"),
+    ),
+]
+
+
+async def test_where_the_nearest_template_leads_nowhere_the_next_one_is_tried() -> None:
+    found = retriever(examples=LEADING)
+    question = "Which films, say, star those of Adaptation?"  # no other does
+    (document,) = found.invoke(question)
+    assert (await found.ainvoke(question)) == [document]
+    details = document.metadata["details"]
+    assert set(details) == {"query", "parameters", "from", "example", "tried", "rows"}
+    assert (details["tried"], details["example"]["question"]) == (2, "Who starred in Her?")
+    assert 0 < details["example"]["distance"] < 2
+    assert document.metadata["answers"] == ["Streep"]
+    state = found.initial_state(question)
+    for stage in found.stages[:2]:
+        state |= stage.run.invoke(state)
+    assert json.loads(json.dumps(state)) == state
+    assert len(state["cypher"]) == 3 <= MAX_QUERIES
+    assert found.invoke(question, cypher=state["cypher"][:1]) == []  # a query that is given is all that is run
+    assert found.invoke("Which other films star those of Adaptation?") == []  # as is asked in an example
+    (first,) = found.invoke("Which other films star those of Her?")
+    assert (first.metadata["answers"], first.metadata["details"]["tried"]) == (["Arrival", "DUNE"], 1)
+    assert first.metadata["details"]["example"] == {"question": LEADING[2].text, "distance": 0.0}
+
+
+def test_a_person_takes_the_other_templates_away() -> None:
+    workflow = build_workflow(
+        retriever(examples=LEADING), checkpointer=InMemorySaver(), interrupt_before=["run_cypher"]
+    )
+    workflow.invoke({"question": "Which films, say, star those of Adaptation?"}, thread("1"))
+    row, *others = workflow.get_state(thread("1")).values["cypher"]
+    assert len(others) == 2
+    workflow.update_state(thread("1"), {"cypher": [row]})
+    assert workflow.get_state(thread("1")).values["cypher"] == [row]
+    assert workflow.invoke(None, thread("1"))["documents"] == []
+
+
+def test_a_question_is_linked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    link = EntityLinker.link
+    monkeypatch.setattr(EntityLinker, "link", lambda self, text: texts.append(text) or link(self, text))
+    found = retriever()
+    texts.clear()  # of the examples
+    for question in ("Who directed Her?", "Who starred in Her?", "Who directed Her?"):
+        found.invoke(question)
+    assert texts == ["Who directed Her?", "Who starred in Her?", "Who directed Her?"]
+    other = KnowledgeGraph.from_triples([("Her", BY, "Lynch")])
+    found.executor, found.index = executor_of(other), GraphIndex.build(other, HashedEmbeddings())
+    found.writer = TemplateCypherWriter(found.index, [Question("Who directed Her?", answers=("Lynch",))])
+    assert found.invoke("Who directed Her?")[0].metadata["answers"] == ["Lynch"]
+
+
+def test_more_rows_than_wanted() -> None:
+    (document,) = retriever(max_rows=2).invoke("Who starred in films by Jonze?")
+    assert (document.metadata["answers"], document.metadata["truncated"]) == (["Adams", "Mara"], True)
+    assert not retriever(max_rows=3).invoke("Who starred in films by Jonze?")[0].metadata["truncated"]
+
+
+def test_without_examples_or_model() -> None:
+    alone = CypherRetriever.from_index(INDEX, executor=executor_of(INDEX.graph))
+    (document,) = alone.invoke("Who directed Arrival?")
+    assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Q1"], "linked")
+
+
+def test_words_do_not_say_which_way_a_relation_points() -> None:
+    graph = KnowledgeGraph.from_triples([("Anna", "parent of", "Berta"), ("Berta", "parent of", "Carla")])
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    family = CypherRetriever.from_index(index, executor=executor_of(graph))
+    for question in ("Who are the parents of Berta?", "Of whom is Berta the parent?"):
+        assert sorted(family.invoke(question)[0].metadata["answers"]) == ["Anna", "Carla"]
+
+
+def test_a_database_is_made_when_there_is_none() -> None:
+    made = CypherRetriever.from_index(INDEX, examples=EXAMPLES)
+    assert made.invoke("Who directed Arrival?")[0].metadata["answers"] == ["Q1"]
+    assert made.database is made.database
+    made.database.close()
+    other = KnowledgeGraph.from_triples([("Arrival", BY, "Lynch")])
+    made.index = GraphIndex.build(other, HashedEmbeddings())
+    assert made.invoke("?", cypher=FACTS.replace("$film", "'Arrival'").replace("starring", BY))[0].metadata[
+        "answers"
+    ] == ["Lynch"]
+    made.database.close()
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "kg_retrievers.database.ladybug")
+    monkeypatch.setitem(sys.modules, "ladybug", None)
+    with pytest.raises(MissingExtraError, match=r"kg-retrievers\[ladybug\]"):
+        CypherRetriever.from_index(INDEX, examples=EXAMPLES).invoke("Who directed Arrival?")
+
+
+@pytest.mark.parametrize("missing", [("Arrival", BY, "Q1"), None])
+def test_a_database_of_another_graph(missing: tuple[str, str, str] | None) -> None:
+    here = INDEX.graph.with_changes(removed=[missing]) if missing else tiny_graph()
+    stale = retriever(GraphIndex.build(here, HashedEmbeddings()), writer=RunnableLambda(lambda input: []))
+    query = "MATCH (n)-[r0:directed_by]->(m) RETURN n AS target, r0"
+    with pytest.raises(StaleIndexError, match="index the graph of this database again"):
+        stale.invoke("?", seed_entities=["Her"], cypher=query)
+
+
+class Store:
+    """What LangChain's Neo4jGraph returns: nodes as properties, relationships as (start, type, end)."""
+
+    def __init__(self) -> None:
+        self.queries: list[str] = []
+
+    def query(self, cypher: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+        self.queries.append(cypher)
+        her, jonze = {"key": "Her"}, {"key": "Jonze"}
+        return [{"target": "Jonze", "r0": (her, "directed_by", jonze), "n0": her, "n1": jonze}]
+
+
+def test_the_store_of_another_framework() -> None:
+    schema = executor_of(INDEX.graph).schema()
+    store = Store()
+    executor = QueryExecutor(store, schema=schema)
+    (document,) = retriever(executor=executor).invoke("Who directed Her?")
+    assert (document.metadata["answers"], document.metadata["triples"]) == (["Jonze"], [["Her", BY, "Jonze"]])
+    assert "n0, n1" in store.queries[0]
+    reply = "MATCH (n0)-[r0:directed_by]->(n1) WHERE n0.key IN $e0 RETURN n1.key AS target, r0, n0, n1"
+    llm = ScriptedChatModel(replies=[reply])
+    (document,) = retriever(executor=executor, llm=llm).invoke("Who directed Her?")
+    assert document.metadata["answers"] == ["Jonze"]
+    assert "RETURN every node" in llm.prompts[0][0].text
+
+
+# --- queries that are given -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cypher",
+    [
+        {"query": FACTS, "parameters": {"film": "Her"}},
+        [{"query": FACTS, "parameters": {"film": "nothing"}}, {"query": FACTS, "parameters": {"film": "Her"}}],
+        FACTS.replace("$film", "'Her'"),
+        FACTS.replace("$film", "'Her'") + " // of Her\n;",
+        FACTS.replace("$film", "'Her'").replace("x.key AS target, r0", "x, r0"),
+        FACTS.replace("$film", "'Her'").replace("x.key AS target, r0", "x.label, r0"),
+        FACTS.replace("$film", "'Her'").replace("x.key AS target, r0", "f, r0, x AS target"),
+        "MATCH p = (:Entity {key: 'Her'})-[:starring]->(x) RETURN [x.key] AS target, p",
+        "MATCH (f {key: 'Her'})-[r:starring]->(x) RETURN collect(x.key) AS target, collect(r) AS facts",
+    ],
+)
+def test_given_queries(cypher: Any) -> None:
+    (document,) = retriever().invoke("Who is in it?", cypher=cypher)  # names no entity
+    assert sorted(document.metadata["answers"]) == ["Adams", "Mara"]
+    assert sorted(document.metadata["triples"]) == [["Her", STAR, "Adams"], ["Her", STAR, "Mara"]]
+    assert document.metadata["details"]["from"] == "given"
+
+
+def test_rows_without_facts_or_answers() -> None:
+    query = "MATCH (f:Entity) OPTIONAL MATCH (f)-[r:directed_by]->(x) WITH f, r, x WHERE f.key IN ['Her', 'Mara'] "
+    (document,) = retriever().invoke("?", seed_entities=["Her"], cypher=query + "RETURN x.key AS target, r")
+    assert (document.metadata["triples"], document.metadata["answers"]) == ([["Her", BY, "Jonze"]], ["Jonze"])
+    (document,) = retriever().invoke("?", seed_entities=["Her"], cypher=query + "RETURN 7 AS target, r")
+    assert document.metadata["answers"] == []
+    none = "MATCH (f {key: 'Mara'}) OPTIONAL MATCH (f)-[r:directed_by]->() RETURN f, r"
+    assert retriever().invoke("?", seed_entities=["Her"], cypher=none) == []
+    assert retriever().invoke("?", seed_entities=["Her"], cypher=[]) == []
+
+
+def test_an_answer_as_text_is_first_looked_for_in_its_facts() -> None:
+    facts = [("Q1", "capital", "Q90"), ("Paris", "lives in", "Q5")]
+    graph = KnowledgeGraph.from_triples(facts, labels={"Q90": "Paris", "Paris": "Paris Hilton"})
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    query = "MATCH (a {key: 'Q1'})-[r:capital]->(b) RETURN b.label, r"
+    (document,) = CypherRetriever.from_index(index, executor=executor_of(graph)).invoke("?", cypher=query)
+    assert document.metadata["answers"] == ["Q90"]
+
+
+ATTACKS = [
+    "MATCH (n) DETACH DELETE n",
+    f"{FACTS}; MATCH (n) DETACH DELETE n",
+    "CREATE (n:Entity {key: 'x'})",
+    "MATCH (n) SET n.label = 'x' RETURN n",
+    "LOAD FROM '/etc/passwd' (file_format='csv') RETURN *",
+    "COPY (MATCH (n) RETURN n.key) TO '/tmp/x.csv'",
+    "CALL timeout=0",
+    "MATCH (n) CALL { MATCH (m) DETACH DELETE m } RETURN n",
+    "INSTALL httpfs",
+    "MATCH (f:Film)-[r]->(x) RETURN r",
+    "MATCH (f)-[r:acted_in]->(x) RETURN r",
+    "MATCH (f)-[r]->(x) WHERE f.key = $other RETURN r",
+    "MATCH (f)-[r]->(x) RETURN x.key AS target",
+    "no query at all",
+]
+
+
+@pytest.mark.parametrize("query", ATTACKS)
+def test_given_queries_that_are_refused(query: str) -> None:
+    for cypher in (query, {"query": query, "parameters": {"film": "Her"}}, [{"query": query}]):
+        with pytest.raises(CypherSafetyError):
+            retriever().invoke("Who is in it?", cypher=cypher)
+
+
+@pytest.mark.parametrize(
+    "cypher",
+    [
+        7,
+        [7],
+        {"query": 7},
+        {"text": FACTS},
+        {"query": FACTS, "parameters": ["Her"]},
+        {"query": FACTS, "parameters": {"film": {1, 2}}},
+        {"query": FACTS, "parameters": {"film": float("nan")}},
+        {"query": FACTS, "from": 7},
+        {"query": FACTS, "example": "Who is in Her?"},
+        {"query": FACTS, "example": {"distance": float("inf")}},
+        {"query": FACTS, "limit": 7},
+        [FACTS] * 6,
+    ],
+)
+def test_what_a_query_looks_like(cypher: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="CypherRetriever: "):
+        retriever().invoke("Who is in it?", cypher=cypher)
+
+
+def test_an_error_of_the_database_is_raised() -> None:
+    with pytest.raises(DatabaseQueryError):
+        retriever().invoke("?", seed_entities=["Her"], cypher="MATCH (f)-[r]->(x) RETURN r, f.key + [1] AS y")
+
+
+# --- approval ---------------------------------------------------------------------------------------------------------
+
+
+def thread(name: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": name}}
+
+
+def test_a_query_is_approved_before_it_is_run() -> None:
+    calls = 0
+
+    class Counting:
+        """Counts what is run."""
+
+        dialect = "ladybug"
+        schema = executor_of(INDEX.graph).schema
+        explain = executor_of(INDEX.graph).explain
+
+        def run(self, *arguments: Any, **named: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            return executor_of(INDEX.graph).run(*arguments, **named)
+
+    llm = ScriptedChatModel(replies=["MATCH (f)-[r0:directed_by]->(d) WHERE f.key IN $e0 RETURN d.key AS target, r0"])
+    workflow = build_workflow(
+        retriever(executor=Counting(), llm=llm), checkpointer=InMemorySaver(), interrupt_before=["run_cypher"]
+    )
+    workflow.invoke({"question": "Who is behind Arrival?"}, thread("1"))
+    state = workflow.get_state(thread("1"))
+    assert (state.next, calls) == (("run_cypher",), 0)
+    (row,) = state.values["cypher"]
+    assert row["parameters"] == {"e0": ["Arrival"]}
+
+    for attack in ATTACKS:
+        with pytest.raises(CypherSafetyError):
+            workflow.update_state(thread("1"), {"cypher": [{**row, "query": attack}]})
+    assert workflow.get_state(thread("1")).values["cypher"] == [row]
+
+    edited = {**row, "query": row["query"].replace("directed_by", "starring"), "from": "a person"}
+    workflow.update_state(thread("1"), {"cypher": [edited]})
+    output = workflow.invoke(None, thread("1"))
+    assert (output["documents"][0].metadata["answers"], calls) == (["Adams"], 1)
+    assert output["documents"][0].metadata["details"]["from"] == "a person"
+
+
+# --- writers ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_writers_are_taken() -> None:
+    llm = ScriptedChatModel(replies=[])
+    assert not retriever().stages[1].calls_model
+    assert not CypherRetriever.from_index(INDEX).stages[1].calls_model
+    assert retriever(llm=llm).stages[1].calls_model
+    assert retriever(writer=PatternCypherWriter(INDEX, LLMPatternGenerator(llm))).stages[1].calls_model
+    assert isinstance(retriever().writer, TemplateCypherWriter)
+    assert isinstance(retriever().writer.generator, ExamplePatternGenerator)
+    assert set(retriever(llm=llm, examples=EXAMPLES).prompts) == {"cypher", "repair", "answer"}
+    assert set(retriever().prompts) == {"answer"}
+    with pytest.raises(InvalidArgumentError, match="writer= beside"):
+        retriever(writer=retriever().writer, llm=llm)
+    with pytest.raises(InvalidArgumentError, match="not trained"):
+        retriever(model=7)
+    with pytest.raises(InvalidArgumentError, match="wanted an executor"):
+        retriever(executor="bolt://localhost")
+
+
+def test_a_writer_is_the_same_after_use() -> None:
+    """As `evaluate` sees it, that continues runs of the same retriever only."""
+    found, again = retriever(), retriever()
+    before = identity(found.writer)
+    found.invoke("Who starred in films by Jonze?")
+    assert identity(found.writer) == before == identity(again.writer)
+    assert identity(retriever(examples=EXAMPLES[:2]).writer) != before
+
+
+def test_queries_of_other_writers_are_checked() -> None:
+    good = retriever(writer=RunnableLambda(lambda input: [{"query": FACTS, "parameters": {"film": "Her"}}]))
+    assert sorted(good.invoke("Who is in Her?")[0].metadata["answers"]) == ["Adams", "Mara"]
+    bad = retriever(writer=RunnableLambda(lambda input: [{"query": "MATCH (n) DETACH DELETE n"}]))
+    with pytest.raises(CypherSafetyError):
+        bad.invoke("Who is in Her?")
+
+
+def test_patterns_by_a_model() -> None:
+    reply = '{"triples": [["Jonze", "director of", "UNKNOWN film 1"]], "target": "UNKNOWN film 1"}'
+    writer = PatternCypherWriter(INDEX, LLMPatternGenerator(ScriptedChatModel(replies=[reply])))
+    (document,) = retriever(writer=writer).invoke("What did Jonze direct?")
+    assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Adaptation", "Her"], "llm")
+
+
+def test_a_model_is_asked_without_entities_too() -> None:
+    query = "MATCH (f)-[r0:starring]->(x)<-[r1:starring]-(g) WHERE f.key < g.key RETURN x.key AS target, r0, r1"
+    (document,) = retriever(llm=ScriptedChatModel(replies=[query])).invoke("who worked in two of them ?")
+    assert document.metadata["answers"] == ["Adams", "Mara"]
+
+
+def test_a_model_that_only_writes_what_may_not_be_run() -> None:
+    with pytest.raises(CypherGenerationError) as caught:
+        retriever(llm=ScriptedChatModel(replies=["MATCH (n) DETACH DELETE n"] * 2)).invoke("Who directed Her?")
+    assert caught.value.reply == "MATCH (n) DETACH DELETE n"

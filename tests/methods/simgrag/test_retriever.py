@@ -1,0 +1,453 @@
+"""SimGRAG under the contract of all retrievers, on the sample graph, and with a language model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.documents import Document
+from langchain_core.prompts import PromptTemplate
+from langchain_openai import ChatOpenAI
+from openai_server import Behaviour, Delay, Garbage, OpenAIServer, RateLimit, Reply, ServerError
+
+from kg_retrievers import (
+    ExamplePatternGenerator,
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    Known,
+    LinkedPatternGenerator,
+    LLMPatternGenerator,
+    Pattern,
+    SimGRAGRetriever,
+    Unknown,
+    answer_chain,
+)
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    InvalidArgumentError,
+    PatternError,
+    PatternParseError,
+    SearchBudgetError,
+)
+from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
+from kg_retrievers.patterns.prompts import PATTERN_PROMPT, REPAIR_PROMPT
+from kg_retrievers.sample import load_graph, load_questions
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+
+INDEX = GraphIndex.build(load_graph(), HashedEmbeddings())
+X = Unknown("x")
+DUNE = Pattern.of(("Dune", "directed by", X), target="x")
+NOLAN = Pattern.of((X, "directed by", "Christopher Nolan"), target="x")
+NOLAN_FILMS = ["Memento", "Inception", "Interstellar", "Oppenheimer"]
+
+
+class TestSimGRAGContract(RetrieverContract):
+    retriever_class = SimGRAGRetriever
+    exact_k_fields = {"ties": "break"}  # noqa: RUF012
+
+
+def simgrag(**fields: Any) -> SimGRAGRetriever:
+    """Return a retriever on the sample graph."""
+    return SimGRAGRetriever.from_index(INDEX, **fields)
+
+
+def ask(pattern: Any, more: int | None = None, /, **fields: Any) -> list[Document]:
+    """Return what is found for a pattern on the sample graph."""
+    return simgrag(**fields).invoke("What?", pattern=pattern, **({} if more is None else {"k": more}))
+
+
+def answers(documents: list[Document]) -> list[list[str]]:
+    return [document.metadata["answers"] for document in documents]
+
+
+# --- gold patterns ---
+
+
+@pytest.mark.parametrize("direction", ["ignore", "respect"])
+@pytest.mark.parametrize(("ties", "k"), [("merge", 2), ("break", 40)])
+def test_gold_patterns_give_the_gold_answers(direction: str, ties: str, k: int) -> None:
+    """All groups at the least distance count: a label that two entities share has a group for each."""
+    retriever = simgrag(direction=direction, ties=ties, k=k)
+    wrong = {}
+    for question in load_questions():
+        documents = retriever.invoke(question.text, pattern=question.pattern)
+        assert len({document.id for document in documents}) == len(documents)
+        best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
+        found = {key for keys in answers(best) for key in keys}
+        if found != set(question.answers):
+            wrong[question.text] = found
+    assert not wrong
+
+
+def test_ties() -> None:
+    (merged,) = ask(NOLAN, max_distance=0)
+    assert merged.metadata["answers"] == NOLAN_FILMS
+    assert [triple[0] for triple in merged.metadata["triples"]] == NOLAN_FILMS
+    broken = ask(NOLAN, 9, ties="break", max_distance=0)
+    assert answers(broken) == [[film] for film in NOLAN_FILMS]
+    assert broken[0].metadata["details"]["unknowns"] == {"entities": {"x": "Memento"}, "relations": {}}
+    assert "unknowns" not in merged.metadata["details"]
+
+
+def test_broken_ties_differ_though_they_share_their_facts() -> None:
+    """Two people married to each other fit a pattern in two ways."""
+    pattern = Pattern.of((X, "married to", Unknown("y")), (X, Unknown("r"), Unknown("y")))
+    documents = ask(pattern, 2, ties="break", max_distance=0)
+    assert documents[0].metadata["triples"] == documents[1].metadata["triples"]
+    first, second = (document.metadata["details"]["unknowns"] for document in documents)
+    assert first["entities"] == dict(zip("xy", reversed(second["entities"].values()), strict=True))
+    assert first["relations"] == {"r": "married_to"}
+    assert documents[0].id != documents[1].id
+
+
+def test_triples_are_documents_of_their_own() -> None:
+    documents = ask(NOLAN, 5, granularity="triple")
+    TestSimGRAGContract().check_documents(simgrag(), documents)
+    for k in (1, 2, 3, 4):
+        assert ask(NOLAN, k, granularity="triple") == ask(NOLAN, granularity="triple", k=k) == documents[:k]
+    assert [document.metadata["triples"] for document in documents[:4]] == [
+        [[film, "directed_by", "Christopher Nolan"]] for film in NOLAN_FILMS
+    ]
+    assert [document.metadata["score"] for document in documents[:4]] == [1.0] * 4
+    assert documents[4].metadata["score"] < 1
+
+
+def test_score_and_distance() -> None:
+    documents = ask(Pattern.of(("Her", "director", X), target="x"), 5)
+    for document in documents:
+        assert document.metadata["score"] == 1 / (1 + document.metadata["details"]["distance"])
+    distance = documents[0].metadata["details"]["distance"]
+    assert 0 < distance < 2
+    nearer = ask(Pattern.of(("Her", "director", X), target="x"), 5, max_distance=distance)
+    assert [document.id for document in nearer] == [documents[0].id]
+    assert ask(Pattern.of(("Her", "director", X), target="x"), max_distance=distance / 2) == []
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 10])
+def test_max_bindings(most: int) -> None:
+    (document,) = ask(NOLAN, max_bindings=most)
+    assert document.metadata["answers"] == NOLAN_FILMS[:most]
+    assert document.metadata["truncated"] is (most < 4)
+
+
+def test_budgets_flag_what_they_cut() -> None:
+    """Under any budget, what comes back is whole or flagged; "nothing" under a budget is an error."""
+    whole = ask(NOLAN, 3)
+    assert not any(document.metadata["truncated"] for document in whole)
+    with pytest.raises(SearchBudgetError, match="max_scans=1 "):
+        ask(NOLAN, 3, max_scans=1)
+    for scans in range(1, 400, 7):
+        try:
+            cut = ask(NOLAN, 3, max_scans=scans)
+        except SearchBudgetError:
+            continue
+        assert cut
+        assert all(document.metadata["truncated"] or document in whole for document in cut)
+    assert ask(NOLAN, 3, max_seconds=60) == whole
+
+
+def test_types() -> None:
+    spielberg = "Steven Spielberg"
+    for kind, expected in (("film", {"Jurassic Park", "Schindler's List"}), ("country", {"United States"})):
+        pattern = Pattern.of((spielberg, Unknown("r"), Unknown("x", kind)), target="x")
+        assert set(ask(pattern)[0].metadata["answers"]) == expected
+    only_a_type = ask(Pattern.of((Unknown("x", "genre"), Unknown("r"), Unknown("y")), target="x"))
+    assert {"Drama", "Western"} <= set(only_a_type[0].metadata["answers"])
+
+
+def test_types_are_ignored_in_a_graph_without_types() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+    pattern = Pattern.of((Known("Her", "film"), "directed by", Unknown("x", "person")), target="x")
+    assert answers(retriever.invoke("?", pattern=pattern)) == [["Spike Jonze"]]
+
+
+@pytest.mark.parametrize(("key", "director"), [("Dune (1984)", "David Lynch"), ("Dune (2021)", "Denis Villeneuve")])
+def test_pinned_entity(key: str, director: str) -> None:
+    pattern = Pattern.of((Known("Dune", entity=key), "directed by", X), target="x")
+    assert answers(ask(pattern, 5, max_distance=0)) == [[director]]
+    assert {document.metadata["details"]["entities"][0][1] for document in ask(pattern, 5)} == {key}
+
+
+def test_ambiguous_label() -> None:
+    documents = simgrag(k=2).invoke("Who directed Dune?")
+    assert answers(documents) == [["David Lynch"], ["Denis Villeneuve"]]
+    assert {document.metadata["labels"][document.metadata["triples"][0][0]] for document in documents} == {"Dune"}
+    assert answers(simgrag(k=2).invoke("Who directed Dune?", seed_entities=["Dune (2021)"]))[0] == ["Denis Villeneuve"]
+
+
+def test_distinct() -> None:
+    """One person may both write and direct, unless nodes must differ."""
+    pattern = Pattern.of(("Her", "directed by", Unknown("a")), ("Her", "written by", Unknown("b")), target="b")
+    assert answers(ask(pattern, max_distance=0)) == [["Spike Jonze"]]
+    assert ask(pattern, max_distance=0, distinct="nodes") == []
+    stated = Pattern.of(*pattern.triples, different=[(Unknown("a"), Unknown("b"))])
+    assert ask(stated, max_distance=0) == []
+
+
+@pytest.mark.parametrize("generator", ["linked", "examples", "llm"])
+def test_film_called_unknown(generator: str) -> None:
+    reply = '{"triples": [["\\"Unknown\\"", "directed by", "UNKNOWN director 1"]], "target": "UNKNOWN director 1"}'
+    fields: dict[str, dict[str, Any]] = {
+        "linked": {},
+        "examples": {"examples": load_questions()},
+        "llm": {"llm": ScriptedChatModel(replies=[reply])},
+    }
+    (document,) = simgrag(**fields[generator]).invoke("Who directed Unknown?")
+    assert document.metadata["triples"] == [["Unknown", "directed_by", "Jaume Collet-Serra"]]
+    assert document.metadata["details"]["pattern"]["source"] == generator
+
+
+def test_graph_of_one_triple() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+    documents = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), k=5).invoke("Who made Her?")
+    assert documents[0].metadata["answers"] == ["Spike Jonze"]
+    assert {str(document.metadata["triples"]) for document in documents} == {"[['Her', 'directed_by', 'Spike Jonze']]"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ((Known("Synecdoche, New York"), "contains", X), []),  # another node than the known one cannot be the same
+        ((X, "contains", X), ["Synecdoche, New York"]),
+        ((X, Unknown("r"), "Spike Jonze"), ["Her", "Adaptation"]),
+    ],
+    ids=["to itself", "loop", "parallel"],
+)
+def test_loops_and_parallel_edges(pattern: tuple[Any, Any, Any], found: list[str]) -> None:
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()), max_distance=0)
+    documents = retriever.invoke("?", pattern=Pattern.of(pattern, target="x"))
+    assert [key for keys in answers(documents) for key in keys] == found
+    if pattern[1] == Unknown("r"):
+        assert ["Her", "written_by", "Spike Jonze"] in documents[0].metadata["triples"]
+
+
+# --- patterns that are supplied ---
+
+
+class Refuses(LinkedPatternGenerator):
+    """A generator that must not be called."""
+
+    def _generate(self, input: Any) -> Pattern:
+        raise AssertionError("called")
+
+
+@pytest.mark.parametrize("pattern", [NOLAN, NOLAN.to_dict(), json.loads(json.dumps(NOLAN.to_dict()))])
+def test_supplied_pattern_skips_the_generator(pattern: Any) -> None:
+    retriever = simgrag(pattern_generator=Refuses(INDEX))
+    assert answers(retriever.invoke("?", pattern=pattern)) == [NOLAN_FILMS]
+    assert answers(asyncio.run(retriever.ainvoke("?", pattern=pattern))) == [NOLAN_FILMS]
+    with pytest.raises(AssertionError, match="called"):
+        retriever.invoke("?")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        {},
+        "Her",
+        {"triples": []},
+        {"triples": [["Her", "directed by"]]},
+        {"triples": [["Her", "directed by", {"unknown": "x"}]], "target": "y"},
+        {"triples": [["Her", {"known": "directed by", "entity": "Her"}, {"unknown": "x"}]]},
+        {"triples": [[{"known": "Dune", "entity": "Dune (1999)"}, "directed by", {"unknown": "x"}]]},
+        Pattern.of((X, Unknown("r"), Unknown("y"))),
+    ],
+    ids=lambda pattern: str(pattern)[:60],
+)
+def test_bad_pattern_is_refused(pattern: Any) -> None:
+    with pytest.raises(PatternError):
+        ask(pattern)
+
+
+@pytest.mark.parametrize("on_refusal", ["raise", "empty"])
+def test_nothing_to_look_for(no_entity: Any) -> None:
+    """An edited pattern is at fault whatever `on_refusal` says."""
+    retriever = simgrag(on_refusal=on_refusal)
+    with pytest.raises(PatternError, match="everything in the pattern is unknown"):
+        retriever.match(Pattern.of((X, Unknown("r"), Unknown("y"))))
+    assert len(retriever.match(NOLAN, 3)) == 3
+    assert len(retriever.match(NOLAN)) == 1
+
+
+# --- building ---
+
+
+def test_from_index_takes_the_best_generator() -> None:
+    llm = ScriptedChatModel(replies=[])
+    assert isinstance(simgrag().pattern_generator, LinkedPatternGenerator)
+    assert isinstance(simgrag(examples=load_questions()).pattern_generator, ExamplePatternGenerator)
+    assert isinstance(simgrag(llm=llm).pattern_generator, LLMPatternGenerator)
+    with pytest.raises(InvalidArgumentError, match="patterns come from one of them"):
+        simgrag(llm=llm, pattern_generator=Refuses(INDEX))
+    assert [stage.calls_model for stage in simgrag(llm=llm).stages] == [True, False]
+    assert [stage.calls_model for stage in simgrag().stages] == [False, False]
+    assert [stage.name for stage in simgrag().stages] == ["generate_pattern", "match_subgraphs"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"model": object()}, "not trained"),
+        ({"llm": ScriptedChatModel(replies=[]), "examples": load_questions()}, "patterns come from one of them"),
+        ({"examples": [Question("Who?")]}, "none with a pattern"),
+    ],
+)
+def test_from_index_refuses(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=words):
+        simgrag(**fields)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"k_nodes": 0}, {"k_relations": 0}, {"k_types": 0}, {"max_bindings": 0}, {"max_scans": 0}, {"max_seconds": 0},
+        {"max_distance": -0.1}, {"granularity": "path"}, {"ties": "some"}, {"direction": "both"}, {"distinct": "all"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_fields_are_checked(field: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError):
+        simgrag(**field)
+
+
+def test_prompts() -> None:
+    prompts = simgrag(llm=ScriptedChatModel(replies=[])).prompts
+    assert prompts == {"pattern": PATTERN_PROMPT, "repair": REPAIR_PROMPT, "answer": ANSWER_PROMPT}
+    mine = PromptTemplate.from_template("{question} {evidence}")
+    retriever = simgrag(answer_prompt=mine)
+    assert retriever.prompts == {"answer": mine}
+    for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
+        with pytest.raises(InvalidArgumentError, match="prompt for answering"):
+            retriever.answer_prompt = bad  # type: ignore[assignment]
+
+
+# --- with a language model ---
+
+QUESTION = "Who directed {Her}?"
+GOOD = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
+RAGGED = "Sure! ```json\n{'triples': [('Her', 'directed by', 'UNKNOWN person 1')],}\n``` Hope this helps."
+UNREADABLE = "I do not know this film."
+
+
+async def by(retriever: SimGRAGRetriever, asynchronous: bool) -> list[Document]:
+    return await retriever.ainvoke(QUESTION) if asynchronous else retriever.invoke(QUESTION)
+
+
+both_ways = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+
+
+@both_ways
+@pytest.mark.parametrize("replies", [[GOOD], [RAGGED], [UNREADABLE, GOOD]], ids=["good", "ragged", "repaired"])
+async def test_model_writes_the_pattern(replies: list[str | Exception], asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=replies)
+    (document,) = await by(simgrag(llm=llm), asynchronous)
+    assert document.metadata["answers"] == ["Spike Jonze"]
+    assert document.metadata["details"]["pattern"]["source"] == "llm"
+    assert len(llm.prompts) == len(replies)
+    assert all(QUESTION in messages[-1].text for messages in llm.prompts)
+    if len(replies) == 2:
+        assert UNREADABLE in llm.prompts[1][-1].text
+        assert "no JSON object" in llm.prompts[1][-1].text
+
+
+@both_ways
+async def test_twice_unreadable(asynchronous: bool) -> None:
+    llm = ScriptedChatModel(replies=["nonsense", UNREADABLE])
+    with pytest.raises(PatternParseError) as caught:
+        await by(simgrag(llm=llm, on_refusal="empty"), asynchronous)
+    assert caught.value.reply == UNREADABLE
+
+
+@both_ways
+@pytest.mark.parametrize("replies", [[TimeoutError("late")], [UNREADABLE, TimeoutError("late")]])
+async def test_model_raises(replies: list[str | Exception], asynchronous: bool) -> None:
+    with pytest.raises(TimeoutError, match="late"):
+        await by(simgrag(llm=ScriptedChatModel(replies=replies)), asynchronous)
+
+
+@both_ways
+async def test_readable_pattern_without_anything_known(asynchronous: bool) -> None:
+    reply = '{"triples": [["?x", "UNKNOWN relation 1", "?y"]]}'
+    with pytest.raises(PatternError, match="everything in the pattern is unknown"):
+        await by(simgrag(llm=ScriptedChatModel(replies=[reply])), asynchronous)
+
+
+async def test_model_is_traced_under_the_retriever() -> None:
+    retriever = simgrag(llm=ScriptedChatModel(replies=[UNREADABLE, GOOD]))
+    events = [event async for event in retriever.astream_events(QUESTION, version="v2")]
+    root = events[0]["run_id"]
+    models = [event for event in events if event["event"] == "on_chat_model_start"]
+    assert len(models) == 2
+    assert all(event["parent_ids"][0] == root for event in models)
+    names = {event["run_id"]: event["name"] for event in events}
+    assert all("LLMPatternGenerator" in {names[parent] for parent in event["parent_ids"]} for event in models)
+
+
+# --- with the openai client, on loopback ---
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep a proxy of the environment away from loopback."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def by_openai(server: OpenAIServer, **options: Any) -> SimGRAGRetriever:
+    """Return a retriever whose language model is a real client of the server."""
+    settings: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "test", "max_retries": 0}
+    return simgrag(llm=ChatOpenAI(**settings | options))
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("behaviours", "retries"),
+    [
+        ([Reply(GOOD)], 0),
+        ([Reply(RAGGED)], 0),
+        ([RateLimit(0.01), Reply(GOOD)], 1),
+        ([ServerError(), Reply(UNREADABLE), RateLimit(0.01), Reply(GOOD)], 1),
+    ],
+    ids=["good", "ragged", "rate limit", "all at once"],
+)
+async def test_openai(behaviours: list[Behaviour], retries: int, asynchronous: bool) -> None:
+    with OpenAIServer(*behaviours) as server:
+        (document,) = await by(by_openai(server, max_retries=retries), asynchronous)
+    assert document.metadata["answers"] == ["Spike Jonze"]
+    assert len(server.requests) == len(behaviours)
+    assert all(QUESTION in request["messages"][-1]["content"] for request in server.requests)
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("behaviours", "error"),
+    [
+        ([Delay(30, GOOD)], openai.APITimeoutError),
+        ([RateLimit()], openai.RateLimitError),
+        ([Garbage()], (ValueError, openai.OpenAIError)),
+        ([Reply(UNREADABLE), Reply("")], PatternParseError),
+    ],
+    ids=["time-out", "rate limit", "garbage", "no pattern"],
+)
+async def test_openai_fails(behaviours: list[Behaviour], error: type[Exception], asynchronous: bool) -> None:
+    with OpenAIServer(*behaviours) as server, pytest.raises(error):
+        await by(by_openai(server, timeout=0.2), asynchronous)
+
+
+def test_openai_answers() -> None:
+    with OpenAIServer(Reply(GOOD), Reply("It was Spike Jonze [1].")) as server:
+        retriever = by_openai(server)
+        assert isinstance(retriever.pattern_generator, LLMPatternGenerator)
+        assert answer_chain(retriever, retriever.pattern_generator.llm).invoke(QUESTION) == "It was Spike Jonze [1]."
+    assert "Her -> directed by -> Spike Jonze" in server.requests[1]["messages"][0]["content"]
+
+
+def test_nothing_linked() -> None:
+    with pytest.raises(EntityLinkingError):
+        simgrag().invoke("Who directed Xyzzyplugh?")

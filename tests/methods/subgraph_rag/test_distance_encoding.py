@@ -1,0 +1,364 @@
+"""Distance encodings against dense matrices, and the triples on shortest paths against networkx."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.methods.subgraph_rag.distance_encoding import (
+    encode_distances,
+    follow_relations,
+    shortest_path_triples,
+)
+
+#: Her directed_by Jonze, Adaptation directed_by Jonze, Her has_genre Drama, Adaptation written_by Kaufman: as in MetaQA
+#: every triple goes from a film to what is said of it.
+HER, JONZE, ADAPTATION, DRAMA, KAUFMAN, LONELY = range(6)
+DIRECTED_BY, HAS_GENRE, WRITTEN_BY = range(3)
+FILMS = [
+    (HER, DIRECTED_BY, JONZE),
+    (ADAPTATION, DIRECTED_BY, JONZE),
+    (HER, HAS_GENRE, DRAMA),
+    (ADAPTATION, WRITTEN_BY, KAUFMAN),
+]
+
+
+class Case(NamedTuple):
+    """Triples [(head, relation, tail), ...] of `nodes` entities, parallel ones and loops among them."""
+
+    triples: list[tuple[int, int, int]]
+    seeds: list[int]
+    answers: list[int]
+    nodes: int
+
+
+def columns(triples: list[tuple[int, int, int]]) -> tuple[Any, Any, Any]:
+    heads, relations, tails = np.array(triples, np.int32).reshape(-1, 3).T
+    return heads, relations, tails
+
+
+def ints(numbers: list[int]) -> Any:
+    return np.array(numbers, np.int64)
+
+
+def encode(case: Case, **options: Any) -> Any:
+    heads, _, tails = columns(case.triples)
+    encoding = encode_distances(heads, tails, ints(case.seeds), nodes=case.nodes, **options)
+    width = 1 + options.get("rounds", 2) + options.get("reverse_rounds", 2)
+    assert (encoding.dtype, encoding.shape) == (np.float32, (case.nodes, width))
+    return encoding
+
+
+def follow(case: Case, weights: Any) -> Any:
+    reached = follow_relations(*columns(case.triples), ints(case.seeds), weights, nodes=case.nodes)
+    assert (reached.dtype, reached.shape) == (np.float64, (len(weights) + 1, case.nodes))
+    return reached
+
+
+def supervise(case: Case, **options: Any) -> tuple[list[bool], list[bool], list[int]]:
+    heads, _, tails = columns(case.triples)
+    found = shortest_path_triples(heads, tails, ints(case.seeds), ints(case.answers), nodes=case.nodes, **options)
+    assert (found.positive.dtype, found.positive.shape) == (np.bool_, heads.shape)
+    assert (found.reached.dtype, found.hops.dtype) == (np.bool_, np.int64)
+    return found.positive.tolist(), found.reached.tolist(), found.hops.tolist()
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    nodes = draw(st.integers(1, 7))
+    entity = st.integers(0, nodes - 1)
+    triples = draw(st.lists(st.tuples(entity, st.integers(0, 2), entity), max_size=14))
+    return Case(triples, draw(st.lists(entity, max_size=3)), draw(st.lists(entity, max_size=4)), nodes)
+
+
+@st.composite
+def cases_with_weights(draw: st.DrawFn) -> tuple[Case, Any]:
+    hops, weight = draw(st.integers(0, 4)), st.sampled_from((0.0, 1e-3, 0.25, 0.9, 1.0))
+    weights = draw(st.lists(weight, min_size=6 * hops, max_size=6 * hops))
+    return draw(cases()), np.array(weights).reshape(hops, 2, 3)
+
+
+# --- the directional distance encoding ---
+
+
+def test_films_encoded_by_hand() -> None:
+    case = Case(FILMS, [HER], [], 6)
+    assert encode(case).tolist() == [
+        [1, 0, 0, 0, 0],
+        [0, 0.5, 0, 0, 0],
+        [0, 0, 0, 0, 0],  # the other film of the director: out of sight
+        [0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+    ]
+    assert encode(case, rounds=3, reverse_rounds=0, directed=False).tolist() == [
+        [1, 0, 0.75, 0],
+        [0, 0.5, 0, 0.5],
+        [0, 0, 0.25, 0],
+        [0, 1, 0, 0.75],
+        [0, 0, 0, 0.25],
+        [0, 0, 0, 0],
+    ]
+    assert encode(case._replace(seeds=[JONZE]), rounds=1, reverse_rounds=2).tolist() == [
+        [0, 0, 0.5, 0],
+        [1, 0, 0, 0],
+        [0, 0, 0.5, 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+    ]
+
+
+def test_parallel_triples_count_each_and_loops_once_a_direction() -> None:
+    case = Case([(0, 0, 2), (0, 1, 2), (1, 0, 2), (2, 0, 2)], [0], [], 3)
+    assert encode(case, rounds=2, reverse_rounds=1)[2].tolist() == [0, 0.5, 0.125, 0]
+    undirected = encode(case, rounds=2, reverse_rounds=0, directed=False)
+    assert undirected[2].tolist() == pytest.approx([0, 2 / 5, 4 / 25])
+    assert undirected[0].tolist() == pytest.approx([1, 0, 2 / 5])
+
+
+@given(cases(), st.integers(0, 4), st.integers(0, 4), st.booleans())
+@settings(max_examples=200)
+def test_encoding_agrees_with_dense_matrices(case: Case, rounds: int, reverse_rounds: int, directed: bool) -> None:
+    arrivals = np.zeros((case.nodes, case.nodes))
+    for head, _, tail in case.triples:
+        arrivals[tail, head] += 1
+    ways = [(arrivals, rounds), (arrivals.T, reverse_rounds)]
+    if not directed:
+        reverse_rounds, ways = 0, [(arrivals + arrivals.T, rounds)]
+    start = np.isin(range(case.nodes), case.seeds).astype(float)
+    expected = [start]
+    for matrix, count in ways:
+        mean = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+        expected += [np.linalg.matrix_power(mean, step) @ start for step in range(1, count + 1)]
+    found = encode(case, rounds=rounds, reverse_rounds=reverse_rounds, directed=directed)
+    assert found == pytest.approx(np.array(expected).T, abs=1e-6)
+    assert 0 <= found.min() <= found.max() <= 1
+
+
+@given(cases(), st.booleans())
+@settings(max_examples=100)
+def test_what_the_second_number_of_the_published_pair_would_add(case: Case, directed: bool) -> None:
+    """The pair sums to what no seed changes; without direction, to 1 at both ends of each triple."""
+    options: dict[str, Any] = {"rounds": 3, "reverse_rounds": 3 if directed else 0, "directed": directed}
+    others = [entity for entity in range(case.nodes) if entity not in case.seeds]
+    pair = encode(case, **options) + encode(case._replace(seeds=others), **options)
+    assert pair == pytest.approx(encode(case._replace(seeds=list(range(case.nodes))), **options), abs=1e-6)
+    if not directed:
+        ends = sorted({end for head, _, tail in case.triples for end in (head, tail)})
+        assert pair[ends] == pytest.approx(1, abs=1e-6)
+
+
+# --- relations that are followed ---
+
+
+def test_films_followed_by_hand() -> None:
+    """Who wrote films by the director of Her: directed by, back, written by; half a weight for the genre."""
+    weights = np.zeros((3, 2, 3))
+    weights[0, 0, DIRECTED_BY], weights[0, 0, HAS_GENRE] = 1, 0.5
+    weights[1, 1, DIRECTED_BY] = 1
+    weights[2, 0, WRITTEN_BY] = 1
+    first, half = 1 - np.exp(-1), 1 - np.exp(-0.5)
+    second = 1 - np.exp(-first)
+    assert follow(Case(FILMS, [HER], [], 6), weights) == pytest.approx(
+        np.array(
+            [
+                [1, 0, 0, 0, 0, 0],
+                [0, first, 0, half, 0, 0],
+                [second, 0, second, 0, 0, 0],
+                [0, 0, 0, 0, 1 - np.exp(-second), 0],
+            ]
+        )
+    )
+
+
+def test_a_hub_is_reached_as_well_as_a_leaf() -> None:
+    """A mean would share: here what else an entity has takes nothing away."""
+    leaves = [(0, 0, leaf) for leaf in range(1, 100)]
+    reached = follow(Case([*leaves, (100, 0, 1)], [0], [], 101), np.ones((1, 2, 1)))
+    assert reached[1, 1:100] == pytest.approx(1 - np.exp(-1))
+
+
+@given(cases_with_weights())
+@settings(max_examples=200)
+def test_following_agrees_with_dense_matrices(drawn: tuple[Case, Any]) -> None:
+    case, weights = drawn
+    expected = [np.isin(range(case.nodes), case.seeds).astype(float)]
+    for along, against in weights:
+        matrix = np.zeros((case.nodes, case.nodes))
+        for head, relation, tail in case.triples:
+            matrix[tail, head] += along[relation]
+            matrix[head, tail] += against[relation]
+        expected.append(1 - np.exp(-matrix @ expected[-1]))
+    found = follow(case, weights)
+    assert found == pytest.approx(np.array(expected), abs=1e-12)
+    assert 0 <= found.min() <= found.max() <= 1
+    assert (follow(case, np.sqrt(weights)) >= found - 1e-12).all()  # a greater weight never reaches less
+
+
+# --- the triples on shortest paths ---
+
+
+def shortest_paths(graph: Any, start: int, end: int, max_hops: int) -> list[list[int]]:
+    try:
+        return [path for path in nx.all_shortest_paths(graph, start, end) if len(path) <= max_hops + 1]
+    except nx.NetworkXNoPath:
+        return []
+
+
+def supervised(case: Case, directed: bool, max_hops: int) -> tuple[list[bool], list[bool], list[int]]:
+    """What `supervise` returns, from all paths of every pair, one by one."""
+    graph: Any = nx.MultiDiGraph() if directed else nx.MultiGraph()
+    graph.add_nodes_from(range(case.nodes))
+    for number, (head, _, tail) in enumerate(case.triples):
+        graph.add_edge(head, tail, key=number)
+    positive, hops = [False] * len(case.triples), [-1] * len(case.answers)
+    for seed in case.seeds:
+        for place, answer in enumerate(case.answers):
+            paths = shortest_paths(graph, seed, answer, max_hops) + shortest_paths(graph, answer, seed, max_hops)
+            length = min(map(len, paths), default=0)
+            for path in paths:
+                if len(path) == length:
+                    for start, end in nx.utils.pairwise(path):
+                        for number in graph[start][end]:
+                            positive[number] = True
+            if paths and not 0 <= hops[place] < length - 1:
+                hops[place] = length - 1
+    return positive, [count >= 0 for count in hops], hops
+
+
+@given(cases(), st.booleans(), st.integers(0, 5))
+@settings(max_examples=300)
+def test_supervision_agrees_with_all_shortest_paths(case: Case, directed: bool, max_hops: int) -> None:
+    assert supervise(case, directed=directed, max_hops=max_hops) == supervised(case, directed, max_hops)
+
+
+def test_films_supervised_by_hand() -> None:
+    """Two hops, film to director to film, need a step against its triple; one hop needs none, nor the way back."""
+    films = Case(FILMS, [HER], [ADAPTATION], 6)
+    assert supervise(films) == ([True, True, False, False], [True], [2])
+    assert supervise(films, directed=True) == ([False] * 4, [False], [-1])
+    writer = films._replace(answers=[KAUFMAN, LONELY])
+    assert supervise(writer) == ([True, True, False, True], [True, False], [3, -1])
+    assert supervise(writer, directed=True) == ([False] * 4, [False, False], [-1, -1])
+    director = films._replace(answers=[JONZE, JONZE])
+    assert supervise(director, directed=True) == ([True, False, False, False], [True, True], [1, 1])
+    by_jonze = films._replace(seeds=[JONZE], answers=[ADAPTATION, HER, KAUFMAN])
+    assert supervise(by_jonze, directed=True) == ([True, True, False, False], [True, True, False], [1, 1, -1])
+
+
+def test_a_path_is_no_longer_than_max_hops() -> None:
+    chain = Case([(place, 0, place + 1) for place in range(6)], [0], [4, 5], 7)
+    assert supervise(chain) == ([True] * 4 + [False] * 2, [True, False], [4, -1])
+    assert supervise(chain, max_hops=5) == ([True] * 5 + [False], [True, True], [4, 5])
+    assert supervise(chain, max_hops=10**12) == ([True] * 5 + [False], [True, True], [4, 5])
+    assert supervise(chain, max_hops=0) == ([False] * 6, [False, False], [-1, -1])
+    assert supervise(chain._replace(answers=[0]), max_hops=0) == ([False] * 6, [True], [0])
+
+
+def test_all_ties_all_parallels_and_no_loop() -> None:
+    square = [(0, 0, 1), (0, 1, 1), (1, 0, 3), (0, 0, 2), (3, 0, 2), (1, 0, 1), (3, 0, 4), (4, 0, 2)]
+    assert supervise(Case(square, [0], [3], 5)) == ([True] * 5 + [False] * 3, [True], [2])
+
+
+def test_each_pair_takes_its_shorter_direction() -> None:
+    """On the circle 0 -> 1 -> 2 -> 3 -> 0, 1 is nearer forwards, 3 nearer backwards, 2 as near either way."""
+    circle = Case([(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 0)], [0], [1], 4)
+    assert supervise(circle, directed=True) == ([True, False, False, False], [True], [1])
+    assert supervise(circle._replace(answers=[3]), directed=True) == ([False, False, False, True], [True], [1])
+    assert supervise(circle._replace(answers=[2]), directed=True) == ([True] * 4, [True], [2])
+    assert supervise(circle._replace(answers=[3, 1]), directed=True) == ([True, False, False, True], [True] * 2, [1, 1])
+
+
+def test_an_answer_that_is_a_seed_is_led_to_by_the_others() -> None:
+    line = Case([(0, 0, 1), (1, 0, 2), (2, 0, 3)], [0], [0], 4)
+    assert supervise(line) == ([False] * 3, [True], [0])
+    assert supervise(line._replace(seeds=[0, 2])) == ([True, True, False], [True], [0])
+
+
+# --- all three ---
+
+
+@given(cases_with_weights(), st.booleans(), st.randoms(use_true_random=False))
+@settings(max_examples=100)
+def test_the_order_of_triples_does_not_count(drawn: tuple[Case, Any], directed: bool, random: Any) -> None:
+    case, weights = drawn
+    order = list(range(len(case.triples)))
+    random.shuffle(order)
+    other = case._replace(triples=[case.triples[place] for place in order], seeds=case.seeds[::-1] * 2)
+    rounds = {"rounds": 2, "reverse_rounds": 2 * directed, "directed": directed}
+    assert encode(other, **rounds) == pytest.approx(encode(case, **rounds), abs=1e-6)
+    assert follow(other, weights) == pytest.approx(follow(case, weights), abs=1e-12)
+    positive, reached, hops = supervise(case, directed=directed)
+    assert supervise(other, directed=directed) == ([positive[place] for place in order], reached, hops)
+
+
+def test_nothing_to_encode() -> None:
+    empty = Case([], [], [], 0)
+    assert encode(empty).tolist() == []
+    assert encode(empty._replace(nodes=2, seeds=[1])).tolist() == [[0] * 5, [1, 0, 0, 0, 0]]
+    assert follow(empty, np.zeros((2, 2, 0))).tolist() == [[], [], []]
+    assert follow(Case(FILMS, [], [], 6), np.ones((1, 2, 3))).tolist() == [[0] * 6] * 2
+    assert follow(Case(FILMS, [HER], [], 6), np.ones((0, 2, 3))).tolist() == [[1, 0, 0, 0, 0, 0]]
+    assert supervise(empty) == ([], [], [])
+    assert supervise(empty._replace(nodes=2, seeds=[1], answers=[0, 1])) == ([], [False, True], [-1, 0])
+    assert supervise(Case(FILMS, [], [HER], 6)) == ([False] * 4, [False], [-1])
+    assert supervise(Case(FILMS, [HER], [], 6)) == ([False] * 4, [], [])
+
+
+GRAPH: dict[str, Any] = {"heads": [0, 1], "tails": [1, 2], "seeds": [0], "nodes": 3}
+FOLLOWED = GRAPH | {"relations": [0, 1], "weights": np.ones((2, 2, 2))}
+SUPERVISED = GRAPH | {"answers": [2]}
+GRAPH_FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"nodes": -1}, "nodes must be 0 or more, but got -1"),
+    ({"heads": [0]}, "each triple has a head and a tail, but got 1 and 2"),
+    ({"heads": [[0, 1]]}, r"heads must be one row of signed integers, but got int64 of shape \(1, 2\)"),
+    ({"tails": [0.0, 1.0]}, "tails must be one row of signed integers, but got float64"),
+    ({"seeds": [True, False, False]}, "seeds must be one row of signed integers, but got bool"),
+    ({"heads": [0, 3]}, r"heads must be 0 or more and below 3, but got 0 \.\.\. 3"),
+    ({"tails": [-1, 1]}, r"tails must be 0 or more and below 3, but got -1 \.\.\. 1"),
+    ({"seeds": [3]}, "seeds must be 0 or more and below 3"),
+]
+
+
+def call(function: Any, arguments: dict[str, Any]) -> None:
+    function(**{name: np.array(value) if isinstance(value, list) else value for name, value in arguments.items()})
+
+
+@pytest.mark.parametrize(("changed", "words"), GRAPH_FAULTS)
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [(encode_distances, GRAPH), (follow_relations, FOLLOWED), (shortest_path_triples, SUPERVISED)],
+)
+def test_graphs_are_checked(function: Any, arguments: dict[str, Any], changed: dict[str, Any], words: str) -> None:
+    call(function, arguments)
+    with pytest.raises(InvalidArgumentError, match=f"{function.__name__}: {words}"):
+        call(function, arguments | changed)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "words"),
+    [
+        (encode_distances, GRAPH | {"rounds": -1}, "must be 0 or more, .* but got -1 and 2"),
+        (encode_distances, GRAPH | {"reverse_rounds": -1}, "must be 0 or more, .* but got 2 and -1"),
+        (encode_distances, GRAPH | {"directed": False}, "reverse_rounds 0 with directed=False, but got 2 and 2"),
+        (follow_relations, FOLLOWED | {"relations": [0]}, "each triple has a relation, but got 1 for 2"),
+        (follow_relations, FOLLOWED | {"relations": [0, 2]}, "relations must be 0 or more and below 2"),
+        (follow_relations, FOLLOWED | {"weights": np.ones((2, 2))}, r"shape \(hops, 2, relations\), but got \(2, 2\)"),
+        (follow_relations, FOLLOWED | {"weights": np.ones((2, 1, 2))}, r"shape \(hops, 2, relations\)"),
+        (follow_relations, FOLLOWED | {"weights": np.full((2, 2, 2), 1.01)}, r"weights must be in \[0, 1\]"),
+        (follow_relations, FOLLOWED | {"weights": np.full((2, 2, 2), -0.01)}, r"weights must be in \[0, 1\]"),
+        (follow_relations, FOLLOWED | {"weights": np.full((2, 2, 2), np.nan)}, r"weights must be in \[0, 1\]"),
+        (shortest_path_triples, SUPERVISED | {"answers": [3]}, "answers must be 0 or more and below 3"),
+        (shortest_path_triples, SUPERVISED | {"max_hops": -1}, "max_hops must be 0 or more, but got -1"),
+    ],
+)
+def test_arguments_are_checked(function: Any, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"{function.__name__}: .*{words}"):
+        call(function, arguments)

@@ -1,0 +1,564 @@
+"""The scorer of triples: against the network as the paper draws it, saved and opened, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
+from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
+from kg_retrievers.methods.subgraph_rag import model as triple_scorer
+from kg_retrievers.methods.subgraph_rag.model import IDENTIFIERS, TripleScorer, TripleScorerConfig, without_text
+from kg_retrievers.methods.subgraph_rag.training import Example, _Network
+from kg_retrievers.testing import tiny_graph
+from kg_retrievers.training.dataset import TrainingQuestion
+from kg_retrievers.training.fit import _Examples
+
+EMBEDDINGS = HashedEmbeddings(24)
+
+#: The paper's encodings, and ours with and without what the paper does not have.
+CONFIGS = (
+    {"rounds": 2, "reverse_rounds": 2, "directed": True, "hops": 0, "hidden": 24},
+    {"rounds": 1, "reverse_rounds": 3, "directed": True, "hops": 2, "hidden": 3, "rank": 1},
+    {"hops": 0},
+    {"hidden": 1, "rank": 5},
+    {"rounds": 0, "hops": 1, "identifiers": ""},
+    {"rounds": 0, "hops": 0, "identifiers": ".*"},
+    {"hidden": 17, "hops": 4},
+)
+
+ENTITIES = ("Her", "Spike Jonze", "m.02mjmr", "千と千尋", "g.11b6", "1984", "Q42")
+
+
+def drawn(embeddings: Embeddings = EMBEDDINGS, seed: int = 0, **config: Any) -> TripleScorer:
+    """Return a scorer whose weights are all drawn, biases too."""
+    probe = np.array(embeddings.embed_documents([PROBE])[0], np.float32)
+    settings = TripleScorerConfig(**({"dimension": len(probe), "hidden": 8, "rank": 4} | config))
+    rng = np.random.default_rng(seed)
+    weights = {name: rng.normal(0, 0.5, shape).astype(np.float32) for name, shape in settings.shapes.items()}
+    return TripleScorer(settings, weights, probe=probe, embeddings=embedding_name(embeddings))
+
+
+def indexed(facts: Any, embeddings: Embeddings = EMBEDDINGS) -> GraphIndex:
+    return GraphIndex.build(
+        facts if isinstance(facts, KnowledgeGraph) else KnowledgeGraph.from_triples(facts), embeddings
+    )
+
+
+def numbers(values: Any) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+# --- the network ------------------------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A graph, some of its triples as the candidates of a question, and what the question is about."""
+
+    graph: KnowledgeGraph
+    candidates: list[int]
+    seeds: list[int]
+    config: dict[str, Any]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Loops, parallel triples, entities without text and seeds without triples are among them."""
+    entity = st.sampled_from(ENTITIES)
+    facts = draw(st.lists(st.tuples(entity, st.sampled_from(["by", "in", "of_what"]), entity), min_size=1, max_size=12))
+    graph = KnowledgeGraph.from_triples(facts, labels={key: key for key in ENTITIES} | {"1984": "Nineteen"})
+    some = draw(st.lists(st.integers(0, len(graph) - 1), unique=True, max_size=len(graph)))
+    seeds = draw(st.lists(st.integers(0, len(graph.entities) - 1), max_size=3))
+    return Case(graph, some, seeds, draw(st.sampled_from(CONFIGS)))
+
+
+def mean_of_neighbors(start: dict[int, float], steps: list[tuple[int, int]], rounds: int) -> list[dict[int, float]]:
+    """Return what each entity has after each round, in which it takes the mean of those that steps come from."""
+    columns = [start]
+    for _ in range(rounds):
+        before = columns[-1]
+        incoming = {node: [before[here] for here, there in steps if there == node] for node in start}
+        columns.append({node: sum(values) / max(len(values), 1) for node, values in incoming.items()})
+    return columns[1:]
+
+
+def forward(scorer: TripleScorer, case: Case, question: str) -> list[float]:
+    """The network in torch, in double precision: all inputs of a triple side by side, one layer, ReLU, a product."""
+    config, graph = scorer.config, case.graph
+    of = {name: torch.from_numpy(weight).double() for name, weight in scorer.weights.items()}
+    edges = [tuple(map(int, graph.edges[number])) for number in case.candidates]
+    nodes = sorted({node for head, _, tail in edges for node in (head, tail)} | set(case.seeds))
+
+    def embedded(text: str) -> torch.Tensor:
+        return torch.tensor(EMBEDDINGS.embed_documents([text])[0]).double()
+
+    def vector(node: int) -> torch.Tensor:
+        label = graph.label(graph.entities[node])
+        nameless = bool(config.identifiers) and re.fullmatch(config.identifiers, label) is not None
+        return of["identifier"] if nameless else embedded(readable(label))
+
+    asked = embedded(question)
+    relations = [embedded(readable(relation)) for relation in graph.relations]
+    along, against = [(h, t) for h, _, t in edges], [(t, h) for h, _, t in edges]
+    start = {node: float(node in case.seeds) for node in nodes}
+    columns = [start]
+    if config.directed:
+        columns += mean_of_neighbors(start, along, config.rounds)
+        columns += mean_of_neighbors(start, against, config.reverse_rounds)
+    else:
+        columns += mean_of_neighbors(start, along + against, config.rounds)
+    steps: list[list[float]] = [[] for _ in edges]
+    x = start
+    for hop in range(config.hops):
+        weighs = (asked @ of["follow_question"]).reshape(config.hops, 2, config.rank)[hop]
+        follow = [
+            [
+                torch.sigmoid(weighs[way] @ (vector @ of["follow_relation"]) + of["follow_bias"][hop, way, 0]).item()
+                for vector in relations
+            ]
+            for way in (0, 1)
+        ]
+        y = dict.fromkeys(nodes, 0.0)
+        for row, (head, relation, tail) in zip(steps, edges, strict=True):
+            y[tail] += follow[0][relation] * x[head]
+            y[head] += follow[1][relation] * x[tail]
+            row.append(follow[0][relation] * x[head] + follow[1][relation] * x[tail])
+        x = {node: 1 - float(np.exp(-mass)) for node, mass in y.items()}
+        columns.append(x)
+    names = ["question", "head", "relation", "tail", "head_structure", "tail_structure"] + ["steps"] * bool(config.hops)
+    layer = torch.cat([of[name] for name in names])
+    rows = [
+        torch.cat(
+            [
+                *(asked, vector(head), relations[relation], vector(tail)),
+                *(torch.tensor([column[node] for column in columns]).double() for node in (head, tail)),
+                torch.tensor(row).double(),
+            ]
+        )
+        for (head, relation, tail), row in zip(edges, steps, strict=True)
+    ]
+    return [((row @ layer + of["bias"]).relu() @ of["output"] + of["output_bias"]).item() for row in rows]
+
+
+@settings(max_examples=80)
+@given(cases(), st.sampled_from(["who directed _ ?", "", "_", "千と千尋?"]))
+def test_it_agrees_with_the_network_in_torch(case: Case, question: str) -> None:
+    scorer = drawn(**case.config)
+    on_graph = scorer.on(indexed(case.graph))
+    found = on_graph.score(question, numbers(case.candidates), numbers(case.seeds))
+    assert (found.dtype, found.shape) == (np.float32, (len(case.candidates),))
+    assert found.tolist() == pytest.approx(forward(scorer, case, question), abs=1e-5)
+
+
+def in_torch(index: GraphIndex, scorer: TripleScorer) -> tuple[_Network, _Examples[Example]]:
+    """Return what trains a scorer, with its weights."""
+    network = _Network(index, scorer.config, "softmax", np.random.default_rng(0), max_hops=2)
+    with torch.no_grad():
+        for name, parameter in network.parameters.items():
+            parameter.copy_(torch.from_numpy(scorer.weights[name]))
+    return network, _Examples(network)
+
+
+@settings(max_examples=40)
+@given(cases(), st.data())
+def test_it_agrees_with_what_is_trained(case: Case, data: st.DataObject) -> None:
+    """Two questions at once, some of their triples, in any order."""
+    index, scorer = indexed(case.graph), drawn(**case.config)
+    network, examples = in_torch(index, scorer)
+    on_graph, batch, chosen, expected = scorer.on(index), [], [], []
+    for text in ("who directed _ ?", "_ in what"):
+        seeds = data.draw(
+            st.lists(st.integers(0, len(case.graph.entities) - 1), min_size=1, max_size=2, unique=True).map(tuple)
+        )
+        batch.append(examples.of(TrainingQuestion(text, seeds, (0,), 0)))
+        places = data.draw(st.lists(st.integers(0, max(len(batch[-1].triples) - 1, 0)), max_size=5))
+        chosen.append(numbers(places if len(batch[-1].triples) else []))
+        expected.append(on_graph.score(text, batch[-1].triples, numbers(seeds))[chosen[-1]])
+    network.embed([example.question.text for example in batch])
+    with torch.no_grad():
+        found = network._scores(batch, chosen).numpy()
+    assert found == pytest.approx(np.concatenate(expected), abs=1e-5)
+
+
+def test_the_weights_of_a_training_are_those_of_the_scorer() -> None:
+    scorer = drawn()
+    network, _ = in_torch(indexed([("a", "r", "b")]), scorer)
+    assert network.weights.keys() == scorer.weights.keys()
+    assert all((network.weights[name] == weight).all() for name, weight in scorer.weights.items())
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_blocks_make_no_difference(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    index, scorer = indexed(tiny_graph()), drawn(**config)
+    asked = "who starred in _ ?", np.arange(len(index.graph)), numbers([0, 3])
+    expected = scorer.on(index).score(*asked)
+    for size in (1, 3, 16):
+        monkeypatch.setattr(triple_scorer, "BLOCK", size)
+        monkeypatch.setattr(triple_scorer, "ENTITY_BLOCK", size)
+        assert scorer.on(index).score(*asked) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_order_of_candidates_is_kept() -> None:
+    index = indexed(tiny_graph())
+    on_graph = drawn().on(index)
+    order = np.random.default_rng(0).permutation(len(index.graph))
+    seeds = numbers([0, 3])
+    expected = on_graph.score("who directed _ ?", np.arange(len(order)), seeds)
+    assert on_graph.score("who directed _ ?", order, seeds) == pytest.approx(expected[order], abs=1e-5)
+
+
+def test_only_the_candidates_are_seen() -> None:
+    """What else the graph holds of their entities changes nothing."""
+    facts = [("Her", "by", "Spike Jonze"), ("Her", "in", "2013")]
+    small, large = indexed(facts), indexed([*facts, ("Spike Jonze", "by", "Her"), ("Adaptation", "by", "Spike Jonze")])
+    scores = [
+        drawn().on(index).score("who?", numbers([0, 1]), numbers([index.graph.entities.find("Her")]))
+        for index in (small, large)
+    ]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-6)
+
+
+def test_no_candidates() -> None:
+    index = indexed([("a", "r", "b")])
+    for seeds in ([], [0], [0, 1, 1]):
+        found = drawn().on(index).score("who?", numbers([]), numbers(seeds))
+        assert (found.dtype, found.shape) == (np.float32, (0,))
+
+
+def test_names_in_a_vector_store() -> None:
+    """Their vectors are made anew."""
+    graph = tiny_graph()
+    store = VectorStoreSearch(InMemoryVectorStore(EMBEDDINGS), "cosine_similarity")
+    asked = "who directed _ ?", np.arange(len(graph)), numbers([0])
+    found = drawn().on(GraphIndex.build(graph, EMBEDDINGS, store=store)).score(*asked)
+    assert found == pytest.approx(drawn().on(indexed(graph)).score(*asked), abs=1e-5)
+
+
+def test_from_many_threads() -> None:
+    """A fresh scorer that several threads ask at once."""
+    index = indexed(tiny_graph())
+    triples = np.arange(len(index.graph))
+    asked = [(f"question {n} about _", triples[n:], numbers([n])) for n in range(8)] * 4
+    expected = [drawn().on(index).score(*arguments).tolist() for arguments in asked]
+    on_graph = drawn().on(index)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda arguments: on_graph.score(*arguments).tolist(), asked)) == expected
+
+
+@pytest.mark.parametrize("leaves", [2, 3, 5, 17, 40, 100])
+def test_what_looks_the_same_has_the_same_score(leaves: int) -> None:
+    """Exactly, wherever it stands: else rounding, which is another on each machine, would order equal triples."""
+    index = indexed([("hub", "has", f"m.0ab{leaf}") for leaf in range(leaves)])
+    for config in ({}, {"hops": 0}, {"hidden": 64}):
+        scorer = drawn(**config)
+        found = scorer.on(index).score("what has _ ?", np.arange(leaves), numbers([index.graph.entities.find("hub")]))
+        assert len(set(found.tolist())) == 1, config
+
+
+# --- labels that are no words -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "m.02mjmr", "/m/0d05w3", "g.11b6", "m.0_abc", "Q42", "Q155653", "P31", "L77", "http://www.wikidata.org/entity/Q42",
+        "http://rdf.freebase.com/ns/m.0d05w3", "https://x.org/é#1234",
+        "urn:isbn:0451450523", "_:b0", "_:genid-1", "123e4567-e89b-12d3-a456-426614174000", str(UUID(int=7)),
+        "123E4567-E89B-12D3-A456-426614174000", "507f1f77bcf86cd799439011", "0xdeadbeefdeadbeef0",
+        "d41d8cd98f00b204e9800998ecf8427e",
+    ],
+)  # fmt: skip
+def test_identifiers(label: str) -> None:
+    assert without_text(KnowledgeGraph.from_triples([(label, "r", label)]), IDENTIFIERS).all()
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "1984", "2001", "M.A.S.H", "M", "m", "Q", "P", "Q & A", "P.S. I Love You", "Se7en", "deadbeef", "Added", "g.i",
+        "G.I. Joe", "m.i.a.", "M. Butterfly", "Q0", "Q1 2020", "PS5", "http", "http://x/y is down", "_", "Her",
+        "1234567890123456789", "abcdefabcdefabcdef", "effacedeffacedeff", "千と千尋の神隠し", "B612", "E.T.", "U2",
+        "00000000", "Untitled 123e4567", "P2", "m.butterfly", "http://dbpedia.org/resource/Spike_Jonze", "http://x/y",
+         "Mm/h", "$", "🎬",
+    ],
+)  # fmt: skip
+def test_names(label: str) -> None:
+    assert not without_text(KnowledgeGraph.from_triples([(label, "r", label)]), IDENTIFIERS).any()
+
+
+def test_labels_count_and_not_keys() -> None:
+    graph = KnowledgeGraph.from_triples([("Q42", "r", "Her")], labels={"Q42": "Douglas Adams", "Her": "m.0h3r"})
+    told = dict(zip(graph.entities, without_text(graph, IDENTIFIERS).tolist(), strict=True))
+    assert told == {"Q42": False, "Her": True}
+
+
+def test_none_and_all() -> None:
+    graph = KnowledgeGraph.from_triples([("m.0a1", "r", "Her"), ("Q1", "r", "🎬")], labels={"Her": "two\nlines"})
+    assert without_text(graph, "").tolist() == [False] * 4
+    assert without_text(graph, ".*").tolist() == [True] * 4
+    empty = without_text(KnowledgeGraph.from_triples([]), IDENTIFIERS)
+    assert (empty.dtype, empty.shape) == (np.bool_, (0,))
+
+
+def scores_of(facts: list[tuple[str, str, str]], **config: Any) -> list[float]:
+    index = indexed(facts)
+    return drawn(**config).on(index).score("who acted in _ ?", np.arange(len(facts)), numbers([0])).tolist()
+
+
+def test_entities_without_text_share_one_vector() -> None:
+    """Of two graphs that differ in ids only, the scores are the same."""
+
+    def performance(*ids: str) -> list[tuple[str, str, str]]:
+        one, two = ids
+        return [("Her", "performance", one), (one, "actor", "Amy Adams"), ("Her", "performance", two), (two, "x", two)]
+
+    first, second = performance("m.0a1", "m.0b2"), performance("/m/0zz9", "Q77")
+    assert scores_of(first) == scores_of(second)
+    assert scores_of(first, identifiers="") != pytest.approx(scores_of(second, identifiers=""), abs=1e-4)
+    assert scores_of(first) != pytest.approx(scores_of(performance("Amy", "Joaquin")), abs=1e-4)
+
+
+def test_all_entities_without_text() -> None:
+    facts = [("Her", "by", "Jonze"), ("Jonze", "born", "1969"), ("Her", "by", "Her")]
+    others = [("A", "by", "B"), ("B", "born", "C"), ("A", "by", "A")]
+    assert scores_of(facts, identifiers=".*") == scores_of(others, identifiers=".*")
+    assert scores_of(facts) != pytest.approx(scores_of(others), abs=1e-4)
+
+
+# --- saved and opened -------------------------------------------------------------------------------------------------
+
+
+def same(one: TripleScorer, other: TripleScorer) -> bool:
+    """Tell whether two scorers are the same bit for bit."""
+    arrays = [{**scorer.weights, "probe": scorer.probe} for scorer in (one, other)]
+    return (
+        (one.config, one.embeddings, one.training) == (other.config, other.embeddings, other.training)
+        and arrays[0].keys() == arrays[1].keys()
+        and all(arrays[0][name].tobytes() == arrays[1][name].tobytes() for name in arrays[0])
+        and all(array.dtype == np.float32 for scorer in arrays for array in scorer.values())
+    )
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_saved_and_opened(tmp_path: Path, config: dict[str, Any]) -> None:
+    scorer = drawn(**config)
+    scorer.training = {"loss": "softmax", "validation": [0.5, 1.0], "max_nodes": None, "words": "千"}
+    scorer.save_pretrained(tmp_path / "model")
+    opened = TripleScorer.from_pretrained(tmp_path / "model")
+    assert same(opened, scorer)
+    opened.save_pretrained(str(tmp_path / "again"))
+    for name in ("config.json", "model.safetensors"):
+        assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    index = indexed(tiny_graph())
+    asked = "who?", np.arange(len(index.graph)), numbers([0])
+    assert opened.on(index).score(*asked).tolist() == scorer.on(index).score(*asked).tolist()
+
+
+def test_what_is_written(tmp_path: Path) -> None:
+    scorer = drawn()
+    scorer.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text("utf-8"))
+    assert config["method"] == TripleScorer.method == "subgraph-rag"
+    assert config["embeddings"] == embedding_name(EMBEDDINGS)
+    assert {name: config[name] for name in asdict(scorer.config)} == asdict(scorer.config)
+    assert config["training"] == {}
+    assert repr(scorer) == f"TripleScorer({scorer.config!r})"
+    with pytest.raises(InvalidArgumentError, match="is a file"):
+        scorer.save_pretrained(tmp_path / "config.json")
+
+
+def test_weights_of_other_types_become_float32() -> None:
+    scorer = drawn()
+    double = {name: weight.astype(np.float64) for name, weight in scorer.weights.items()}
+    assert same(TripleScorer(scorer.config, double, probe=scorer.probe, embeddings=scorer.embeddings), scorer)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"dimension": 0}, "dimension must be a whole number, 1 or more, but got 0"),
+        ({"hidden": 0}, "hidden must be a whole number, 1 or more, but got 0"),
+        ({"hidden": True}, "hidden must be a whole number, 1 or more, but got True"),
+        ({"hidden": 8.0}, "hidden must be a whole number, 1 or more, but got 8.0"),
+        ({"rank": 0}, "rank must be a whole number, 1 or more, but got 0"),
+        ({"rounds": -1}, "rounds must be a whole number, 0 or more, but got -1"),
+        ({"rounds": "4"}, "rounds must be a whole number, 0 or more, but got '4'"),
+        ({"hops": -1}, "hops must be a whole number, 0 or more, but got -1"),
+        ({"hops": None}, "hops must be a whole number, 0 or more, but got None"),
+        ({"directed": True, "reverse_rounds": -1}, "reverse_rounds must be a whole number, 0 or more, but got -1"),
+        ({"reverse_rounds": 1}, "got directed=False, reverse_rounds=1"),
+        ({"directed": 1}, "directed must be true or false, .* got directed=1, reverse_rounds=0"),
+        ({"identifiers": "("}, r"identifiers must be a regular expression, but got '\(': missing \)"),
+        ({"identifiers": None}, "identifiers must be a regular expression, but got None"),
+        ({"identifiers": b".*"}, "identifiers must be a regular expression, but got b"),
+        ({"identifiers": re.compile(".*")}, "identifiers must be a regular expression, but got re.compile"),
+        ({"identifiers": "a{99999999999999}"}, "identifiers must be a regular expression, but got 'a"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_config_out_of_range(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"^TripleScorerConfig: .*{message}"):
+        TripleScorerConfig(**({"dimension": 8} | config))
+
+
+def test_config_by_default() -> None:
+    config = TripleScorerConfig(dimension=5)
+    assert (config.hidden, config.rounds, config.reverse_rounds, config.directed, config.hops) == (64, 4, 0, False, 3)
+    assert config.shapes["head_structure"] == config.shapes["tail_structure"] == (1 + 4 + 3, 64)
+    assert config.shapes["follow_question"] == (5, 3 * 2 * 32)
+    without = TripleScorerConfig(dimension=5, hops=0).shapes
+    assert set(config.shapes) - set(without) == {"steps", "follow_question", "follow_relation", "follow_bias"}
+
+
+def changed(**weights: Any) -> dict[str, Any]:
+    """Return the weights of a scorer, some changed; None leaves one out."""
+    return {name: weight for name, weight in {**drawn().weights, **weights}.items() if weight is not None}
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"tail": None}, r"wanted the weight 'tail' with shape \(24, 8\), but got None"),
+        ({"tail": np.zeros((8, 24))}, r"wanted the weight 'tail' with shape \(24, 8\), but got \(8, 24\)"),
+        ({"output_bias": np.zeros(1)}, r"wanted the weight 'output_bias' with shape \(\), but got \(1,\)"),
+        ({"teil": np.zeros(3)}, r"wanted the weight 'teil' with shape None, but got \(3,\)"),
+        ({"bias": np.full(8, np.nan)}, "the weight 'bias' holds numbers that are not finite"),
+        ({"output": np.array([np.inf] + [0] * 7)}, "the weight 'output' holds numbers that are not finite"),
+    ],
+)
+def test_other_weights(weights: dict[str, Any], message: str) -> None:
+    scorer = drawn()
+    with pytest.raises(InvalidArgumentError, match=f"TripleScorer: {message}"):
+        TripleScorer(scorer.config, changed(**weights), probe=scorer.probe, embeddings="")
+
+
+@pytest.mark.parametrize("probe", [np.zeros(23), np.zeros((1, 24)), np.full(24, np.nan)], ids=["short", "2d", "nan"])
+def test_other_probes(probe: Any) -> None:
+    scorer = drawn()
+    with pytest.raises(InvalidArgumentError, match=r"TripleScorer: .*'probe'"):
+        TripleScorer(scorer.config, scorer.weights, probe=probe, embeddings="")
+
+
+def resaved(folder: Path, config: dict[str, Any] | None = None, weights: dict[str, Any] | None = None) -> None:
+    """Save a scorer with another config or other weights, which agree to each other; None leaves one out."""
+    drawn().save_pretrained(folder)
+    of_config, of_weights = load_checkpoint(folder, TripleScorer.method)
+    of_config |= config or {}
+    of_weights |= weights or {}
+    save_checkpoint(
+        folder,
+        TripleScorer.method,
+        {key: value for key, value in of_config.items() if value != "left out"},
+        {name: array for name, array in of_weights.items() if array is not None},
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"config": {"hops": "left out"}},
+        {"config": {"embeddings": "left out"}},
+        {"config": {"training": "left out"}},
+        {"config": {"training": 5}},
+        {"config": {"hidden": 9}},
+        {"config": {"hidden": 10**15}},
+        {"config": {"rounds": -1}},
+        {"config": {"dimension": "24"}},
+        {"config": {"identifiers": "("}},
+        {"config": {"identifiers": ["x"]}},
+        {"config": {"identifiers": "a{99999999999999}"}},
+        {"weights": {"probe": None}},
+        {"weights": {"probe": np.zeros(3, np.float32)}},
+        {"weights": {"probe": np.full(24, np.nan, np.float32)}},
+        {"weights": {"head": None}},
+        {"weights": {"head": np.zeros((24, 9), np.float32)}},
+        {"weights": {"another": np.zeros(2, np.float32)}},
+        {"weights": {"bias": np.full(8, np.nan, np.float32)}},
+    ],
+    ids=lambda damage: str(damage)[:60],
+)
+def test_what_is_no_model_of_this_method(tmp_path: Path, damage: dict[str, Any]) -> None:
+    resaved(tmp_path, **damage)
+    with pytest.raises(ModelLoadError, match=f"^{re.escape(str(tmp_path))}: config and weights are not those of a sub"):
+        TripleScorer.from_pretrained(tmp_path)
+
+
+def test_damaged(tmp_path: Path) -> None:
+    resaved(tmp_path / "cut")
+    os.truncate(tmp_path / "cut" / "model.safetensors", 100)
+    with pytest.raises(ModelLoadError, match="the weights are damaged"):
+        TripleScorer.from_pretrained(tmp_path / "cut")
+    with pytest.raises(ModelLoadError, match=r"no such folder.*kg-retrievers train subgraph-rag"):
+        TripleScorer.from_pretrained(tmp_path / "nowhere")
+    save_checkpoint(tmp_path / "other", "gnn-rag", {}, {})
+    with pytest.raises(ModelLoadError, match="holds a model of 'gnn-rag', wanted one of 'subgraph-rag'"):
+        TripleScorer.from_pretrained(tmp_path / "other")
+
+
+class Changed(HashedEmbeddings):
+    """Hashed embeddings with something added to each vector."""
+
+    def __init__(self, change: float) -> None:
+        super().__init__(24)
+        self.change = change
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        vectors = np.array(super().embed_documents(texts))
+        vectors[:, 0] += self.change
+        return [[float(value) for value in row] for row in vectors / np.linalg.norm(vectors, axis=1, keepdims=True)]
+
+
+@pytest.mark.parametrize(
+    "embeddings", [HashedEmbeddings(25), HashedEmbeddings(8), Changed(0.5)], ids=lambda one: type(one).__name__
+)
+def test_other_embeddings_are_refused(embeddings: Embeddings) -> None:
+    """With a message that names both."""
+    index, scorer = indexed([("a", "r", "b")], embeddings), drawn()
+    with pytest.raises(ModelMismatchError) as caught:
+        scorer.on(index)
+    assert embedding_name(EMBEDDINGS) in str(caught.value)
+    assert embedding_name(embeddings) in str(caught.value)
+    assert str(caught.value).startswith("TripleScorer: ")
+
+
+def test_the_same_embeddings_may_round_otherwise() -> None:
+    index = indexed([("a", "r", "b"), ("b", "r", "c")], Changed(0.01))
+    assert index.embed([PROBE])[0].tolist() != drawn().probe.tolist()
+    assert drawn().on(index).score("who?", numbers([0, 1]), numbers([0])).shape == (2,)
+
+
+def test_a_graph_without_triples_has_embeddings_too() -> None:
+    """Its entities have vectors, which do not fit either."""
+    index = indexed(KnowledgeGraph.from_triples([], labels={"Western": "Western"}), HashedEmbeddings(8))
+    with pytest.raises(ModelMismatchError):
+        drawn().on(index)
+
+
+def test_large_weights_are_no_reason_for_warnings() -> None:
+    """A relation that is not followed at all."""
+    scorer = drawn()
+    scorer.weights["follow_bias"][:] = -200
+    index = indexed([("a", "r", "b")])
+    with np.errstate(all="raise"):
+        assert np.isfinite(scorer.on(index).score("who?", numbers([0]), numbers([0]))).all()

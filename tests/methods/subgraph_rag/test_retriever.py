@@ -1,0 +1,789 @@
+"""SubgraphRAG under the contract of all retrievers, by hand, by its fields, and as a person edits what it scores."""
+
+from __future__ import annotations
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.prompts import PromptTemplate
+from langgraph.checkpoint.memory import InMemorySaver
+
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    Question,
+    SubgraphRAGRetriever,
+    TripleScorer,
+    answer_chain,
+    build_workflow,
+    evaluate,
+    train_triple_scorer,
+)
+from kg_retrievers.core.checkpoint import save_checkpoint
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.datasets import read_pathquestion
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, ModelLoadError, ModelMismatchError
+from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
+from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+
+EMBEDDINGS = HashedEmbeddings()
+
+Facts = list[tuple[str, str, str]]
+
+
+def drawn(embeddings: Embeddings = EMBEDDINGS, seed: int = 0, **config: Any) -> TripleScorer:
+    """Return a model whose weights are drawn."""
+    probe = np.array(embeddings.embed_documents([PROBE])[0], np.float32)
+    of = TripleScorerConfig(**({"dimension": len(probe), "hidden": 8, "rank": 4} | config))
+    rng = np.random.default_rng(seed)
+    weights = {name: rng.normal(0, 0.5, shape).astype(np.float32) for name, shape in of.shapes.items()}
+    return TripleScorer(of, weights, probe=probe, embeddings="hashed")
+
+
+MODEL = drawn()
+TINY = GraphIndex.build(tiny_graph(), EMBEDDINGS)
+
+
+class TestSubgraphRAG(RetrieverContract):
+    retriever_class = SubgraphRAGRetriever
+    takes_llm = False
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **({"model": MODEL} | fields))
+
+
+class TestSubgraphRAGAsSubgraphs(TestSubgraphRAG):
+    """One Document for each part of the graph that the question names."""
+
+    question = "Who made Amélie, Her, Dune and 千と千尋の神隠し?"
+    exact_k_fields = {"granularity": "subgraph"}  # noqa: RUF012
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **({"granularity": "subgraph"} | fields))
+
+
+def indexed(facts: Facts | KnowledgeGraph | GraphIndex) -> GraphIndex:
+    if isinstance(facts, GraphIndex):
+        return facts
+    return GraphIndex.build(
+        facts if isinstance(facts, KnowledgeGraph) else KnowledgeGraph.from_triples(facts), EMBEDDINGS
+    )
+
+
+def subgraph_rag(facts: Facts | KnowledgeGraph | GraphIndex, **fields: Any) -> SubgraphRAGRetriever:
+    """Return a retriever on facts, with drawn weights."""
+    return SubgraphRAGRetriever.from_index(indexed(facts), **({"model": MODEL} | fields))
+
+
+def valued(facts: Facts | KnowledgeGraph | GraphIndex, values: dict[str, float]) -> TripleScorer:
+    """Return a model by which the logit of a triple is the value of its relation."""
+    vectors = indexed(facts).relation_vectors.astype(np.float64)
+    names = list(indexed(facts).graph.relations)
+    of = TripleScorerConfig(dimension=vectors.shape[1], hidden=len(names), rounds=0, hops=0)
+    weights = {name: np.zeros(shape, np.float32) for name, shape in of.shapes.items()}
+    weights["relation"] = np.linalg.pinv(vectors)  # a unit of its own for each relation
+    weights["output"] = np.array([values[name] for name in names])
+    return TripleScorer(of, weights, probe=MODEL.probe, embeddings="hashed")
+
+
+def triples(documents: list[Document]) -> list[list[tuple[str, str, str]]]:
+    return [[tuple(triple) for triple in document.metadata["triples"]] for document in documents]
+
+
+def scores(documents: list[Document]) -> list[float]:
+    return [document.metadata["score"] for document in documents]
+
+
+def given_triples(*rows: Any, truncated: Any = False) -> dict[str, Any]:
+    return {"scored_triples": {"triples": [list(row) for row in rows], "truncated": truncated}}
+
+
+# --- by hand ----------------------------------------------------------------------------------------------------------
+
+BY, GENRE, WRITTEN = "directed_by", "has_genre", "written_by"
+FILMS: Facts = [
+    ("Her", BY, "Spike Jonze"),
+    ("Her", GENRE, "Drama"),
+    ("Adaptation", BY, "Spike Jonze"),
+    ("Adaptation", WRITTEN, "Charlie Kaufman"),
+]
+HER, DRAMA, ADAPTATION, KAUFMAN = FILMS
+#: Shares of 4/11, 2/11, 4/11 and 1/11.
+VALUES = {BY: math.log(4), GENRE: math.log(2), WRITTEN: 0.0}
+
+
+def by_hand(facts: Facts = FILMS, values: dict[str, float] = VALUES, **fields: Any) -> SubgraphRAGRetriever:
+    return subgraph_rag(facts, model=valued(facts, values), **fields)
+
+
+def test_triples_by_hand() -> None:
+    """Best first; of equal ones, that which the graph holds first."""
+    documents = by_hand().invoke("Who directed Her?")
+    assert triples(documents) == [[HER], [ADAPTATION], [DRAMA], [KAUFMAN]]
+    assert scores(documents) == pytest.approx([4 / 11, 4 / 11, 2 / 11, 1 / 11], abs=1e-6)
+    assert [document.page_content for document in documents][:2] == [
+        "Her -> directed by -> Spike Jonze",
+        "Adaptation -> directed by -> Spike Jonze",
+    ]
+    assert documents[0].metadata["details"] == {"entities": [["Her", "Her"]]}
+    assert all(document.metadata["answers"] == [] for document in documents)
+    assert triples(by_hand(max_hops=1).invoke("Who directed Her?")) == [[HER], [DRAMA]]
+    assert scores(by_hand(max_hops=1).invoke("Who directed Her?")) == pytest.approx([2 / 3, 1 / 3], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("most", "found", "shares"),
+    [
+        (1, [[HER]], [4]),
+        (2, [[HER, ADAPTATION]], [8]),
+        (3, [[HER, ADAPTATION, DRAMA]], [10]),
+        (4, [[HER, ADAPTATION, DRAMA, KAUFMAN]], [11]),
+        (100, [[HER, ADAPTATION, DRAMA, KAUFMAN]], [11]),
+    ],
+)
+def test_subgraphs_by_hand(most: int, found: list[Facts], shares: list[float]) -> None:
+    documents = by_hand(granularity="subgraph", max_triples=most).invoke("Who directed Her?", k=9)
+    assert triples(documents) == found
+    assert scores(documents) == pytest.approx([share / 11 for share in shares], abs=1e-6)
+
+
+#: A line of five triples, whose shares are 5, 2, 3, 1 and 4 of 15.
+LINE: Facts = [("A", "five", "B"), ("B", "two", "C"), ("C", "three", "D"), ("D", "one", "E"), ("E", "four", "F")]
+LINE_VALUES = {"five": math.log(5), "two": math.log(2), "three": math.log(3), "one": 0.0, "four": math.log(4)}
+
+
+@pytest.mark.parametrize(
+    ("most", "found", "shares"),
+    [
+        (2, [[LINE[0]], [LINE[4]]], [5, 4]),
+        (3, [[LINE[0]], [LINE[4]], [LINE[2]]], [5, 4, 3]),
+        (4, [[LINE[0], LINE[2], LINE[1]], [LINE[4]]], [10, 4]),
+        (5, [[LINE[0], LINE[4], LINE[2], LINE[1], LINE[3]]], [15]),
+    ],
+)
+def test_components_by_hand(most: int, found: list[Facts], shares: list[float]) -> None:
+    retriever = by_hand(LINE, LINE_VALUES, granularity="subgraph", max_triples=most, max_hops=None)
+    documents = retriever.invoke("?", k=9, seed_entities=["A"])
+    assert triples(documents) == found
+    assert scores(documents) == pytest.approx([share / 15 for share in shares], abs=1e-6)
+    assert documents == retriever.invoke("?", k=9, seed_entities=["A"])
+    assert retriever.invoke("?", k=1, seed_entities=["A"]) == documents[:1]
+
+
+def test_a_subgraph_of_many_may_beat_that_of_the_best() -> None:
+    """The two of four and three are together, and more than five."""
+    facts = [("A", "five", "B"), ("C", "four", "D"), ("D", "three", "E"), ("F", "one", "F"), ("G", "two", "H")]
+    retriever = by_hand(facts, LINE_VALUES, granularity="subgraph")
+    documents = retriever.invoke("?", k=9, seed_entities=["A", "C", "F", "G"])
+    assert triples(documents) == [[facts[1], facts[2]], [facts[0]], [facts[4]], [facts[3]]]
+    assert scores(documents) == pytest.approx([7 / 15, 5 / 15, 2 / 15, 1 / 15], abs=1e-6)
+
+
+def test_equal_subgraphs_in_the_order_of_the_graph() -> None:
+    facts = [(f"c{n}", "r", f"d{n}") for n in (3, 1, 2)]
+    retriever = by_hand(facts, {"r": 1.0}, granularity="subgraph", k=9)
+    for seeds in (["c1", "c2", "c3"], ["c3", "c2", "c1"]):
+        documents = retriever.invoke("?", seed_entities=seeds)
+        assert triples(documents) == [[fact] for fact in facts]
+        assert scores(documents) == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("leaves", [3, 5, 17, 40, 100])
+def test_triples_that_look_the_same_come_in_the_order_of_the_graph(leaves: int) -> None:
+    """Scores that differ by rounding only would order them by the machine."""
+    facts = [("hub", "has", f"m.0ab{leaf}") for leaf in range(leaves)]
+    documents = subgraph_rag(facts).invoke("What has the hub?", seed_entities=["hub"])
+    assert triples(documents) == [[fact] for fact in facts]
+    assert len(set(scores(documents))) == 1
+
+
+@pytest.mark.parametrize("value", [-5_000.0, 5_000.0])
+def test_logits_of_any_size(value: float) -> None:
+    """Only their differences count."""
+    model = valued(FILMS, VALUES)
+    model.weights["output_bias"] = np.array(value, np.float32)
+    documents = subgraph_rag(FILMS, model=model).invoke("Who directed Her?")
+    assert scores(documents) == pytest.approx([4 / 11, 4 / 11, 2 / 11, 1 / 11], abs=1e-3)
+
+
+# --- whatever the graph -----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[SubgraphRAGRetriever, list[str]]:
+    """A retriever on a graph with loops, parallel relations and lonely entities, and what is asked about."""
+    key = st.integers(0, 6).map("e{}".format)
+    facts = draw(st.lists(st.tuples(key, st.sampled_from(["r", "s", "t"]), key), max_size=12))
+    graph = KnowledgeGraph.from_triples(facts, labels={f"e{i}": f"label {i}" for i in range(7)})
+    config = draw(st.sampled_from([{}, {"hops": 0}, {"directed": True, "reverse_rounds": 2}, {"identifiers": ".*"}]))
+    fields = {
+        "model": drawn(seed=draw(st.integers(0, 3)), **config),
+        "granularity": draw(st.sampled_from(["triple", "subgraph"])),
+        "max_triples": draw(st.integers(1, 12)),
+        "max_hops": draw(st.sampled_from([None, 1, 2, 3])),
+        "max_nodes": draw(st.sampled_from([None, 2, 4])),
+    }
+    return subgraph_rag(graph, **fields), draw(st.lists(key, min_size=1, max_size=3, unique=True))
+
+
+@given(cases())
+@settings(max_examples=80)
+def test_what_holds_for_every_list(case: tuple[SubgraphRAGRetriever, list[str]]) -> None:
+    """The scores are the shares of all candidates, in order, of which the first are packed into components."""
+    retriever, seeds = case
+    documents = retriever.invoke("who is it ?", k=100, seed_entities=seeds)
+    TestSubgraphRAG().check_documents(retriever, documents)
+    graph = retriever.graph
+    candidates, truncated = retriever.candidates(seeds)
+    assert all(document.metadata["truncated"] is truncated for document in documents)
+    numbers = np.array([graph.entities.find(seed) for seed in seeds])
+    logits = retriever.model.on(retriever.index).score("who is it ?", candidates, numbers).astype(np.float64)
+    order = sorted(range(len(candidates)), key=lambda place: (-logits[place], place))
+    shares = np.exp(logits) / np.exp(logits).sum()
+    ranked = [(tuple(graph.triple(int(candidates[place]))), float(shares[place])) for place in order]
+    if retriever.granularity == "triple":
+        assert triples(documents) == [[triple] for triple, _ in ranked]
+        assert scores(documents) == pytest.approx([share for _, share in ranked])
+        assert sum(scores(documents)) == pytest.approx(1 if ranked else 0)
+        return
+    first = dict(ranked[: retriever.max_triples])
+    parts = list(nx.connected_components(nx.Graph([(head, tail) for head, _, tail in first])))
+    expected = [[triple for triple in first if triple[0] in part] for part in parts]
+    assert sorted(triples(documents)) == sorted(expected)
+    for document, facts in zip(documents, triples(documents), strict=True):
+        assert document.metadata["score"] == pytest.approx(sum(first[fact] for fact in facts))
+
+
+@given(cases(), st.integers(1, 5))
+@settings(max_examples=40)
+def test_a_shorter_list_is_the_beginning(case: tuple[SubgraphRAGRetriever, list[str]], k: int) -> None:
+    retriever, seeds = case
+    assert retriever.invoke("?", k=k, seed_entities=seeds) == retriever.invoke("?", k=100, seed_entities=seeds)[:k]
+
+
+def test_max_triples_is_without_effect_on_single_triples() -> None:
+    expected = subgraph_rag(TINY, k=9).invoke("Who starred in Amélie?")
+    assert len(expected) == 6
+    assert subgraph_rag(TINY, k=9, max_triples=1).invoke("Who starred in Amélie?") == expected
+
+
+def test_more_wanted_than_there_are() -> None:
+    around = [
+        tuple(triple)
+        for triple in tiny_graph().triples()
+        if {triple.head, triple.tail} & {"Amélie", "Alien Resurrection"}
+    ]
+    for k in (6, 7, 1_000_000):
+        documents = subgraph_rag(TINY, k=k).invoke("Who starred in Amélie?")
+        assert sorted(fact for (fact,) in triples(documents)) == sorted(around)
+
+
+def test_threads() -> None:
+    questions = [f"Who made {TINY.graph.label(key)}?" for key in TINY.graph.entities if "Western" not in key] * 3
+    expected = [triples(documents) for documents in map(subgraph_rag(TINY, k=4).invoke, questions)]
+    with ThreadPoolExecutor(8) as threads:
+        assert [triples(found) for found in threads.map(subgraph_rag(TINY, k=4).invoke, questions)] == expected
+
+
+# --- entities ---------------------------------------------------------------------------------------------------------
+
+
+def linked(retriever: SubgraphRAGRetriever, question: str, **inputs: Any) -> dict[str, Any]:
+    """Return what the first stage writes."""
+    update: dict[str, Any] = retriever.stages[0].run.invoke(retriever.initial_state(question, **inputs))
+    return update
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "seeds", "masked"),
+    [
+        ("Who directed Her?", None, ["Her"], "Who directed _?"),
+        ("Did Spike Jonze direct Her?", None, ["Spike Jonze", "Her"], "Did _ direct _?"),
+        ("Did Spike Jonze direct Her?", ["Her"], ["Her"], "Did Spike Jonze direct _?"),
+        ("Who directed it?", ["Her"], ["Her"], "Who directed it?"),
+        ("Who directed Dune?", None, ["Dune (1984)", "Dune (2021)"], "Who directed _?"),
+        ("Who directed Dune?", ["Dune (2021)"], ["Dune (2021)"], "Who directed _?"),
+        ("Wer hat 千と千尋の神隠し gedreht?", ["Q155653"], ["Q155653"], "Wer hat _ gedreht?"),
+        ("Her", None, ["Her"], "_"),
+    ],
+)
+def test_the_question_is_masked(question: str, given: list[str] | None, seeds: list[str], masked: str) -> None:
+    update = linked(subgraph_rag(TINY), question, **({"seed_entities": given} if given else {}))
+    assert (sorted(update["seed_entities"]), update["masked_question"]) == (sorted(seeds), masked)
+
+
+def test_the_masked_question_is_what_the_model_reads() -> None:
+    """Not the question as it was asked."""
+    retriever = subgraph_rag(TINY)
+    scorer, graph = MODEL.on(TINY), TINY.graph
+    (document,) = retriever.invoke("Who starred in Amélie?", k=1)
+    candidates, _ = retriever.candidates(["Amélie"])
+    logits = scorer.score("Who starred in _?", candidates, np.array([graph.entities.find("Amélie")]))
+    assert triples([document]) == [[tuple(graph.triple(int(candidates[np.argmax(logits)])))]]
+    others = retriever.invoke("Who starred in Amélie?", masked_question="千?", seed_entities=["Amélie"])
+    assert scores(others) != scores(retriever.invoke("Who starred in Amélie?"))
+    assert retriever.invoke("Anything?", masked_question="Who starred in _?", seed_entities=["Amélie"]) == (
+        retriever.invoke("Who starred in Amélie?")
+    )
+
+
+def test_a_masked_question_that_is_supplied_alone_is_kept() -> None:
+    """And the entities are looked for in the question."""
+    retriever = subgraph_rag(TINY)
+    both = retriever.invoke("Who starred in Amélie?", masked_question="who wrote _", seed_entities=["Amélie"])
+    assert scores(both) != scores(retriever.invoke("Who starred in Amélie?"))
+    assert retriever.invoke("Who starred in Amélie?", masked_question="who wrote _") == both
+
+
+def test_all_entities_of_a_label() -> None:
+    documents = subgraph_rag(TINY, granularity="subgraph").invoke("Who directed Dune?")
+    assert sorted(triples(documents)) == [
+        [("Dune (1984)", BY, "David Lynch")],
+        [("Dune (2021)", BY, "Denis Villeneuve")],
+    ]
+    assert documents[0].metadata["details"] == {"entities": [["Dune", "Dune (1984)"], ["Dune", "Dune (2021)"]]}
+    (one,) = subgraph_rag(TINY).invoke("Who directed Dune?", seed_entities=["Dune (2021)"])
+    assert triples([one]) == [[("Dune (2021)", BY, "Denis Villeneuve")]]
+    assert scores([one]) == [1.0]
+
+
+def test_an_entity_without_facts() -> None:
+    for granularity in ("triple", "subgraph"):
+        assert subgraph_rag(TINY, granularity=granularity).invoke("What is a Western?") == []
+        alone = KnowledgeGraph.from_triples([], labels={"Western": "Western"})
+        assert subgraph_rag(alone, granularity=granularity).invoke("What is a Western?") == []
+    assert len(subgraph_rag(TINY).invoke("Is Dune a Western?")) == 2
+
+
+def test_no_entity() -> None:
+    retriever = subgraph_rag(TINY)
+    for nothing in ([], None):
+        with pytest.raises(EntityLinkingError):
+            retriever.invoke("Who directed it?", seed_entities=nothing)
+    with pytest.raises(EntityLinkingError, match="no entity is given"):
+        retriever.stages[1].run.invoke({"question": "?", "masked_question": "?", "k": 1, "seed_entities": []})
+
+
+def test_small_and_odd_graphs() -> None:
+    """One triple, loops, parallel relations, names of any kind."""
+    one = [("Her", BY, "Spike Jonze")]
+    assert triples(subgraph_rag(one).invoke("Who directed Her?")) == [one]
+    loop = [("Ouroboros", "eats", "Ouroboros")]
+    for granularity in ("triple", "subgraph"):
+        (document,) = subgraph_rag(loop, granularity=granularity).invoke("What eats Ouroboros?")
+        assert triples([document]) == [loop]
+        assert scores([document]) == [1.0]
+    parallel = [("Her", BY, "Spike Jonze"), ("Her", WRITTEN, "Spike Jonze"), ("Spike Jonze", "made", "Her")]
+    assert sorted(triples(subgraph_rag(parallel).invoke("Who made Her?"))) == sorted([fact] for fact in parallel)
+    (packed,) = subgraph_rag(parallel, granularity="subgraph").invoke("Who made Her?")
+    assert sorted(triples([packed])[0]) == sorted(parallel)
+    keys = ["a,b", 'say "hi"', "two\nlines", " blank ", "🎬,🎭", "m.02mjmr", "r\rn", "tab\there"]
+    odd = [(here, "next,to", there) for here, there in pairwise(keys)]
+    graph = KnowledgeGraph.from_triples(odd, labels={"a,b": 'label, of "a"', "two\nlines": "千と千尋\n\n0,1"})
+    retriever = subgraph_rag(graph, max_hops=None)
+    documents = retriever.invoke("What now?", seed_entities=["🎬,🎭", "a,b"])
+    TestSubgraphRAG().check_documents(retriever, documents)
+    assert sorted(triples(documents)) == sorted([fact] for fact in odd)
+
+
+# --- what bounds it ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hops", "reached"), [(1, 1), (2, 2), (4, 4), (None, 5)])
+def test_max_hops(hops: int | None, reached: int) -> None:
+    documents = subgraph_rag(LINE, max_hops=hops).invoke("?", seed_entities=["A"])
+    assert sorted(fact for (fact,) in triples(documents)) == sorted(LINE[:reached])
+
+
+@pytest.mark.parametrize("granularity", ["triple", "subgraph"])
+def test_max_nodes(granularity: str) -> None:
+    star = [("hub", "r", f"leaf {leaf}") for leaf in range(9)]
+    for most, cut in ((1, True), (2, True), (4, True), (10, False), (None, False)):
+        retriever = subgraph_rag(star, max_nodes=most, granularity=granularity)
+        documents = retriever.invoke("?", k=99, seed_entities=["hub"])
+        assert sum(len(facts) for facts in triples(documents)) == (9 if most is None else most - 1)
+        assert all(document.metadata["truncated"] is cut for document in documents)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"k": 0}, {"max_triples": 0}, {"max_triples": 2_000_000}, {"max_hops": 0}, {"max_nodes": 0},
+        {"scope": "graph"}, {"granularity": "path"}, {"style": "numbered"}, {"on_refusal": "guess"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_fields_are_checked(field: dict[str, Any]) -> None:
+    (name,) = field
+    with pytest.raises(InvalidArgumentError, match=name):
+        subgraph_rag(TINY, **field)
+    retriever = subgraph_rag(TINY)
+    with pytest.raises(InvalidArgumentError, match=name):
+        setattr(retriever, name, field[name])
+
+
+def test_defaults() -> None:
+    """A hundred triples, as in the paper."""
+    retriever = subgraph_rag(TINY)
+    assert (retriever.k, retriever.max_triples, retriever.granularity, retriever.style) == (
+        100,
+        100,
+        "triple",
+        "triples",
+    )
+    assert (retriever.max_hops, retriever.max_nodes, retriever.scope) == (3, 2000, "neighborhood")
+
+
+# --- the model --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_or_its_folder(tmp_path: Path) -> None:
+    MODEL.save_pretrained(tmp_path / "model")
+    expected = subgraph_rag(TINY).invoke("Who directed Her?")
+    assert subgraph_rag(TINY).model is MODEL
+    for folder in (tmp_path / "model", str(tmp_path / "model")):
+        assert subgraph_rag(TINY, model=folder).invoke("Who directed Her?") == expected
+        retriever = subgraph_rag(TINY, model=drawn(seed=1))
+        assert retriever.invoke("Who directed Her?") != expected
+        retriever.model = folder  # type: ignore[assignment]
+        assert isinstance(retriever.model, TripleScorer)
+        assert retriever.invoke("Who directed Her?") == expected
+
+
+@pytest.mark.parametrize("model", [None, 5, {}, HashedEmbeddings(8)], ids=lambda model: type(model).__name__)
+def test_no_model(model: Any) -> None:
+    """The message says how one is trained."""
+    words = "kg-retrievers train subgraph-rag --graph GRAPH --questions FILE"
+    with pytest.raises(InvalidArgumentError, match=words) as caught:
+        SubgraphRAGRetriever.from_index(TINY, model=model)
+    assert str(caught.value).startswith("SubgraphRAGRetriever: model: ")
+    assert ("got none" in str(caught.value).lower()) is (model is None)
+    retriever = subgraph_rag(TINY)
+    with pytest.raises(InvalidArgumentError, match=words):
+        retriever.model = model
+    assert retriever.model is MODEL
+    with pytest.raises(InvalidArgumentError, match="model"):
+        SubgraphRAGRetriever(index=TINY)
+
+
+def test_a_folder_without_a_model(tmp_path: Path) -> None:
+    for folder in (tmp_path / "nowhere", str(tmp_path / "nowhere")):
+        with pytest.raises(ModelLoadError, match=r"saved there\. Train it: kg-retrievers train subgraph-rag"):
+            subgraph_rag(TINY, model=folder)
+    save_checkpoint(tmp_path / "other", "gnn-rag", {}, {})
+    with pytest.raises(ModelLoadError, match="holds a model of 'gnn-rag'"):
+        subgraph_rag(TINY, model=tmp_path / "other")
+
+
+async def test_a_model_of_other_embeddings() -> None:
+    """Is refused, at once or with the next question, and named."""
+    words = r"hashed.*64 numbers.*HashedEmbeddings"
+    with pytest.raises(ModelMismatchError, match=words):
+        subgraph_rag(TINY, model=drawn(HashedEmbeddings(64)))
+    changed = subgraph_rag(TINY), subgraph_rag(TINY)
+    changed[0].model = drawn(HashedEmbeddings(64))
+    changed[1].index = GraphIndex.build(tiny_graph(), HashedEmbeddings(64))
+    for retriever in changed:
+        with pytest.raises(ModelMismatchError):
+            retriever.invoke("Who directed Her?")
+        with pytest.raises(ModelMismatchError):
+            await retriever.ainvoke("Who directed Her?")
+        with pytest.raises(ModelMismatchError):
+            build_workflow(retriever).invoke({"question": "Who directed Her?"})
+    changed[1].model = drawn(HashedEmbeddings(64))
+    assert len(changed[1].invoke("Who directed Her?")) == 4
+
+
+def test_another_model_is_used_at_once() -> None:
+    retriever, other = subgraph_rag(TINY), drawn(seed=7)
+    before = retriever.invoke("Who starred in Amélie?")
+    retriever.model = other
+    assert retriever.invoke("Who starred in Amélie?") == subgraph_rag(TINY, model=other).invoke(
+        "Who starred in Amélie?"
+    )
+    retriever.model = MODEL
+    assert retriever.invoke("Who starred in Amélie?") == before
+
+
+def test_another_index_is_used_at_once() -> None:
+    other = indexed([("New York", "in", "USA"), ("Her", "in", "2013")])
+    retriever = subgraph_rag(TINY)
+    retriever.invoke("Who directed Her?")
+    retriever.index = other
+    assert triples(retriever.invoke("Where is New York?")) == [[("New York", "in", "USA")]]
+    assert retriever.invoke("When was Her?") == subgraph_rag(other).invoke("When was Her?")
+
+
+def test_what_a_graph_has_in_common_is_computed_once() -> None:
+    """Labels and relations are embedded when the graph is indexed; a question is one text more."""
+
+    class Counted(HashedEmbeddings):
+        calls = 0
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            Counted.calls += len(texts)
+            return super().embed_documents(texts)
+
+    index = GraphIndex.build(tiny_graph(), Counted())
+    retriever = subgraph_rag(index)
+    retriever.invoke("Who directed Her?")
+    Counted.calls = 0
+    retriever.invoke("Who directed Amélie?")  # the same, masked
+    assert Counted.calls == 0
+    retriever.invoke("Who wrote Her?")
+    assert Counted.calls == 1
+
+
+def test_the_limits_of_the_training() -> None:
+    """They are those of the retriever, unless others are given."""
+    model = TripleScorer(
+        MODEL.config, MODEL.weights, probe=MODEL.probe, embeddings="", training={"max_hops": 1, "max_nodes": None}
+    )
+    retriever = SubgraphRAGRetriever.from_index(TINY, model=model)
+    assert (retriever.max_hops, retriever.max_nodes) == (1, None)
+    retriever = SubgraphRAGRetriever.from_index(TINY, model=model, max_hops=2, max_nodes=9)
+    assert (retriever.max_hops, retriever.max_nodes) == (2, 9)
+
+
+# --- stages -----------------------------------------------------------------------------------------------------------
+
+
+def test_stages() -> None:
+    retriever = subgraph_rag(TINY)
+    assert [(stage.name, stage.writes, stage.calls_model) for stage in retriever.stages] == [
+        ("link_entities", ("seed_entities", "masked_question"), False),
+        ("score_triples", ("scored_triples",), False),
+        ("select_triples", ("answers", "documents"), False),
+    ]
+
+
+@pytest.mark.parametrize(("k", "max_triples", "kept"), [(1, 1, 1), (1, 3, 1), (4, 2, 4), (9, 9, 6)])
+def test_the_state(k: int, max_triples: int, kept: int) -> None:
+    """As many triples are kept as are wanted, best first, each with its share of all."""
+    retriever = subgraph_rag(TINY, k=k, max_triples=max_triples)
+    state = retriever.initial_state("Who starred in Amélie?")
+    for stage in retriever.stages:
+        state |= stage.run.invoke(state)
+    assert (state["seed_entities"], state["masked_question"]) == (["Amélie"], "Who starred in _?")
+    rows, everything = state["scored_triples"]["triples"], subgraph_rag(TINY).invoke("Who starred in Amélie?")
+    assert set(state["scored_triples"]) == {"triples", "truncated"}
+    assert state["scored_triples"]["truncated"] is False
+    assert [[tuple(row[:3])] for row in rows] == triples(everything)[:kept]
+    assert [row[3] for row in rows] == scores(everything)[:kept]
+    assert json.loads(json.dumps(rows)) == rows
+    assert state["answers"] == []
+    assert len(state["documents"]) == min(k, 6)
+
+
+class Seen(BaseCallbackHandler):
+    """Keeps the data of the events of stages."""
+
+    def __init__(self) -> None:
+        self.data: list[dict[str, Any]] = []
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        self.data.append(data)
+
+
+def test_events() -> None:
+    seen = Seen()
+    subgraph_rag(TINY, k=2, max_triples=2).invoke("Who starred in Amélie?", {"callbacks": [seen]})
+    link, score, select = seen.data
+    assert link["masked_question"] == "Who starred in _?"
+    assert len(score["scored_triples"]["triples"]) == 2
+    assert select["answers"] == []
+
+
+# --- what a person edits ----------------------------------------------------------------------------------------------
+
+
+def test_scored_triples_that_are_supplied() -> None:
+    """Nothing is scored; they come in the order of their scores, equal ones in theirs."""
+    edited = given_triples((*KAUFMAN, 1), (*HER, 2.5), (*DRAMA, 1.0))
+    documents = by_hand().invoke("Who directed Her?", **edited)
+    assert triples(documents) == [[HER], [KAUFMAN], [DRAMA]]
+    assert scores(documents) == [2.5, 1.0, 1.0]
+    assert [type(score) for score in scores(documents)] == [float] * 3
+    assert triples(by_hand(k=1).invoke("Who directed Her?", **edited)) == [[HER]]
+    packed = by_hand(granularity="subgraph").invoke("Who directed Her?", **edited)
+    assert triples(packed) == [[HER, DRAMA], [KAUFMAN]]
+    assert scores(packed) == [3.5, 1.0]
+    assert triples(by_hand(granularity="subgraph", max_triples=2).invoke("Who directed Her?", **edited)) == [
+        [HER],
+        [KAUFMAN],
+    ]
+
+
+def test_negative_scores_truncated_and_none() -> None:
+    documents = by_hand().invoke("Who directed Her?", **given_triples((*HER, -2), (*DRAMA, -1e300), truncated=True))
+    assert triples(documents) == [[HER], [DRAMA]]
+    assert all(document.metadata["truncated"] is True for document in documents)
+    assert by_hand().invoke("Who directed Her?", **given_triples()) == []
+    assert by_hand().invoke("Who directed Her?", scored_triples=None) == by_hand().invoke("Who directed Her?")
+    tuples = {"triples": ((*HER, 1.0), (*DRAMA, 0.5)), "truncated": False}
+    assert triples(by_hand().invoke("Who directed Her?", scored_triples=tuples)) == [[HER], [DRAMA]]
+
+
+def test_all_that_is_supplied() -> None:
+    """The entities are those of the details; no entity need be found then."""
+    given = {"seed_entities": ["Drama"], "masked_question": "?"} | given_triples((*HER, 1.0))
+    (document,) = by_hand().invoke("Nothing that is known?", **given)
+    assert document.metadata["details"] == {"entities": [["Drama", "Drama"]]}
+
+
+@pytest.mark.parametrize(
+    "scored",
+    [
+        "Her",
+        5,
+        [[*HER, 1.0]],
+        {},
+        {"triples": []},
+        {"truncated": False},
+        {"triples": [], "truncated": False, "more": 1},
+        {"triples": None, "truncated": False},
+        {"triples": 5, "truncated": False},
+        {"triples": {}, "truncated": False},
+        {"triples": "", "truncated": False},
+        {"triples": "Her", "truncated": False},
+        {"triples": [], "truncated": "no"},
+        {"triples": [], "truncated": None},
+        {"triples": [HER], "truncated": False},
+        {"triples": ["Her "], "truncated": False},
+        {"triples": [None], "truncated": False},
+        {"triples": [{}], "truncated": False},
+        {"triples": [[*HER, 1.0, 2.0]], "truncated": False},
+        {"triples": [[*HER, "1.0"]], "truncated": False},
+        {"triples": [[*HER, None]], "truncated": False},
+        {"triples": [[*HER, True]], "truncated": False},
+        {"triples": [[*HER, float("nan")]], "truncated": False},
+        {"triples": [[*HER, -float("inf")]], "truncated": False},
+        {"triples": [[*HER, 10**400]], "truncated": False},
+        {"triples": [[1.0, *HER]], "truncated": False},
+        {"triples": [["Her", ["directed_by"], "Spike Jonze", 1.0]], "truncated": False},
+        {"triples": [["Spike Jonze", BY, "Her", 1.0]], "truncated": False},
+        {"triples": [["Her", "played_by", "Spike Jonze", 1.0]], "truncated": False},
+        {"triples": [["Xyzzyplugh", BY, "Spike Jonze", 1.0]], "truncated": False},
+        {"triples": [[*HER, 1.0], [*DRAMA, 2.0], [*HER, 3.0]], "truncated": False},
+    ],
+    ids=lambda scored: str(scored)[:80],
+)
+async def test_scored_triples_are_checked(scored: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^SubgraphRAGRetriever: scored_triples must"):
+        by_hand().invoke("Who directed Her?", scored_triples=scored)
+    with pytest.raises(InvalidArgumentError, match=r"^SubgraphRAGRetriever: scored_triples must"):
+        await by_hand().ainvoke("Who directed Her?", scored_triples=scored)
+
+
+@pytest.mark.parametrize("masked", ["", " \n", 5, ["who?"], True], ids=repr)
+def test_masked_questions_are_checked(masked: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="masked_question must be a text, but got"):
+        by_hand().invoke("Who directed Her?", masked_question=masked)
+
+
+async def test_edits_in_a_workflow() -> None:
+    """A person stops the run before it selects, and puts another triple first."""
+    question, config = "Who directed Her?", {"configurable": {"thread_id": "1"}}
+    retriever = by_hand(k=4)
+    workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=["select_triples"])
+    workflow.invoke({"question": question}, config)
+    state = workflow.get_state(config)
+    assert state.next == ("select_triples",)
+    rows = state.values["scored_triples"]["triples"]
+    assert [tuple(row[:3]) for row in rows] == [HER, ADAPTATION, DRAMA, KAUFMAN]
+    for bad in ("Her", {"triples": [HER], "truncated": False}, {"triples": rows[:1] * 2, "truncated": False}):
+        with pytest.raises(InvalidArgumentError, match="scored_triples must"):
+            workflow.update_state(config, {"scored_triples": bad})
+        with pytest.raises(InvalidArgumentError, match="scored_triples must"):
+            await workflow.aupdate_state(config, {"scored_triples": bad})
+    edited = {"triples": [*rows[:2], [*KAUFMAN, 0.9]], "truncated": False}
+    workflow.update_state(config, {"scored_triples": edited})
+    assert workflow.get_state(config).next == ("select_triples",)
+    output = workflow.invoke(None, config)
+    assert triples(output["documents"]) == [[KAUFMAN], [HER], [ADAPTATION]]
+    assert output["documents"] == retriever.invoke(question, scored_triples=edited)
+
+
+def test_another_masked_question_in_a_workflow() -> None:
+    config = {"configurable": {"thread_id": "1"}}
+    retriever = subgraph_rag(TINY, k=3)
+    workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=["score_triples"])
+    workflow.invoke({"question": "Who starred in Amélie?"}, config)
+    with pytest.raises(InvalidArgumentError, match="masked_question must be a text"):
+        workflow.update_state(config, {"masked_question": " "})
+    workflow.update_state(config, {"masked_question": "who wrote _"})
+    output = workflow.invoke(None, config)
+    expected = retriever.invoke("Who starred in Amélie?", masked_question="who wrote _", seed_entities=["Amélie"])
+    assert output["documents"] == expected
+
+
+# --- answering --------------------------------------------------------------------------------------------------------
+
+
+def test_prompts() -> None:
+    assert subgraph_rag(TINY).prompts == {"answer": ANSWER_PROMPT}
+    own = PromptTemplate.from_template("{question} {evidence}")
+    assert subgraph_rag(TINY, answer_prompt=own).answer_prompt == own
+    for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
+        with pytest.raises(InvalidArgumentError, match="prompt for answering"):
+            subgraph_rag(TINY, answer_prompt=bad)
+
+
+def test_a_model_is_shown_the_triples() -> None:
+    model = ScriptedChatModel(replies=["ans: Spike Jonze"])
+    assert answer_chain(by_hand(), model).invoke("Who directed Her?") == "ans: Spike Jonze"
+    shown = model.prompts[0][0].text
+    assert "[1]\nHer -> directed by -> Spike Jonze\n\n[2]\nAdaptation -> directed by -> Spike Jonze\n" in shown
+
+
+def test_styles() -> None:
+    table = by_hand(style="tables", granularity="subgraph").invoke("Who directed Her?")[0].page_content
+    assert table.splitlines()[1] == "0,Her"
+
+
+def test_from_index() -> None:
+    """It asks no language model, and learns from no examples when it is asked."""
+    retriever = subgraph_rag(TINY, llm=ScriptedChatModel(replies=[]), examples=[Question("Who?")])
+    assert retriever.invoke("Who directed Her?") == subgraph_rag(TINY).invoke("Who directed Her?")
+
+
+def test_it_is_measured_by_what_it_retrieves() -> None:
+    """It proposes no answers, so that nothing is said about them."""
+    report = evaluate(by_hand(), [Question("Who directed Her?", ("Her",), ("Spike Jonze",))], topic="linked")
+    assert report.metrics["hit"] is None
+    assert report.metrics["llm_calls_mean"] == 0.0
+    assert report.metrics["triples_mean"] == 4.0
+
+
+# --- on real questions ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.real
+@pytest.mark.heavy  # a quarter of a minute
+def test_pathquestion(data_dir: Path) -> None:
+    """Trained on four fifths of the 2-hop questions, it finds the answers to others, without their topics."""
+    index = GraphIndex.build(KnowledgeGraph.from_file(data_dir / "pathquestion" / "2H-kb.txt"), HashedEmbeddings())
+    questions = read_pathquestion(data_dir / "pathquestion" / "PQ-2H.txt")
+    order = np.random.default_rng(0).permutation(len(questions)).tolist()
+    held_out = [questions[place] for place in order[:100]]
+    model = train_triple_scorer(index, [questions[place] for place in order[380:]], visits=1600).model
+    found = SubgraphRAGRetriever.from_index(index, model=model, on_refusal="empty")
+    report = evaluate(found, held_out, topic="linked")
+    assert report.metrics["answer_recall"] > 0.95
+    found.model = drawn(index.embeddings)
+    assert evaluate(found, held_out, topic="linked").metrics["answer_recall"] < 0.9

@@ -1,0 +1,795 @@
+"""Unions under the contract of all retrievers, by hand, against brute force, and where a member fails."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from threading import Event
+from typing import Any, Self, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.prompts import BasePromptTemplate, PromptTemplate
+from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Command, interrupt
+from pydantic import ConfigDict, Field
+
+from kg_retrievers import (
+    Budget,
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    PCSTRetriever,
+    Question,
+    SimGRAGRetriever,
+    TripleSimilarityRetriever,
+    UnionRetriever,
+    answer_chain,
+    build_workflow,
+    evaluate,
+)
+from kg_retrievers.chains import show_evidence
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.stages import STAGE_EVENT, RetrievalState, Stage
+from kg_retrievers.errors import BudgetError, EntityLinkingError, InvalidArgumentError, ModelMismatchError, ReplyError
+from kg_retrievers.evaluation.asking import Asker
+from kg_retrievers.graph import Evidence, Triple
+from kg_retrievers.methods.union.fusion import RANK_OFFSET
+from kg_retrievers.methods.union.retriever import K
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+
+EMBEDDINGS = HashedEmbeddings()
+TINY = GraphIndex.build(tiny_graph(), EMBEDDINGS)
+AMELIE = "Who starred in Amélie?"
+
+
+class TestUnion(RetrieverContract):
+    """Two methods that propose no answers."""
+
+    retriever_class = UnionRetriever
+    takes_llm = False
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        retrievers = [PCSTRetriever.from_index(index), TripleSimilarityRetriever.from_index(index)]
+        return UnionRetriever.from_index(index, retrievers=retrievers, **fields)
+
+
+class TestUnionWithALanguageModel(TestUnion):
+    """One that proposes answers and may call a language model, and one that does not."""
+
+    retriever_class = UnionRetriever
+    takes_llm = True
+
+    def make_retriever(self, index: GraphIndex, llm: Any = None, **fields: Any) -> BaseKGRetriever:
+        return UnionRetriever.of(SimGRAGRetriever.from_index(index, llm=llm), PCSTRetriever.from_index(index), **fields)
+
+
+# --- members that do as they are told ---------------------------------------------------------------------------------
+
+GRAPH = KnowledgeGraph.from_triples(
+    [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d"), ("d", "r", "e"), ("e", "r", "a")]
+)
+INDEX = GraphIndex.build(GRAPH, EMBEDDINGS)
+AB, BC, CD, DE, EA = [GRAPH.triple(number) for number in range(5)]
+
+Row = tuple[Sequence[Triple], float, Sequence[str]]
+
+
+def rows(*found: tuple[Any, ...]) -> list[Evidence]:
+    """Evidence of (triples, score, answers)."""
+    return [
+        Evidence(tuple(triples), score, tuple(more[0]) if more else (), details={"entities": [["a", "a"]]})
+        for triples, score, *more in found
+    ]
+
+
+class Scripted(BaseKGRetriever):
+    """Finds what it is told to, or fails; and may wait for another or tell another to go on."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    k: int = 99
+    only: Any = Field(default_factory=object)  # no two are alike
+    evidence: Any = ()
+    error: Any = None
+    waits: Any = None
+    tells: Any = None
+    by_llm: bool = False
+    asked: Any = None
+
+    @classmethod
+    def from_index(cls, index: GraphIndex, **fields: Any) -> Self:  # type: ignore[override]
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return (Stage("look", RunnableLambda(self._look), ("answers", "documents"), self.by_llm),)
+
+    @property
+    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
+        return {"look": PromptTemplate.from_template("Look."), "answer": self.answer_prompt}
+
+    @property
+    def answer_prompt(self) -> BasePromptTemplate[Any]:
+        return PROMPT
+
+    def _look(self, state: RetrievalState) -> dict[str, Any]:
+        if self.asked is not None:
+            self.asked.append({**state})
+        assert self.waits is None or self.waits.wait(20)
+        if self.tells is not None:
+            self.tells.set()
+        if self.error is not None:
+            raise self.error
+        return {"answers": [], "documents": self.documents_from(self.evidence, state["k"])}
+
+
+class Silent(Scripted):
+    """Proposes no answers."""
+
+    proposes_answers = False
+    suits = frozenset({"open"})
+
+
+PROMPT: BasePromptTemplate[Any] = PromptTemplate.from_template("{question} {evidence}")
+
+
+def told(*evidence: Any, **fields: Any) -> Scripted:
+    return Scripted(index=INDEX, evidence=rows(*evidence), **fields)
+
+
+def seen(documents: Sequence[Document]) -> list[tuple[list[Triple], float]]:
+    return [
+        ([Triple(*triple) for triple in document.metadata["triples"]], document.metadata["score"])
+        for document in documents
+    ]
+
+
+def found_by(document: Document) -> dict[str, tuple[int, float]]:
+    return {name: (found["rank"], found["score"]) for name, found in document.metadata["details"]["found_by"].items()}
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def test_reciprocal_ranks_by_hand() -> None:
+    """What both find is worth more than what one finds first; equal scores are equal ranks."""
+    one = told(([AB, BC], 0.9), ([CD], 0.5, "d"), ([DE], 0.5))
+    other = told(([EA], 7.0), ([BC, AB], 6.0, "a"))
+    documents = UnionRetriever.of(one, other).invoke("?")
+    assert seen(documents) == [
+        ([AB, BC], 1 / 61 + 1 / 62),
+        ([EA], 1 / 61),
+        ([CD], 1 / 62),
+        ([DE], 1 / 62),
+    ]
+    assert found_by(documents[0]) == {"Scripted": (1, 0.9), "Scripted-2": (2, 6.0)}
+    assert found_by(documents[1]) == {"Scripted-2": (1, 7.0)}
+    assert [found_by(document)["Scripted"][0] for document in documents[2:]] == [2, 2]
+    assert documents[0].metadata["answers"] == ["a"]
+    assert {document.metadata["retriever"] for document in documents} == {"UnionRetriever"}
+    assert all(document.metadata["details"]["entities"] == [["a", "a"]] for document in documents)
+
+
+def test_the_place_after_equal_ranks_counts_them() -> None:
+    documents = UnionRetriever.of(told(([AB], 1), ([BC], 1), ([CD], 0))).invoke("?")
+    assert [score for _, score in seen(documents)] == [1 / 61, 1 / 61, 1 / 63]
+
+
+def test_weights_by_hand() -> None:
+    one, other = told(([AB], 1), ([BC], 0.5)), told(([BC], 1), ([AB], 0.5))
+    documents = UnionRetriever.of(one, other, weights=[3, 1]).invoke("?")
+    assert seen(documents) == [([AB], 3 / 61 + 1 / 62), ([BC], 3 / 62 + 1 / 61)]
+    even = UnionRetriever.of(one, other).invoke("?")
+    assert seen(even) == [([AB], 1 / 61 + 1 / 62), ([BC], 1 / 61 + 1 / 62)]  # however they are summed
+    assert seen(UnionRetriever.of(one, other, weights=(1, 3)).invoke("?"))[0][0] == [BC]
+
+
+def test_score_fusion_by_hand() -> None:
+    """Scores of any range; one alone, and those that are all equal, count 1."""
+    cosines = told(([AB], 0.6), ([BC], 0.1), ([CD], -0.4))
+    prizes = told(([BC], 30), ([DE], 10))
+    alike = told(([CD], -2), ([EA], -2))
+    documents = UnionRetriever.of(cosines, prizes, alike, fusion="score", weights=[1, 2, 0.5]).invoke("?")
+    assert [triples for triples, _ in seen(documents)] == [[BC], [AB], [CD], [EA], [DE]]
+    assert [score for _, score in seen(documents)] == pytest.approx([2.5, 1, 0.5, 0.5, 0])
+    nothing = UnionRetriever.of(told(), told(([AB], 0)), fusion="score").invoke("?")
+    assert seen(nothing) == [([AB], 1.0)]
+
+
+def test_scores_as_far_apart_as_can_be() -> None:
+    huge = told(([AB], 1.7e308), ([BC], 0), ([CD], -1.7e308))
+    scores = [score for _, score in seen(UnionRetriever.of(huge, fusion="score").invoke("?"))]
+    assert scores == [1.0, 0.5, 0.0]
+    tiny = told(([AB], 5e-324), ([BC], 0))
+    assert [score for _, score in seen(UnionRetriever.of(tiny, fusion="score").invoke("?"))] == [1.0, 1.0]
+
+
+# --- what becomes one, and what is left out ---------------------------------------------------------------------------
+
+
+def test_documents_of_the_same_triples_become_one() -> None:
+    """Also those of one member, which counts once; answers are united, the best member's first."""
+    one = told(([AB], 0.9), ([BC, CD], 0.4, "b"))
+    other = told(([CD, BC], 0.9, "d"), ([BC, CD], 0.9, "c"), ([AB], 0.1))
+    cut = Evidence((AB,), 1.0, truncated=True)
+    documents = UnionRetriever.of(one, other, Scripted(index=INDEX, evidence=[cut])).invoke("?")
+    assert seen(documents) == [([AB], pytest.approx(2 / 61 + 1 / 63)), ([CD, BC], pytest.approx(1 / 61 + 1 / 62))]
+    assert documents[1].metadata["answers"] == ["d", "c", "b"]
+    assert [document.metadata["truncated"] for document in documents] == [True, False]
+
+
+def test_what_adds_nothing_is_left_out_and_its_finder_credited() -> None:
+    one = told(([AB, BC], 2, "c"), ([CD, DE], 1))
+    other = told(([EA], 3), ([BC, CD], 2, "c"), ([AB], 1, "b"))
+    documents = UnionRetriever.of(one, other, weights=[2, 1]).invoke("?")
+    assert [triples for triples, _ in seen(documents)] == [[AB, BC], [CD, DE], [EA], [AB]]
+    details = [document.metadata["details"] for document in documents]
+    assert [one.get("parts_found_by") for one in details] == [["Scripted-2"], ["Scripted-2"], None, None]
+    assert documents[3].metadata["answers"] == ["b"]  # which nobody had proposed
+
+
+def test_who_found_all_is_not_named_for_a_part() -> None:
+    documents = UnionRetriever.of(told(([AB, BC], 2), ([BC], 1)), told(([CD], 1), ([AB], 0.5))).invoke("?")
+    assert [triples for triples, _ in seen(documents)] == [[AB, BC], [CD]]
+    assert documents[0].metadata["details"]["parts_found_by"] == ["Scripted-2"]
+
+
+def test_of_equal_scores_those_with_answers_come_first() -> None:
+    silent, speaking = told(([AB, BC], 1)), told(([CD], 1, "c"), ([DE], 1, "d"))
+    union = UnionRetriever.of(silent, speaking)
+    documents = union.invoke("?")
+    assert [triples for triples, _ in seen(documents)] == [[CD], [DE], [AB, BC]]
+    assert len({score for _, score in seen(documents)}) == 1
+    (record,) = evaluate(union, [Question("?", answers=("c", "d"))], topic="linked").records
+    assert record["answers"] == ["c", "d"]
+    assert record["metrics"]["exact_match"] == 1
+    assert answer_chain(union).invoke("?") == "c"
+
+
+def test_single_triples() -> None:
+    """Each once, scored by the best Document that holds it in each member."""
+    one, other = told(([AB, BC], 2, "c"), ([BC, CD], 1, "d")), told(([CD], 5), ([DE], 4))
+    documents = UnionRetriever.of(one, other, granularity="triple").invoke("?")
+    assert seen(documents) == [
+        ([CD], 1 / 61 + 1 / 62),
+        ([AB], 1 / 61),
+        ([BC], 1 / 61),
+        ([DE], 1 / 62),
+    ]
+    assert documents[0].metadata["answers"] == ["d"]
+    assert documents[2].metadata["answers"] == ["c", "d"]
+    assert found_by(documents[2]) == {"Scripted": (1, 2.0)}
+    assert len(UnionRetriever.of(one, other, granularity="triple").invoke("?", k=2)) == 2
+
+
+def test_unions_of_unions() -> None:
+    inner = UnionRetriever.of(told(([AB], 1)), told(([AB], 1), error=TimeoutError("late")), on_error="skip")
+    outer = UnionRetriever.of(inner, told(([BC], 1), ([AB], 0)))
+    first, second = outer.invoke("?")
+    assert seen([first, second]) == [([AB], 1 / 61 + 1 / 62), ([BC], 1 / 61)]
+    assert found_by(first) == {"UnionRetriever": (1, 1 / 61), "Scripted": (2, 0.0)}
+    told_inside = first.metadata["details"]["found_by"]["UnionRetriever"]["details"]
+    assert [*told_inside["found_by"]] == ["Scripted"]
+    assert told_inside["failed"] == {"Scripted-2": "TimeoutError: late"}
+    assert "failed" not in first.metadata["details"]
+    assert [*outer.prompts] == [
+        "UnionRetriever.Scripted.look",
+        "UnionRetriever.Scripted-2.look",
+        "Scripted.look",
+        "answer",
+    ]
+
+
+def walked(*found: tuple[Sequence[Triple], float, list[Any]], **fields: Any) -> Scripted:
+    """Return a member whose evidence has paths: (triples, score, rows)."""
+    evidence = [Evidence(tuple(triples), score, details={"paths": paths}) for triples, score, paths in found]
+    return Scripted(index=INDEX, evidence=evidence, style="paths", **fields)
+
+
+def test_paths_of_the_members_are_kept() -> None:
+    """Those of all that found the same triples, each once, by the places of these triples in the Document."""
+    one = walked(([AB, BC], 2, [["a", [0]], ["b", [1]]]), ([DE], 1, [["e", [0]]]))
+    other = walked(([BC, AB], 2, [["a", [1]], ["c", [0, 1]]]), ([DE, CD], 1, [["c", [1, 0]]]))
+    documents = UnionRetriever.of(one, other).invoke("?")
+    assert [document.page_content for document in documents] == [
+        "a -> r -> b\nb -> r -> c\nc <- r <- b <- r <- a",
+        "e <- r <- d",
+        "c -> r -> d -> r -> e",
+    ]
+    details = [document.metadata["details"] for document in documents]
+    assert [one["paths"] for one in details] == [[["a", [0]], ["b", [1]], ["c", [1, 0]]], [["e", [0]]], [["c", [1, 0]]]]
+    assert details[0]["found_by"] == {
+        name: {"rank": 1, "score": 2.0, "details": {}} for name in ("Scripted", "Scripted-2")
+    }
+    cut = "[1]\na -> r -> b\n\n(4 more facts left out)"
+    assert show_evidence(documents, max_tokens=len(cut), count_tokens=len).text == cut
+    again = UnionRetriever.of(UnionRetriever.of(one, other), told(([AB, BC], 1))).invoke("?")
+    assert [document.page_content for document in again] == [document.page_content for document in documents]
+    single = UnionRetriever.of(one, other, granularity="triple").invoke("?")
+    assert [document.page_content for document in single] == [
+        f"{head} -> r -> {tail}" for head, tail in ("ab", "bc", "de", "cd")
+    ]
+    assert not any("paths" in document.metadata["details"] for document in single)
+
+
+def test_members_without_paths_leave_those_of_others() -> None:
+    """What is none among the triples is left out."""
+    best = Evidence((AB, BC), 1.0, ("c",), details={"paths": 2, "by": "hand"})
+    first = Scripted(index=INDEX, evidence=[best], style="paths")
+    (document,) = UnionRetriever.of(first, walked(([BC, AB], 1, [["c", [0, 1]], ["c", [5]]]))).invoke("?")
+    assert document.page_content == "c <- r <- b <- r <- a"
+    assert (document.metadata["details"]["paths"], document.metadata["details"]["by"]) == ([["c", [1, 0]]], "hand")
+    (document,) = UnionRetriever.of(first).invoke("?")
+    assert document.page_content == "a -> r -> b -> r -> c"
+    assert "paths" not in document.metadata["details"]
+
+
+def test_answers_of_all_with_the_best_score() -> None:
+    union = UnionRetriever.of(told(([AB], 1, "b"), ([CD], 0, "d")), told(([BC], 7, "c")), k=1)
+    state = union.initial_state("?")
+    for stage in union.stages:
+        state |= stage.run.invoke(state)
+    assert (state["answers"], len(state["documents"])) == (["b", "c"], 1)
+
+
+FACTS = st.sampled_from([AB, BC, CD, DE, EA])
+MEMBER = st.lists(
+    st.tuples(
+        st.lists(FACTS, min_size=1, max_size=3, unique=True),
+        st.sampled_from([0.0, 0.5, 1.0, 2.0]),
+        st.lists(st.sampled_from("abc"), max_size=2, unique=True),
+    ),
+    max_size=5,
+).map(lambda found: sorted(found, key=lambda row: -row[1]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(MEMBER, min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_against_brute_force(members: list[list[Row]], chance: random.Random) -> None:
+    weights = [chance.choice([1.0, 2.0, 0.25]) for _ in members]
+    retrievers = [told(*member) for member in members]
+
+    def score(holds: Any) -> float:
+        """Sum over the members what the best of their Documents is worth that `holds`."""
+        total = 0.0
+        for weight, member in zip(weights, members, strict=True):
+            ranks = [1 + sum(other[1] > row[1] for other in member) for row in member if holds(row[0])]
+            total += weight / (RANK_OFFSET + min(ranks)) if ranks else 0
+        return total
+
+    union = UnionRetriever.of(*retrievers, weights=weights, granularity="triple")
+    singles = {triples[0]: value for triples, value in seen(union.invoke("?"))}
+    wanted = {triple for member in members for row in member for triple in row[0]}
+    assert singles == pytest.approx({triple: score(lambda row, one=triple: one in row) for triple in wanted})
+
+    union.granularity = "subgraph"
+    documents = union.invoke("?")
+    assert {triple for triples, _ in seen(documents) for triple in triples} == wanted
+    all_answers = {key for member in members for row in member for key in row[2]}
+    assert {key for document in documents for key in document.metadata["answers"]} == all_answers
+    covered: set[Triple] = set()
+    proposed: set[str] = set()
+    for document, (triples, value) in zip(documents, seen(documents), strict=True):
+        answers = set(document.metadata["answers"])
+        assert not set(triples) <= covered or not answers <= proposed
+        assert value == pytest.approx(score(lambda row, same=frozenset(triples): frozenset(row) == same))
+        covered |= set(triples)
+        proposed |= answers
+    shuffled = list(zip(retrievers, weights, strict=True))
+    chance.shuffle(shuffled)
+    again = UnionRetriever.of(*[one for one, _ in shuffled], weights=[weight for _, weight in shuffled])
+    scores = {frozenset(triples): value for triples, value in seen(documents)}
+    common = [
+        (value, scores[frozenset(triples)])
+        for triples, value in seen(again.invoke("?"))
+        if frozenset(triples) in scores
+    ]
+    assert all(value == other for value, other in common)  # to the last bit
+
+
+# --- who is asked for what --------------------------------------------------------------------------------------------
+
+
+async def test_all_members_are_asked_for_the_same() -> None:
+    asked: list[Any] = []
+    one, other = told(asked=asked, k=5), told(asked=asked, k=7)
+    union = UnionRetriever.of(one, other)
+    union.invoke("Which?", k=3)
+    assert sorted(asked, key=lambda state: state["k"]) == [
+        {"question": "Which?", "k": 5},
+        {"question": "Which?", "k": 7},
+    ]
+    asked.clear()
+    union.member_k = 2
+    await union.ainvoke("Which?", seed_entities=["a", "c"])
+    assert asked == [{"question": "Which?", "k": 2, "seed_entities": ["a", "c"]}] * 2
+    asked.clear()
+    with pytest.raises(EntityLinkingError):
+        union.invoke("Which?", seed_entities=["nobody"])
+    with pytest.raises(InvalidArgumentError, match="ranked_entities"):
+        union.invoke("Which?", ranked_entities=[])
+    assert asked == []
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+async def test_the_list_does_not_hang_on_who_is_first(turn: int) -> None:
+    """One waits until the other is done, which shows too that they run side by side."""
+    for run in (0, 1):
+        done = Event()
+        fields = [{"tells": done}, {"waits": done}][::turn]
+        one, other = told(([AB], 1), ([BC], 0), **fields[0]), told(([CD], 1), ([BC], 0), **fields[1])
+        union = UnionRetriever.of(one, other)
+        documents = union.invoke("?") if run else await union.ainvoke("?")
+        assert seen(documents) == [([BC], 2 / 62), ([AB], 1 / 61), ([CD], 1 / 61)]
+        done = Event()
+        fields = [{"tells": done}, {"waits": done}][::turn]
+        errors = [ReplyError("first", "x"), TimeoutError("second")]
+        union = UnionRetriever.of(*(told(error=error, **more) for error, more in zip(errors, fields, strict=True)))
+        for on_error in ("raise", "skip"):
+            union.on_error = on_error
+            done.clear()
+            with pytest.raises(ReplyError, match="first"):
+                union.invoke("?") if run else await union.ainvoke("?")
+
+
+def test_every_kind_of_member_together() -> None:
+    union = UnionRetriever.of(
+        SimGRAGRetriever.from_index(TINY), PCSTRetriever.from_index(TINY), TripleSimilarityRetriever.from_index(TINY)
+    )
+    first = union.invoke(AMELIE)[0]
+    assert first.metadata["answers"] == ["Audrey Tautou", "Mathieu Kassovitz", "Dominique Pinon"]
+    assert first.metadata["details"]["pattern"]["source"] == "linked"
+    assert first.metadata["details"]["parts_found_by"] == ["TripleSimilarityRetriever"]
+    assert union.k == K
+
+
+async def test_stages_of_members_are_seen() -> None:
+    """As children of the union."""
+    union = UnionRetriever.of(PCSTRetriever.from_index(TINY), TripleSimilarityRetriever.from_index(TINY))
+    events = [event async for event in union.astream_events(AMELIE, version="v2")]
+    root, names = events[0]["run_id"], dict[str, list[str]]()
+    for event in events:
+        if event["event"] == "on_custom_event" and event["name"] == STAGE_EVENT:
+            data = cast(dict[str, Any], event["data"])
+            names.setdefault(data["retriever"], []).append(data["stage"])
+            assert (event["run_id"] == root) == (data["retriever"] == "UnionRetriever")
+    assert names == {type(one).__name__: [stage.name for stage in one.stages] for one in (union, *union.retrievers)}
+
+
+# --- members that fail ------------------------------------------------------------------------------------------------
+
+
+async def test_a_member_that_fails() -> None:
+    failing = told(error=TimeoutError("no answer"))
+    union = UnionRetriever.of(failing, told(([AB], 1)))
+    with pytest.raises(TimeoutError, match="no answer"):
+        union.invoke("?")
+    with pytest.raises(TimeoutError, match="no answer"):
+        await union.ainvoke("?")
+    union.on_error = "skip"
+    for documents in (union.invoke("?"), await union.ainvoke("?")):
+        assert seen(documents) == [([AB], 1 / 61)]
+        assert documents[0].metadata["details"]["failed"] == {"Scripted": "TimeoutError: no answer"}
+    state = union.stages[0].run.invoke(union.initial_state("?"))
+    assert state["failed"] == {"Scripted": "TimeoutError: no answer"}
+    assert state["found"]["Scripted"] == []
+    whole = UnionRetriever.of(told(([AB], 1)), on_error="skip").invoke("?")
+    assert "failed" not in whole[0].metadata["details"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidArgumentError("not so"),
+        ModelMismatchError("of others"),
+        BudgetError("used up"),
+        GraphInterrupt(),
+        KeyboardInterrupt(),
+    ],
+)
+def test_what_is_never_skipped(error: BaseException) -> None:
+    union = UnionRetriever.of(told(([AB], 1)), told(error=error), on_error="skip", on_refusal="empty")
+    with pytest.raises(type(error)):
+        union.invoke("?")
+
+
+@pytest.mark.parametrize("fields", [{}, {"on_error": "skip"}], ids=str)
+def test_a_member_that_asks_a_person(fields: dict[str, Any]) -> None:
+    """Its interruption is that of the workflow, which goes on with the reply."""
+
+    class Asking(Scripted):
+        def _look(self, state: RetrievalState) -> dict[str, Any]:
+            self.evidence = rows(([BC], 1, interrupt("Which answer?")))
+            return super()._look(state)
+
+    union = UnionRetriever.of(told(([AB], 1)), Asking(index=INDEX), **fields)
+    workflow = build_workflow(union, checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    stopped = workflow.invoke({"question": "?"}, config)
+    assert [one.value for one in stopped["__interrupt__"]] == ["Which answer?"]
+    output = workflow.invoke(Command(resume=["c"]), config)
+    assert seen(output["documents"]) == [([BC], 1 / 61), ([AB], 1 / 61)]
+    assert output["answers"] == ["c"]
+
+
+def test_a_member_that_finds_no_entity() -> None:
+    lost, astray = (told(error=EntityLinkingError("nobody there")) for _ in range(2))
+    lucky = told(([AB], 1))
+    assert lost.on_refusal == "raise"
+    with pytest.raises(EntityLinkingError, match="nobody there"):
+        UnionRetriever.of(lucky, lost).invoke("?")
+    for fields in ({"on_error": "skip"}, {"on_refusal": "empty"}):
+        (document,) = UnionRetriever.of(lost, lucky, **fields).invoke("?")
+        assert document.metadata["details"]["failed"] == {"Scripted": "EntityLinkingError: nobody there"}
+    with pytest.raises(EntityLinkingError):
+        UnionRetriever.of(lost, astray, on_error="skip").invoke("?")
+    assert UnionRetriever.of(lost, astray, on_refusal="empty").invoke("?") == []
+    lost.on_refusal = "empty"  # that is for it to say
+    (document,) = UnionRetriever.of(lost, lucky).invoke("?")
+    assert "failed" not in document.metadata["details"]
+
+
+def test_a_failure_is_not_hidden_behind_a_question_without_entities() -> None:
+    union = UnionRetriever.of(told(error=EntityLinkingError("nobody")), told(error=TimeoutError("late")))
+    for fields in ({"on_error": "skip", "on_refusal": "raise"}, {"on_refusal": "empty"}):
+        for name, value in fields.items():
+            setattr(union, name, value)
+        with pytest.raises(TimeoutError):
+            union.invoke("?")
+
+
+def test_members_that_find_nothing() -> None:
+    union = UnionRetriever.of(told(), told(error=TimeoutError("late")), on_error="skip")
+    assert union.invoke("?") == []
+    assert union.stages[1].run.invoke({"question": "?", "k": 1, "found": {}}) == {"answers": [], "documents": []}
+
+
+def test_a_budget_ends_the_whole_union() -> None:
+    llm = ScriptedChatModel(replies=["never"], cycle=True)
+    union = UnionRetriever.of(
+        SimGRAGRetriever.from_index(TINY, llm=llm), PCSTRetriever.from_index(TINY), on_error="skip"
+    )
+    output = build_workflow(union, budget=Budget(llm_calls=0)).invoke({"question": AMELIE})
+    assert "no more calls" in output["stopped"]
+    assert output["documents"] == []
+    assert not llm.prompts
+
+
+# --- in a workflow, with what a person edits --------------------------------------------------------------------------
+
+
+def paused(union: UnionRetriever) -> tuple[Any, Any]:
+    workflow = build_workflow(union, checkpointer=InMemorySaver(), interrupt_before=["unite"])
+    config = {"configurable": {"thread_id": "1"}}
+    workflow.invoke({"question": "?"}, config)
+    return workflow, config
+
+
+def test_what_was_found_can_be_edited_before_it_is_united() -> None:
+    union = UnionRetriever.of(told(([AB], 1, "b")), told(error=TimeoutError("late")), on_error="skip")
+    workflow, config = paused(union)
+    state = workflow.get_state(config).values
+    assert state["failed"] == {"Scripted-2": "TimeoutError: late"}
+    assert state["found"]["Scripted"][0]["triples"] == [[*AB]]
+    workflow.update_state(config, {"found": {"Scripted-2": [{"triples": [BC], "score": 1, "answers": ["c"]}]}})
+    output = workflow.invoke(None, config)
+    assert output["answer"] == "c"
+    assert found_by(output["documents"][0]) == {"Scripted-2": (1, 1.0)}
+    assert output["documents"][0].metadata["details"]["failed"] == {"Scripted-2": "TimeoutError: late"}
+
+
+def test_a_workflow_tries_members_again_that_call_a_model() -> None:
+    class Once(Scripted):
+        def _look(self, state: RetrievalState) -> dict[str, Any]:
+            self.asked.append(state)
+            if len(self.asked) == 1:
+                raise ConnectionError("try again")
+            return super()._look(state)
+
+    union = UnionRetriever.of(told(([AB], 1)), Once(index=INDEX, asked=[], by_llm=True, evidence=rows(([BC], 1, "c"))))
+    assert [stage.calls_model for stage in union.stages] == [True, False]
+    assert build_workflow(union).invoke({"question": "?"})["answer"] == "c"
+    assert [stage.calls_model for stage in UnionRetriever.of(told()).stages] == [False, False]
+
+
+def test_what_was_found_may_be_given() -> None:
+    union = UnionRetriever.of(told(error=AssertionError("nobody is asked")), told())
+    given = {"Scripted": ({"triples": [AB], "score": 0.5}, {"triples": (BC,), "score": 2, "details": {"x": (1,)}})}
+    documents = union.invoke("?", found=given)
+    assert seen(documents) == [([BC], 1 / 61), ([AB], 1 / 62)]  # ranks follow the scores
+    assert documents[0].metadata["details"]["found_by"]["Scripted"] == {"rank": 1, "score": 2.0, "details": {"x": [1]}}
+    failed = union.invoke("?", found=given, failed={"Scripted-2": "late"})
+    assert failed[0].metadata["details"]["failed"] == {"Scripted-2": "late"}
+    fresh = UnionRetriever.of(told(([AB], 1)))
+    assert seen(fresh.invoke("?", found=None, failed=None)) == [([AB], 1 / 61)]
+    assert seen(fresh.invoke("?", failed={"Scripted": "before it was asked"})) == [([AB], 1 / 61)]
+
+
+@pytest.mark.parametrize(
+    ("given", "told_so"),
+    [
+        ({"found": []}, "found must be"),
+        ({"found": {"PCSTRetriever": []}}, r"with members of \['Scripted', 'Scripted-2'\]"),
+        ({"found": {"Scripted": "text"}}, "but got 'text' for Scripted"),
+        ({"found": {"Scripted": None}}, "but got None for Scripted"),
+        ({"failed": ["Scripted"]}, "failed must be"),
+        ({"failed": {"Nobody": "late"}}, "failed must be"),
+        ({"failed": {"Scripted": 1}}, "failed must be"),
+    ],
+)
+def test_what_is_given_must_be_of_the_members(given: dict[str, Any], told_so: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=told_so):
+        UnionRetriever.of(told(), told()).invoke("?", **given)
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ("text", "triples and score"),
+        ({"triples": [AB]}, "triples and score"),
+        ({"triples": [AB], "score": 1, "rank": 1}, "triples and score"),
+        ({"triples": [], "score": 1}, "triples of the graph"),
+        ({"triples": "abc", "score": 1}, "triples of the graph"),
+        ({"triples": [("a", "r", "c")], "score": 1}, "triples of the graph"),
+        ({"triples": [("a", "r")], "score": 1}, "triples of the graph"),
+        ({"triples": ["arb"], "score": 1}, "triples of the graph"),
+        ({"triples": [(1, 2, 3)], "score": 1}, "triples of the graph"),
+        ({"triples": [AB], "score": float("nan")}, "finite number"),
+        ({"triples": [AB], "score": float("inf")}, "finite number"),
+        ({"triples": [AB], "score": "1"}, "finite number"),
+        ({"triples": [AB], "score": True}, "finite number"),
+        ({"triples": [AB], "score": 1, "answers": "a"}, "keys of entities"),
+        ({"triples": [AB], "score": 1, "answers": ["nobody"]}, "keys of entities"),
+        ({"triples": [AB], "score": 1, "answers": [1]}, "keys of entities"),
+        ({"triples": [AB], "score": 1, "truncated": 1}, "true or false"),
+        ({"triples": [AB], "score": 1, "details": []}, "object of JSON"),
+        ({"triples": [AB], "score": 1, "details": {"x": {1}}}, "object of JSON"),
+        ({"triples": [AB], "score": 1, "details": {"x": float("nan")}}, "object of JSON"),
+        ({"triples": [AB], "score": 1, "details": {"paths": 1}}, "as paths in its details"),
+        ({"triples": [AB], "score": 1, "details": {"paths": "a"}}, "as paths in its details"),
+        ({"triples": [AB], "score": 1, "details": {"paths": [["a", [0]], ["a", [1]]]}}, "as paths in its details"),
+        ({"triples": [AB], "score": 1, "details": {"paths": [["c", [0]]]}}, "as paths in its details"),
+    ],
+)
+def test_each_row_is_checked(row: Any, wanted: str) -> None:
+    workflow, config = paused(UnionRetriever.of(told(([AB], 1))))
+    with pytest.raises(InvalidArgumentError, match=f"each row of found must hold .*{wanted}"):
+        workflow.update_state(config, {"found": {"Scripted": [row]}})
+
+
+# --- fields, and what the rest of the package asks --------------------------------------------------------------------
+
+
+def test_names_of_the_members() -> None:
+    union = UnionRetriever.of(told(), Silent(index=INDEX), told(), told())
+    assert [*union.members] == ["Scripted", "Silent", "Scripted-2", "Scripted-3"]
+    assert [*union.members.values()] == [*union.retrievers]
+
+
+def test_what_it_takes_from_its_members() -> None:
+    silent, speaking = Silent(index=INDEX), told()
+    assert UnionRetriever.of(silent, speaking).proposes_answers
+    assert not UnionRetriever.of(silent, Silent(index=INDEX)).proposes_answers
+    assert UnionRetriever.of(silent, speaking).suits == {"open", "one entity"}
+    assert UnionRetriever.of(speaking).answer_prompt is PROMPT
+    own = PromptTemplate.from_template("My own: {question} {evidence}")
+    union = UnionRetriever.of(speaking, silent, answer_prompt=own)
+    assert union.answer_prompt is own
+    assert {name: cast(Any, prompt).template for name, prompt in union.prompts.items()} == {
+        "Scripted.look": "Look.",
+        "Silent.look": "Look.",
+        "answer": own.template,
+    }
+
+
+def refused(match: str, retrievers: Any = None, **fields: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=match):
+        UnionRetriever(index=INDEX, retrievers=[told(), told()] if retrievers is None else retrievers, **fields)
+
+
+def test_fields_are_checked() -> None:
+    refused("at least 1 item", retrievers=[])
+    refused("BaseKGRetriever", retrievers=["pcst"])
+    refused("on another graph", retrievers=[told(), PCSTRetriever.from_index(TINY)])
+    refused("3 weights for 2 retrievers", weights=[1, 1, 1])
+    refused("greater than 0", weights=[1, 0])
+    refused("finite", weights=[1, float("inf")])
+    refused("less than or equal to", weights=[1, 1e7])
+    refused("answer_prompt", answer_prompt="Answer {question} from {evidence}.")
+    refused("fusion", fusion="sum")
+    refused("granularity", granularity="path")
+
+
+@pytest.mark.parametrize("members", [("pcst",), (told(), None), ([told(), told()],)])
+def test_only_retrievers_are_united(members: Any) -> None:
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r"^UnionRetriever\.of: wanted retrievers .*but got .*UnionRetriever\.of\(\*retrievers\)",
+    ):
+        UnionRetriever.of(*members)
+
+
+def test_the_same_member_twice_is_refused() -> None:
+    """Whether it is one object or two, and whatever it has been asked; not where a field differs."""
+    one, same, other = (PCSTRetriever.from_index(TINY, k=k) for k in (1, 1, 2))
+    one.invoke(AMELIE)
+    for members in ((one, one), (one, same), (other, one, same)):
+        with pytest.raises(
+            InvalidArgumentError, match=r"the PCSTRetriever is there twice, with equal fields.*Leave one"
+        ):
+            UnionRetriever.of(*members)
+    union = UnionRetriever.of(one, other, TripleSimilarityRetriever.from_index(TINY))
+    with pytest.raises(InvalidArgumentError, match="the PCSTRetriever is there twice"):
+        union.retrievers = (one, same)
+    assert len(UnionRetriever.of(UnionRetriever.of(one), one).invoke(AMELIE)) == 1
+
+
+def test_fields_fit_each_other_whichever_is_changed() -> None:
+    union = UnionRetriever.of(told(), told(), weights=[1, 2])
+    with pytest.raises(InvalidArgumentError, match="2 weights for 1 retrievers"):
+        union.retrievers = (told(),)
+    with pytest.raises(InvalidArgumentError, match="1 weights for 2 retrievers"):
+        union.weights = (1.0,)
+    with pytest.raises(InvalidArgumentError, match="another graph"):
+        union.index = TINY
+    with pytest.raises(InvalidArgumentError, match="another graph"):
+        union.retrievers = (told(), PCSTRetriever.from_index(TINY))
+    assert (len(union.retrievers), union.weights, union.index) == (2, (1.0, 2.0), INDEX)
+    same = GraphIndex.build(KnowledgeGraph.from_triples([AB, BC, CD, DE, EA]), EMBEDDINGS)
+    union.index = same  # another index of the same graph
+
+
+def test_from_index_takes_retrievers() -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"UnionRetriever\(index=index, retrievers=\[\.\.\.\]\).*simgrag\+pcst"
+    ):
+        UnionRetriever.from_index(INDEX)
+    for name, value in {"llm": ScriptedChatModel(replies=[]), "examples": [], "model": "folder"}.items():
+        with pytest.raises(InvalidArgumentError, match=f"got \\['{name}'\\].*Give it to them"):
+            UnionRetriever.from_index(INDEX, retrievers=[told()], **cast(Any, {name: value}))
+
+
+def test_evaluation_tells_unions_apart() -> None:
+    def settings_of(*members: BaseKGRetriever, **fields: Any) -> str:
+        return json.dumps(Asker(UnionRetriever.of(*members, **fields), None, "linked").settings, default=dict)
+
+    def pcst(**fields: Any) -> PCSTRetriever:
+        return PCSTRetriever.from_index(TINY, **fields)
+
+    similar = TripleSimilarityRetriever.from_index(TINY)
+    assert settings_of(pcst(), similar) == settings_of(pcst(), similar)
+    others = [
+        settings_of(pcst()),
+        settings_of(similar, pcst()),
+        settings_of(pcst(k=2), similar),
+        settings_of(pcst(edge_cost=1), similar),
+        settings_of(UnionRetriever.of(pcst()), similar),
+        settings_of(pcst(), similar, member_k=3),
+        settings_of(pcst(), similar, fusion="score"),
+        settings_of(pcst(), similar, weights=[2, 1]),
+        settings_of(pcst(), similar, weights=[1, 2]),
+    ]
+    assert len({settings_of(pcst(), similar), *others}) == 1 + len(others)
+
+
+def test_evaluation_knows_whether_answers_are_proposed() -> None:
+    question = Question("?", answers=("b",))
+    silent = Silent(index=INDEX, evidence=rows(([AB], 1)))
+    assert evaluate(UnionRetriever.of(silent), [question], topic="linked").metrics["hit"] is None
+    assert evaluate(UnionRetriever.of(silent, told()), [question], topic="linked").metrics["hit"] == 0
+
+
+def test_what_is_kept_is_plain() -> None:
+    union = UnionRetriever.of(SimGRAGRetriever.from_index(TINY), PCSTRetriever.from_index(TINY))
+    state: Mapping[str, Any] = union.stages[0].run.invoke(union.initial_state(AMELIE))
+    again = union.check_inputs(json.loads(json.dumps(state)))
+    assert again == state
+    assert [one.model_dump() for one in union.invoke(AMELIE, **again)] == [
+        one.model_dump() for one in union.invoke(AMELIE)
+    ]

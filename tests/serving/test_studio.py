@@ -1,0 +1,104 @@
+"""The workflow that `langgraph.json` names."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, Question, train_triple_scorer
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, ModelLoadError
+from kg_retrievers.serving.studio import workflow
+from kg_retrievers.testing import tiny_graph
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("KG_RETRIEVERS_METHOD", "KG_RETRIEVERS_LLM", "KG_RETRIEVERS_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    GraphIndex.build(tiny_graph(), HashedEmbeddings(), tmp_path / "films-index")
+    monkeypatch.setenv("KG_RETRIEVERS_INDEX", str(tmp_path / "films-index"))
+
+
+def test_the_file_is_valid() -> None:
+    command = [str(Path(sys.executable).with_name("langgraph")), "validate"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "is valid" in done.stdout
+
+
+def test_its_graphs_are_modules_that_give_a_workflow() -> None:
+    graphs = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
+    assert graphs
+    for spec in graphs.values():
+        module, _, name = spec.partition(":")
+        made = getattr(import_module(module), name)()
+        assert made.invoke({"question": "Who starred in Amélie?"})["answers"][0] == "Audrey Tautou"
+        assert made.get_input_jsonschema()["required"] == ["question"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("KG_RETRIEVERS_INDEX", "", "set KG_RETRIEVERS_INDEX"),
+        ("KG_RETRIEVERS_INDEX", "nowhere", "nowhere"),
+        ("KG_RETRIEVERS_METHOD", "simrag", "KG_RETRIEVERS_METHOD is one of .*'simgrag'.*but got 'simrag'"),
+        ("KG_RETRIEVERS_METHOD", "pcst+simrag", "or several joined by [+], but got 'pcst.simrag'"),
+        ("KG_RETRIEVERS_METHOD", "subgraph-rag", "To train one on questions with answers: kg-retrievers train"),
+        ("KG_RETRIEVERS_MODEL", "nowhere", "nowhere: no trained model is here"),
+    ],
+)
+def test_what_the_environment_lacks(monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(KGRetrieversError, match=message):
+        workflow()
+
+
+def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    taught = [Question("Who starred in Amélie?", answers=("Audrey Tautou",))]
+    train_triple_scorer(index, taught, output=tmp_path / "model", visits=8, rounds=1)
+    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "subgraph-rag")
+    monkeypatch.setenv("KG_RETRIEVERS_MODEL", str(tmp_path / "model"))
+    made = workflow()
+    assert "score_triples" in made.builder.nodes
+    assert "Audrey Tautou" in str(made.invoke({"question": "Who starred in Amélie?"})["documents"])
+    monkeypatch.delenv("KG_RETRIEVERS_METHOD")
+    assert "score_triples" in workflow().builder.nodes
+    monkeypatch.setenv("KG_RETRIEVERS_MODEL", "nowhere")
+    with pytest.raises(ModelLoadError, match="no trained model is here"):
+        workflow()
+
+
+def test_several_methods(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    taught = [Question("Who starred in Amélie?", answers=("Audrey Tautou",))]
+    train_triple_scorer(index, taught, output=tmp_path / "model", visits=8, rounds=1)
+    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+pcst")
+    assert workflow().invoke({"question": "Who starred in Amélie?"})["answers"][0] == "Audrey Tautou"
+    monkeypatch.setenv("KG_RETRIEVERS_MODEL", str(tmp_path / "model"))
+    with pytest.raises(InvalidArgumentError, match="is of subgraph-rag, but asked is simgrag"):
+        workflow()
+    monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+subgraph-rag")
+    output = workflow().invoke({"question": "Who starred in Amélie?"})
+    assert output["retriever"] == "UnionRetriever"
+    assert output["answers"][0] == "Audrey Tautou"
+
+
+def test_a_language_model_needs_a_name_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KG_RETRIEVERS_LLM", "nobody:nothing")
+    with pytest.raises((ValueError, InvalidArgumentError), match="nobody"):
+        workflow()
+
+
+def test_a_language_model_writes_patterns_and_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    monkeypatch.setenv("KG_RETRIEVERS_LLM", "openai:gpt-4.1-mini")
+    nodes = workflow().builder.nodes
+    assert [name for name, node in nodes.items() if node.retry_policy] == ["generate_pattern", "answer"]
