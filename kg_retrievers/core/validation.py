@@ -7,26 +7,41 @@ from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 
 def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> str:
-    """Return a sentence for each thing that is wrong: its name, what was wanted, and what was given.
+    """Return a sentence for each mistake: the name, what it must be, and what was given.
 
     Args:
         error: What pydantic raised.
         given: The values by name; the one that holds the mistake is shown, whole, beside it.
+
+    Example:
+        >>> from typing import Annotated
+        >>> from pydantic import Field, TypeAdapter
+        >>> try:
+        ...     TypeAdapter(Annotated[int, Field(ge=1)]).validate_python(0)
+        ... except ValidationError as error:
+        ...     print(reasons(error))
+        The value must be greater than or equal to 1, but got 0.
     """
-    sentences = []
-    for problem in error.errors():
-        place = problem["loc"]
-        name = ".".join(map(str, place)) or "fields"
-        wanted = problem["msg"].removeprefix("Value error, ").rstrip(".")
-        got = problem["input"]
-        shown = f"{got!r:.200}"
-        if given is not None and len(place) > 1 and place[0] in given:
-            shown += f" in {given[str(place[0])]!r:.200}"
-        sentences.append(f"{name}: {wanted}, but got {shown}.")
-    return " ".join(dict.fromkeys(sentences))
+    return " ".join(dict.fromkeys(_reason(problem, given or {}) for problem in error.errors()))
+
+
+def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
+    place = problem["loc"]
+    name = ".".join(map(str, place)) or "The value"
+    message = problem["msg"].removeprefix("Value error, ").rstrip(".")
+    if problem["type"] == "missing":
+        return f"{name} is missing in {problem['input']!r:.200}."
+    wanted = f"{name}: {message}"
+    if message.startswith("Input should "):
+        wanted = f"{name} must {message.removeprefix('Input should ')}"
+    shown = f"{problem['input']!r:.200}"
+    if len(place) > 1 and place[0] in given:
+        shown += f" in {given[str(place[0])]!r:.200}"
+    return f"{wanted}, but got {shown}."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

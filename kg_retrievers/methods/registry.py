@@ -151,6 +151,12 @@ METHODS: tuple[Method, ...] = (
         paper="Baek, Aji and Saffari, NLRSE 2023, arXiv:2306.04136",
         aliases=("triple-similarity",),
     ),
+    Method(
+        name="neighborhood",
+        retriever="kg_retrievers.methods.neighborhood.retriever:NeighborhoodRetriever",
+        finds="the facts within k hops of the question's entities: the baseline",
+        paper="as in He et al., WSDM 2021, arXiv:2101.03737",
+    ),
 )
 
 #: What joins the names of methods whose evidence is fused.

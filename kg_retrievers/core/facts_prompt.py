@@ -1,0 +1,45 @@
+"""The prompt for answering from plain facts, for methods that need no other.
+
+It asks for what KAPING's asks for (Baek et al., NLRSE workshop at ACL 2023, arXiv:2306.04136): the facts, then the
+question, and an answer from the facts alone. The words and the worked example are our own.
+"""
+
+from __future__ import annotations
+
+from langchain_core.prompts import ChatPromptTemplate
+
+#: The version of the prompt. It changes with any change of its words.
+VERSION = "1"
+
+#: Asks for an answer from facts. Placeholders: `question`, `evidence`.
+ANSWER_PROMPT: ChatPromptTemplate = ChatPromptTemplate.from_messages(
+    [
+        (
+            "human",
+            """\
+Below are facts of a knowledge graph about what a question names. "A -> capital -> B" says that the capital of A is B.
+
+Rules
+1. Use the facts only, never what you know otherwise.
+2. Most of the facts have nothing to do with the answer. Leave them aside.
+3. Copy names and values letter by letter from the facts; do not translate, shorten or correct them.
+4. If several facts answer the question, give all answers, separated by semicolons.
+5. If the facts do not answer the question, write only: not available
+
+Example
+
+Facts:
+Rusalka -> composer -> Antonín Dvořák
+Rusalka -> librettist -> Jaroslav Kvapil
+Question: Who composed the opera Rusalka?
+Answer: Antonín Dvořák
+
+Now the question to answer
+
+Facts:
+{evidence}
+Question: {question}
+Answer:""",
+        )
+    ]
+)

@@ -1,0 +1,1 @@
+"""The baseline: the facts within k hops of the question's entities."""

@@ -1,0 +1,146 @@
+"""NeighborhoodRetriever: the facts within k hops of the question's entities, the baseline of all methods.
+
+It is the candidate set that the methods of this package choose from, as the k-hop subgraph of G. He et al.: Improving
+Multi-hop Knowledge Base Question Answering by Learning Intermediate Supervision Signals (WSDM 2021, arXiv:2101.03737)
+and of GNN-RAG (arXiv:2405.20139, appendix D).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import RunnableLambda
+from pydantic import Field
+from typing_extensions import Unpack
+
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
+from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.retriever import Style, refuse_sources
+from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
+from kg_retrievers.datasets import Question
+from kg_retrievers.graph import Evidence
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import GraphIndex
+
+#: One hop: all that the graph says of the entities themselves. A second hop holds hundreds of facts in most graphs.
+MAX_HOPS = 1
+
+#: Facts of one Document: about 10,000 tokens, which fits the context of today's language models.
+MAX_TRIPLES = 1_000
+
+
+class NeighborhoodRetrieverFields(NeighborhoodFields, total=False):
+    """The fields that `NeighborhoodRetriever` takes by name."""
+
+    max_hops: int
+    max_triples: int
+    granularity: Literal["subgraph", "triple"]
+
+
+class NeighborhoodRetriever(BaseNeighborhoodRetriever):
+    """Returns the facts within `max_hops` of the question's entities, the nearest first.
+
+    A fact is as far away as the nearer of its two entities, plus one; its score is 1 / hops, in (0, 1]: 1 for the facts
+    of the question's entities themselves. Facts at the same distance stand in the order of the graph. It proposes no
+    answers.
+
+    `granularity="subgraph"` gives one Document with the first `max_triples` facts; "triple" gives each fact its own.
+    More facts, or more than `max_nodes` entities, mark the Documents as truncated.
+
+    Cost: no call of a language model; linear in the edges within `max_hops`.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, NeighborhoodRetriever
+        >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Jackass", "directed_by", "Spike Jonze")]
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> print(NeighborhoodRetriever.from_index(index, max_hops=2).invoke("What of Her?")[0].page_content)
+        Her -> directed by -> Spike Jonze
+        Jackass -> directed by -> Spike Jonze
+    """
+
+    suits: ClassVar[frozenset[QuestionShape]] = frozenset({"open"})
+    proposes_answers: ClassVar[bool] = False
+
+    #: Always the neighbourhood of the question's entities.
+    scope: Literal["neighborhood"] = "neighborhood"
+    #: What one Document holds.
+    granularity: Literal["subgraph", "triple"] = "subgraph"
+    #: How the facts of a Document are written.
+    style: Style = "triples"
+    #: How many hops a fact is away from the question's entities, at most.
+    max_hops: int = Field(default=MAX_HOPS, ge=1)
+    #: The most facts of one Document; without effect on single triples.
+    max_triples: int = Field(default=MAX_TRIPLES, ge=1)
+    #: The prompt for answering, with the placeholders `question` and `evidence`.
+    answer_prompt: AnswerPrompt = ANSWER_PROMPT
+
+    @classmethod
+    def from_index(
+        cls,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | None = None,
+        model: Any = None,
+        **fields: Unpack[NeighborhoodRetrieverFields],
+    ) -> Self:
+        """Build the retriever.
+
+        Args:
+            index: The indexed graph.
+            llm: Not used; the method asks no language model.
+            examples: Not used; the method learns nothing from them.
+            model: None; there is nothing to train.
+            **fields: Fields of the retriever.
+
+        Raises:
+            InvalidArgumentError: If a model is given, or a field is wrong.
+        """
+        refuse_sources(cls.__name__, model=model)
+        return cls(index=index, **fields)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Link the entities, then collect the facts around them."""
+        return (
+            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",)),
+            Stage("collect_facts", RunnableLambda(self._collect_facts), ("answers", "documents")),
+        )
+
+    def _link_entities(self, state: RetrievalState) -> dict[str, Any]:
+        seeds, _ = self.link(state["question"])
+        return {"seed_entities": seeds}
+
+    def _collect_facts(self, state: RetrievalState) -> dict[str, Any]:
+        triples, hops, truncated = self._nearest_facts(state["seed_entities"])
+        if self.granularity == "subgraph":
+            truncated |= len(triples) > self.max_triples
+            groups = [triples[: self.max_triples]] if len(triples) else []
+        else:
+            groups = [triples[hops == hop] for hop in range(1, self.max_hops + 1)]
+        evidence = [
+            Evidence(
+                triples=tuple(self.graph.triple(position) for position in group.tolist()),
+                score=1 / hop,
+                truncated=truncated,
+                details={"entities": [[self.graph.label(key), key] for key in state["seed_entities"]]},
+            )
+            for hop, group in enumerate(groups, 1)
+            if len(group)
+        ]
+        return {"answers": [], "documents": self.documents_from(evidence, state["k"])}
+
+    def _nearest_facts(self, seeds: Sequence[str]) -> tuple[Array, Array, bool]:
+        """Return the ids of the facts around the seeds, the nearest first, their hops, and whether some are missing."""
+        around = self.neighborhood(seeds)
+        heads, tails = self.graph.edges[around.triples][:, [0, 2]].T
+        hops_of_node = dict(zip(around.nodes.tolist(), around.hops.tolist(), strict=True))
+        nearer = [min(hops_of_node[head], hops_of_node[tail]) for head, tail in zip(heads, tails, strict=True)]
+        hops = 1 + np.array(nearer, np.int64)
+        within = hops <= self.max_hops  # facts between two entities at the rim are a hop farther
+        order = np.argsort(hops[within], kind="stable")
+        return around.triples[within][order], hops[within][order], around.truncated
