@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from importlib.metadata import distributions
 from pathlib import Path
+from subprocess import list2cmdline
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 
 class KGRetrieversError(Exception):
@@ -27,6 +34,16 @@ class KGRetrieversError(Exception):
         """The message, with the hint for Python."""
         return f"{self.message} {self.hint_python}".strip()
 
+    @property
+    def on_shell(self) -> str:
+        """The message, with the hint for the shell."""
+        return f"{self.message} {self.hint_shell}".strip()
+
+    @property
+    def hints(self) -> dict[str, str]:
+        """Both hints by name, for an error that passes this one on."""
+        return {"hint_python": self.hint_python, "hint_shell": self.hint_shell}
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle whatever the subclass takes, so that an error comes out of another process as it went in."""
         return _error_of, (type(self), self.args, vars(self))
@@ -38,6 +55,17 @@ def _error_of(kind: type[KGRetrieversError], arguments: tuple[Any, ...], attribu
     return error
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean ...?" with the nearest known name; nothing where none is near.
+
+    Example:
+        >>> did_you_mean("simrag", ["simgrag", "kaping"])
+        "did you mean 'simgrag'?"
+    """
+    near = get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
 class InvalidArgumentError(KGRetrieversError, ValueError):
     """An argument is misspelt, out of range, or contradicts another."""
 
@@ -47,16 +75,56 @@ class MissingExtraError(KGRetrieversError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         """Name the `feature` that was asked for and the `extra` that brings it."""
-        super().__init__(f'{feature} needs an optional package. Run: pip install "kg-retrievers[{extra}]"')
+        super().__init__(f"{feature} needs an optional package.", hint_python=f"Run: {install_command(extra)}")
         self.extra = extra
+
+
+def install_command(extra: str) -> str:
+    """Return the line for a shell that installs an extra from where this package was installed.
+
+    PEP 610's record says where that is: a checkout, a file, a URL or a repository. Without one it is an index of
+    packages, which has this one by its name.
+    """
+    for distribution in distributions(name="kg-retrievers"):
+        if record := distribution.read_text("direct_url.json"):
+            return _install_from(json.loads(record), extra)
+    return f'pip install "kg-retrievers[{extra}]"'
+
+
+def _install_from(record: dict[str, Any], extra: str) -> str:
+    """Return the line that installs an extra from the place that a record of PEP 610 names."""
+    url, repository = record["url"], record.get("vcs_info")
+    if repository:
+        url = f"{repository['vcs']}+{url}@{repository['commit_id']}"
+    if not url.startswith("file:"):
+        return f"pip install {_quoted(f'kg-retrievers[{extra}] @ {url}')}"
+    path = unquote(urlparse(url).path)
+    if os.name == "nt":
+        path = path.removeprefix("/")  # of "/C:/..."
+    editable = record.get("dir_info", {}).get("editable")
+    return f"pip install {'-e ' if editable else ''}{_quoted(f'{path}[{extra}]')}"
+
+
+def _quoted(word: str) -> str:
+    """Return a word as the shell of this system takes it."""
+    return list2cmdline([word]) if os.name == "nt" else shlex.quote(word)
 
 
 class FileFormatError(KGRetrieversError):
     """A file or folder cannot be read as what it should hold. `path` and `line` (from 1) say where."""
 
-    def __init__(self, message: str, path: str | Path, line: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        path: str | Path,
+        line: int | None = None,
+        *,
+        hint_python: str = "",
+        hint_shell: str | None = None,
+    ) -> None:
         """Put the place in front of the `message`, as compilers do: `path:line: message`."""
-        super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
+        place = f"{path}:{line}" if line is not None else f"{path}"
+        super().__init__(f"{place}: {message}", hint_python=hint_python, hint_shell=hint_shell)
         self.path = Path(path)
         self.line = line
 
@@ -92,10 +160,10 @@ class PatternError(KGRetrieversError, ValueError):
 class ReplyError(KGRetrieversError, ValueError):
     """A language model's reply cannot be read. `reason` says why, `reply` is the reply as it came."""
 
-    def __init__(self, reason: str, reply: str) -> None:
+    def __init__(self, reason: str, reply: str, *, hint_python: str = "", hint_shell: str | None = None) -> None:
         """Keep `reason` and the whole `reply`; show the beginning of the reply in the message."""
         shown = reply if len(reply) <= 300 else reply[:300] + " ..."
-        super().__init__(f"{reason} The reply was: {shown!r}")
+        super().__init__(f"{reason} The reply was: {shown!r}", hint_python=hint_python, hint_shell=hint_shell)
         self.reason = reason
         self.reply = reply
 
@@ -119,9 +187,11 @@ class CypherGenerationError(ReplyError):
 class CypherSafetyError(KGRetrieversError, ValueError):
     """A Cypher query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
 
-    def __init__(self, message: str, token: str, position: int) -> None:
+    def __init__(
+        self, message: str, token: str, position: int, *, hint_python: str = "", hint_shell: str | None = None
+    ) -> None:
         """Keep the `token`, empty at the end of the query, and its `position` beside the `message`."""
-        super().__init__(message)
+        super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
         self.token = token
         self.position = position
 
@@ -145,9 +215,11 @@ class DatabaseTimeoutError(DatabaseError, TimeoutError):
 class DatabaseQueryError(DatabaseError):
     """A graph database refused a query. `reason` is its own message, from which a query can be repaired."""
 
-    def __init__(self, message: str, query: str, reason: str) -> None:
+    def __init__(
+        self, message: str, query: str, reason: str, *, hint_python: str = "", hint_shell: str | None = None
+    ) -> None:
         """Keep the `query` that was sent and the `reason` beside the `message`."""
-        super().__init__(message)
+        super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
         self.query = query
         self.reason = reason
 
@@ -155,9 +227,11 @@ class DatabaseQueryError(DatabaseError):
 class StaleSchemaError(DatabaseError):
     """A query names what the schema in memory has and the database has no longer. `names` are these names."""
 
-    def __init__(self, message: str, names: Sequence[str]) -> None:
+    def __init__(
+        self, message: str, names: Sequence[str], *, hint_python: str = "", hint_shell: str | None = None
+    ) -> None:
         """Keep the `names` beside the `message`."""
-        super().__init__(message)
+        super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
         self.names = list(names)
 
 
@@ -180,8 +254,15 @@ class BudgetError(KGRetrieversError):
 class EntityLinkingError(RefusalError):
     """No entity of the graph was found in a question. `suggestions` are the nearest names."""
 
-    def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        suggestions: Sequence[str] = (),
+        *,
+        hint_python: str = "",
+        hint_shell: str | None = None,
+    ) -> None:
         """Append "did you mean" when there is something to suggest."""
-        hint = " Did you mean: " + ", ".join(map(repr, suggestions)) + "?" if suggestions else ""
-        super().__init__(message + hint)
+        near = " Did you mean: " + ", ".join(map(repr, suggestions)) + "?" if suggestions else ""
+        super().__init__(message + near, hint_python=hint_python, hint_shell=hint_shell)
         self.suggestions = list(suggestions)

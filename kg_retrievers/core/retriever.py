@@ -6,7 +6,7 @@ import logging
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import Document
@@ -30,9 +30,9 @@ from kg_retrievers.core.stages import (
     Stage,
     check_types,
 )
-from kg_retrievers.core.validation import did_you_mean, reasons
+from kg_retrievers.core.validation import reasons
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, NoEvidenceError, RefusalError
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, NoEvidenceError, RefusalError, did_you_mean
 from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.index import GraphIndex, linker_of
@@ -246,7 +246,11 @@ class BaseKGRetriever(BaseRetriever):
 
     def _body(self, question: str, inputs: dict[str, Any]) -> Body[list[Document]]:
         """Run the stages; a refusal becomes what `on_refusal` says."""
-        on_refusal = inputs.pop("on_refusal", self.on_refusal)
+        on_refusal = inputs.pop("on_refusal", None) or self.on_refusal
+        if on_refusal not in get_args(OnRefusal):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: on_refusal must be 'empty' or 'raise', but got {on_refusal!r:.100}."
+            )
         state = self.initial_state(question, **inputs)
         try:
             documents = yield from self._run_stages(state)

@@ -12,8 +12,8 @@ from langchain_core.runnables import Runnable
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.validation import did_you_mean, reasons
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.core.validation import reasons
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 
 #: The name of the custom event that is sent after each stage.
 STAGE_EVENT = "kg_retrievers.stage"

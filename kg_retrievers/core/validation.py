@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -42,9 +41,3 @@ def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     if len(place) > 1 and place[0] in given:
         shown += f" in {given[str(place[0])]!r:.200}"
     return f"{wanted}, but got {shown}."
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean ...?" with the nearest known name; nothing where none is near."""
-    near = get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]!r}?" if near else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -125,6 +127,19 @@ def test_local_embeddings_know_meaning_and_are_deterministic(minilm: Embeddings)
     assert np.allclose(minilm.embed_query("film"), vectors[1], atol=1e-5)
 
 
+def test_embeddings_and_their_cache_are_pickled(minilm: Embeddings, tmp_path: Path) -> None:
+    pickled = pickle.dumps(minilm)
+    assert len(pickled) < 1000, "the name of the model, not its weights"
+    assert copy.deepcopy(minilm) is minilm
+    for embeddings in (minilm, HashedEmbeddings(64)):
+        again = pickle.loads(pickle.dumps(embeddings))
+        assert embedding_name(again) == embedding_name(embeddings)
+        assert again.embed_query("Her") == embeddings.embed_query("Her")
+    cache = EmbeddingCache(tmp_path / "cache.db")
+    cache.put("a", {"Her": np.ones(2, np.float32)})
+    assert pickle.loads(pickle.dumps(cache)).get("a", ["Her"])["Her"].tolist() == [1, 1]
+
+
 def test_local_embeddings_from_several_threads(minilm: Embeddings) -> None:
     texts = [[name * size] for name in NAMES[:3] for size in (1, 30)]
     with ThreadPoolExecutor(6) as pool:
@@ -133,7 +148,7 @@ def test_local_embeddings_from_several_threads(minilm: Embeddings) -> None:
 
 def test_missing_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "kg-retrievers\[local\]"'):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[local\]"):
         SentenceTransformerEmbeddings("all-MiniLM-L6-v2")
 
 

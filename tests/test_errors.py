@@ -1,0 +1,90 @@
+"""Errors: their hints, their way between processes, and what installs an extra."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from pathlib import Path
+
+import pytest
+
+from kg_retrievers import errors
+from kg_retrievers.errors import KGRetrieversError
+
+HINTS = {"hint_python": "Call f(x=1).", "hint_shell": "Give --x 1."}
+
+#: What the errors that take more than a message are made of, by the names of their arguments.
+ARGUMENTS = {
+    "feature": "drawing",
+    "extra": "viz",
+    "path": "films.csv",
+    "line": 3,
+    "reason": "It is empty.",
+    "reply": "hm",
+    "token": "DELETE",
+    "position": 4,
+    "query": "MATCH (n) RETURN n",
+    "names": ["A"],
+    "suggestions": ["Her"],
+    "message": "f: x is missing.",
+}
+
+
+def kinds() -> list[type[KGRetrieversError]]:
+    """All errors of the package."""
+    found = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, KGRetrieversError)]
+    assert len(found) > 20
+    return found
+
+
+def made(kind: type[KGRetrieversError]) -> KGRetrieversError:
+    """Return an error of this kind, with hints where it takes some."""
+    names = inspect.signature(kind).parameters
+    return kind(**{name: value for name, value in (ARGUMENTS | HINTS).items() if name in names})
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+def test_an_error_carries_its_hints_and_can_be_pickled(kind: type[KGRetrieversError]) -> None:
+    error = made(kind)
+    if kind is not errors.MissingExtraError:  # whose hint is the same line in Python and on the shell
+        assert error.hints == HINTS
+        assert str(error) == f"{error.message} Call f(x=1)."
+        assert error.on_shell == f"{error.message} Give --x 1."
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
+def test_one_hint_is_for_both() -> None:
+    error = KGRetrieversError("f: x is missing.", hint_python="Install it.")
+    assert error.on_shell == str(error) == "f: x is missing. Install it."
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        ({"url": "file:///my%20place", "dir_info": {"editable": True}}, "pip install -e '/my place[viz]'"),
+        ({"url": "file:///place", "dir_info": {}}, "pip install '/place[viz]'"),
+        ({"url": "file:///a/kg.whl", "archive_info": {}}, "pip install '/a/kg.whl[viz]'"),
+        ({"url": "https://a.org/kg.whl", "archive_info": {}}, "pip install 'kg-retrievers[viz] @ https://a.org/kg.whl'"),
+        (
+            {"url": "https://a.org/kg.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
+            "pip install 'kg-retrievers[viz] @ git+https://a.org/kg.git@c0ffee'",
+        ),
+    ],
+)
+def test_an_extra_comes_from_where_the_package_came_from(record: dict[str, object], line: str) -> None:
+    assert errors._install_from(record, "viz") == line
+
+
+def test_an_extra_comes_from_an_index_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where no record says that the package came from elsewhere."""
+    folder = tmp_path / "kg_retrievers-9.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: kg-retrievers\nVersion: 9\n", "utf-8")
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert errors.install_command("viz") == 'pip install "kg-retrievers[viz]"'
+    (folder / "direct_url.json").write_text('{"url": "file:///wheels/kg.whl", "archive_info": {}}', "utf-8")
+    assert errors.install_command("viz") == "pip install '/wheels/kg.whl[viz]'"
+    assert str(errors.MissingExtraError("A picture", "viz")).endswith("Run: pip install '/wheels/kg.whl[viz]'")
