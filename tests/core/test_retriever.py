@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
+import re
 from collections.abc import Callable, Generator
 from typing import Any, ClassVar, Self
 
@@ -10,7 +13,6 @@ import pytest
 from langchain_chroma import Chroma
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
-from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import ConfigDict
 
@@ -18,10 +20,18 @@ from kg_retrievers.core.documents import flat_metadata, top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, Event, GeneratorRunnable, run_async, run_sync
-from kg_retrievers.core.stages import STAGE_EVENT, RetrievalState, Stage
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.core.stages import REFUSAL_EVENT, STAGE_EVENT, RetrievalState, Stage
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    GraphLoadError,
+    InvalidArgumentError,
+    NoEvidenceError,
+    RefusalError,
+    SearchBudgetError,
+)
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
+from kg_retrievers.methods.kaping.retriever import TripleSimilarityRetriever
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.testing import tiny_graph
 
@@ -49,25 +59,25 @@ class Watcher(BaseCallbackHandler):
         self.started.append(str(name))
 
 
-def drive_sync(steps: Body[Any], watcher: Watcher) -> Any:
-    return Driven(steps).invoke(None, {"callbacks": [watcher]})
+def by_sync(body: Body[Any], watcher: Watcher) -> Any:
+    return OneBody(body).invoke(None, {"callbacks": [watcher]})
 
 
-def drive_async(steps: Body[Any], watcher: Watcher) -> Any:
-    return asyncio.run(Driven(steps).ainvoke(None, {"callbacks": [watcher]}))
+def by_async(body: Body[Any], watcher: Watcher) -> Any:
+    return asyncio.run(OneBody(body).ainvoke(None, {"callbacks": [watcher]}))
 
 
-class Driven(GeneratorRunnable[None, Any]):
+class OneBody(GeneratorRunnable[None, Any]):
     """Runs one body."""
 
     def __init__(self, body: Body[Any]) -> None:
-        self.body = body
+        self.kept = body
 
     def body(self, input: None) -> Body[Any]:
-        return self.body
+        return self.kept
 
 
-both_ways = pytest.mark.parametrize("run", [drive_sync, drive_async], ids=["sync", "async"])
+both_ways = pytest.mark.parametrize("run", [by_sync, by_async], ids=["sync", "async"])
 
 
 def fails(error: Exception) -> Runnable[Any, Any]:
@@ -91,7 +101,7 @@ def test_calls_and_events(run: Callable[[Body[Any], Watcher], Any]) -> None:
     watcher = Watcher()
     assert run(body(), watcher) == 8
     assert watcher.events == [("news", {"is": 4})]
-    assert watcher.started == ["Driven", "double", "double"]
+    assert watcher.started == ["OneBody", "double", "double"]
 
 
 @both_ways
@@ -181,7 +191,7 @@ class Toy(BaseKGRetriever):
     #: What the first stage writes, in place of what it declares.
     wrote: dict[str, Any] | None = None
     error: Exception | None = None
-    answering: AnswerPrompt = ANSWER_PROMPT
+    answer_prompt: AnswerPrompt = ANSWER_PROMPT
 
     @classmethod
     def from_index(cls, index: GraphIndex, **fields: Any) -> Self:
@@ -193,14 +203,6 @@ class Toy(BaseKGRetriever):
             Stage("count", RunnableLambda(self._count), ("number",)),
             Stage("fetch", RunnableLambda(self._fetch), ("answers", "documents")),
         )
-
-    @property
-    def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
-        return {"answer": self.answer_prompt}
-
-    @property
-    def answer_prompt(self) -> BasePromptTemplate[Any]:
-        return self.answer_prompt
 
     def _count(self, state: ToyState) -> dict[str, Any]:
         if self.error:
@@ -258,27 +260,95 @@ def test_stage_writes_what_it_declares(ask: Callable[..., list[Document]], wrote
         ask(toy(wrote=wrote))
 
 
+# --- refusal ---
+
+LOST = EntityLinkingError("Found nothing.", ["Her"])
+
+
 @asked
-def test_no_entity(ask: Callable[..., list[Document]]) -> None:
-    error = EntityLinkingError("Found nothing.", ["Her"])
-    with pytest.raises(EntityLinkingError, match="Did you mean: 'Her'"):
-        ask(toy(error=error))
-    assert ask(toy(error=error, on_refusal="empty")) == []
+@pytest.mark.parametrize("error", [LOST, NoEvidenceError("Nothing fits."), SearchBudgetError("Too long.")], ids=repr)
+def test_refusal_is_raised(ask: Callable[..., list[Document]], error: RefusalError) -> None:
+    with pytest.raises(type(error), match=re.escape(str(error))):
+        ask(toy(error=error, on_refusal="raise"))
+    with pytest.raises(type(error)):
+        ask(toy(error=error), on_refusal="raise")
+
+
+@asked
+def test_refusal_is_told_once(ask: Callable[..., list[Document]], caplog: pytest.LogCaptureFixture) -> None:
+    watcher = Watcher()
+    assert ask(toy(error=LOST), config={"callbacks": [watcher]}) == []
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "Found nothing. Did you mean: 'Her'?")
+    ]
+    reason = "Found nothing. Did you mean: 'Her'?"
+    assert watcher.events == [(REFUSAL_EVENT, {"retriever": "Toy", "question": "Who?", "reason": reason})]
+
+
+@asked
+def test_nothing_found_is_a_refusal(ask: Callable[..., list[Document]]) -> None:
+    with pytest.raises(NoEvidenceError, match=r"Toy: nothing in the graph fits the question 'Who\?'"):
+        ask(toy(found=()), on_refusal="raise")
+    assert ask(toy(found=())) == []
+
+
+@asked
+def test_other_errors_are_no_refusals(ask: Callable[..., list[Document]]) -> None:
     with pytest.raises(TimeoutError):
         ask(toy(error=TimeoutError("late"), on_refusal="empty"))
+    with pytest.raises(InvalidArgumentError, match="on_refusal must be 'empty' or 'raise', but got 'no'"):
+        ask(toy(), on_refusal="no")
+
+
+def test_the_tool_says_why() -> None:
+    assert toy(error=LOST).as_tool().invoke("Who?") == "Found nothing. Did you mean: 'Her'?"
+
+
+# --- fields of version 0.1 ---
+
+
+def test_renamed_fields_warn() -> None:
+    with pytest.warns(DeprecationWarning, match="no_entity is called on_refusal now"):
+        retriever = toy(no_entity="raise")
+    assert retriever.on_refusal == "raise"
+    with pytest.warns(DeprecationWarning, match="answering is called answer_prompt now"):
+        retriever.answering = ANSWER_PROMPT
+
+
+# --- copies ---
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "deep", "pickle"]
+)
+def test_copies_find_the_same(copied: Callable[[Any], Any]) -> None:
+    retriever = TripleSimilarityRetriever.from_index(INDEX, k=3)
+    expected = [document.id for document in retriever.invoke("Who starred in Amélie?")]
+    other = copied(retriever)
+    other.k = 2
+    assert retriever.k == 3
+    assert [document.id for document in other.invoke("Who starred in Amélie?")] == expected[:2]
+
+
+def test_errors_come_out_of_a_pickle_as_they_were() -> None:
+    for error in (LOST, GraphLoadError("Bad.", "a.tsv", 3), InvalidArgumentError("Got.", hint_python="Do.")):
+        other = pickle.loads(pickle.dumps(error))
+        assert (type(other), str(other), vars(other)) == (type(error), str(error), vars(error))
 
 
 @asked
 @pytest.mark.parametrize(
     ("inputs", "error", "words"),
     [
-        ({"kk": 1, "z": 2}, InvalidArgumentError, r"Toy: unknown arguments \['kk', 'z'\]; invoke takes \['answers'"),
-        ({"k": 0}, InvalidArgumentError, "k must be"),
-        ({"k": True}, InvalidArgumentError, "k must be"),
-        ({"k": None}, InvalidArgumentError, "k must be"),
-        ({"seed_entities": "Amélie"}, InvalidArgumentError, "must be a list"),
-        ({"seed_entities": ""}, InvalidArgumentError, "must be a list"),
-        ({"seed_entities": 3}, InvalidArgumentError, "must be a list"),
+        ({"zz": 1}, InvalidArgumentError, r"Toy: there is no argument 'zz'; invoke takes \['answers'"),
+        ({"numbr": 1}, InvalidArgumentError, "Toy: there is no argument 'numbr'; did you mean 'number'?"),
+        ({"k": 0}, InvalidArgumentError, "Toy: k must be greater than or equal to 1, but got 0"),
+        ({"k": True}, InvalidArgumentError, "Toy: k must be a valid integer, but got True"),
+        ({"k": "3"}, InvalidArgumentError, "Toy: k must be a valid integer, but got '3'"),
+        ({"seed_entities": "Amélie"}, InvalidArgumentError, "seed_entities must be a valid list, but got 'Amélie'"),
+        ({"seed_entities": ""}, InvalidArgumentError, "seed_entities must be a valid list"),
+        ({"seed_entities": 3}, InvalidArgumentError, "seed_entities must be a valid list"),
+        ({"seed_entities": ["Her", 3]}, InvalidArgumentError, r"seed_entities.1 must be .* in \['Her', 3\]"),
         ({"seed_entities": ["Amelie"]}, EntityLinkingError, "'Amelie' is no entity key.*'Amélie'"),
         ({"seed_entities": ["Dune"]}, EntityLinkingError, "several entities"),
     ],
@@ -440,7 +510,7 @@ def test_langchain_sees_a_retriever() -> None:
 
 
 def test_base_is_abstract() -> None:
-    assert BaseKGRetriever.__abstractmethods__ == {"from_index", "stages", "prompts", "answer_prompt"}
+    assert BaseKGRetriever.__abstractmethods__ == {"from_index", "stages"}
 
 
 def test_empty_graph_is_a_graph() -> None:
