@@ -5,17 +5,15 @@ A method is added here in one entry; `make generate` writes the stub of the fron
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 
 if TYPE_CHECKING:
     from kg_retrievers.core.retriever import BaseKGRetriever
-    from kg_retrievers.core.trained_model import TrainedModel
 
 #: What a labelled question may have that a method learns from.
 Label = Literal["pattern", "answers"]
@@ -24,40 +22,74 @@ Label = Literal["pattern", "answers"]
 Source = Literal["llm", "examples", "model"]
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method and where its parts are; they are named, so that the table loads none of them.
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What has a name in this package and may be trained; its parts are named, so that the table loads none of them.
 
     Attributes:
         name: The paper's name of it, in small letters.
-        retriever: The retriever, as "module:class".
-        finds: What its evidence is, in a few words.
+        finds: What its evidence is, or what it answers from, in a few words.
         paper: Who published it where.
         aliases: Other names, for the shell and for models saved under them.
         model: The class of its trained model, as "module:class"; None where nothing is trained.
         trainer: The function that trains it, as "module:function".
-        labels: What its examples must have, any of these; none where it takes no examples.
-        examples_beside_llm: Whether it takes examples and a language model together.
-        needs: It is built from one of these; from nothing where there are none.
-        extra: The optional packages that it needs to retrieve.
+        extra: The optional packages that it needs to retrieve or answer.
     """
 
     name: str
-    retriever: str
     finds: str
     paper: str
     aliases: tuple[str, ...] = ()
     model: str | None = None
     trainer: str | None = None
-    labels: tuple[Label, ...] = ()
-    examples_beside_llm: bool = False
-    needs: tuple[Source, ...] = ()
     extra: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The name and its aliases."""
         return (self.name, *self.aliases)
+
+    def load_model(self) -> Any:
+        """Import the class of its trained model.
+
+        Raises:
+            InvalidArgumentError: If it is not trained.
+            MissingExtraError: If an optional package is needed and not installed.
+        """
+        return _load(self._trained(self.model))
+
+    def load_trainer(self) -> Any:
+        """Import the function that trains it.
+
+        Raises:
+            InvalidArgumentError: If it is not trained.
+            MissingExtraError: If torch is not installed.
+        """
+        return _load(self._trained(self.trainer))
+
+    def _trained(self, part: str | None) -> str:
+        if part is None:
+            raise InvalidArgumentError(f"{self.name} has no trained model: nothing in it is trained.")
+        return part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(Entry):
+    """A method of retrieval.
+
+    Attributes:
+        retriever: The retriever, as "module:class".
+        labels: What its examples must have, any of these; none where it takes no examples.
+        examples_beside_llm: Whether it takes examples and a language model together.
+        needs: It is built from one of these; from nothing where there are none.
+        runs_queries: Whether it runs queries in a graph database, its field `executor`.
+    """
+
+    retriever: str
+    labels: tuple[Label, ...] = ()
+    examples_beside_llm: bool = False
+    needs: tuple[Source, ...] = ()
+    runs_queries: bool = False
 
     @property
     def class_name(self) -> str:
@@ -69,27 +101,16 @@ class Method:
         kind: type[BaseKGRetriever] = _load(self.retriever)
         return kind
 
-    def load_model(self) -> type[TrainedModel[Any]]:
-        """Import the class of its trained model.
 
-        Raises:
-            InvalidArgumentError: If the method is not trained.
-        """
-        if self.model is None:
-            raise InvalidArgumentError(f"{self.name} has no trained model: nothing in it is trained.")
-        kind: type[TrainedModel[Any]] = _load(self.model)
-        return kind
+@dataclass(frozen=True, kw_only=True)
+class TrainedAnswerer(Entry):
+    """What is trained to answer from the evidence of any retriever, and retrieves nothing itself.
 
-    def load_trainer(self) -> Any:
-        """Import the function that trains it.
+    Attributes:
+        retriever: The name of the method that retrieves for it where none is named.
+    """
 
-        Raises:
-            InvalidArgumentError: If the method is not trained.
-            MissingExtraError: If torch is not installed.
-        """
-        if self.trainer is None:
-            raise InvalidArgumentError(f"{self.name} is not trained.")
-        return _load(self.trainer)
+    retriever: str
 
 
 METHODS: tuple[Method, ...] = (
@@ -133,6 +154,7 @@ METHODS: tuple[Method, ...] = (
         aliases=("cypher",),
         labels=("answers", "pattern"),
         examples_beside_llm=True,
+        runs_queries=True,
         extra="ladybug",
     ),
     Method(
@@ -159,6 +181,17 @@ METHODS: tuple[Method, ...] = (
     ),
 )
 
+#: What answers from evidence and is trained on it.
+GRAPH_PROMPT = TrainedAnswerer(
+    name="graph-prompt",
+    retriever="g-retriever",
+    finds="answers, by a language model that reads the evidence as text and as a soft prompt",
+    paper="He et al., NeurIPS 2024, arXiv:2402.07630",
+    model="kg_retrievers.methods.g_retriever.graph_prompt.model:GraphPromptModel",
+    trainer="kg_retrievers.methods.g_retriever.graph_prompt.training:train_graph_prompt",
+    extra="graph-prompt",
+)
+
 #: What joins the names of methods whose evidence is fused.
 SEPARATOR = "+"
 
@@ -174,6 +207,16 @@ UNION = Method(
 DEFAULT = METHODS[0]
 
 
+def method_names() -> list[str]:
+    """Return the names of all methods, in alphabetical order."""
+    return sorted(method.name for method in METHODS)
+
+
+def trainable() -> tuple[Entry, ...]:
+    """Return all that is trained."""
+    return (*(method for method in METHODS if method.trainer), GRAPH_PROMPT)
+
+
 def find_method(name: str) -> Method:
     """Return the method of a name or an alias.
 
@@ -184,12 +227,18 @@ def find_method(name: str) -> Method:
         >>> find_method("pcst").name
         'g-retriever'
     """
-    known = dict(_by_name())
+    known = {one: method for method in METHODS for one in method.names}
     if name in known:
         return known[name]
-    near = get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"the methods are {', '.join(one.name for one in METHODS)}."
-    raise InvalidArgumentError(f"there is no method {name!r}; {hint}")
+    names = method_names()
+    if name == UNION.name:
+        raise InvalidArgumentError(
+            "a union is built from several methods.",
+            hint_python="Join their retrievers: UnionRetriever.of(...).",
+            hint_shell=f"Join their names, as {SEPARATOR.join(names[:2])}.",
+        )
+    near = did_you_mean(name, known) or f"the methods are {', '.join(names)}."
+    raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 
 
 def find_methods(names: str) -> tuple[Method, ...]:
@@ -197,14 +246,22 @@ def find_methods(names: str) -> tuple[Method, ...]:
 
     Raises:
         InvalidArgumentError: If one does not exist.
+
+    Example:
+        >>> [method.name for method in find_methods("simgrag+pcst")]
+        ['simgrag', 'g-retriever']
     """
     return tuple(find_method(name) for name in names.split(SEPARATOR))
 
 
-def _by_name() -> Iterator[tuple[str, Method]]:
-    for method in METHODS:
-        for name in method.names:
-            yield name, method
+def joined_names(methods: Iterable[Method]) -> str:
+    """Return the names of methods as `find_methods` reads them."""
+    return SEPARATOR.join(method.name for method in methods)
+
+
+def retriever_class(methods: Sequence[Method]) -> type[BaseKGRetriever]:
+    """Import the retriever of one method, or of several that of their union."""
+    return (methods[0] if len(methods) == 1 else UNION).load_retriever()
 
 
 def _load(dotted: str) -> Any:
