@@ -1,12 +1,47 @@
-"""Locks and caches that a copy or a pickle makes anew."""
+"""How objects are copied and pickled: immutable ones are shared, locks and caches are made anew."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
+
+from kg_retrievers.errors import InvalidArgumentError
 
 T = TypeVar("T")
+
+
+class Immutable:
+    """An object that does not change, so that `copy.copy` and `copy.deepcopy` return the object itself."""
+
+    def __copy__(self) -> Self:
+        """Return the object itself."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the object itself."""
+        return self
+
+
+def check_picklable(part: object, who: str, hint: str) -> None:
+    """Check that a part that somebody else wrote can be pickled together with what holds it.
+
+    Args:
+        part: The part.
+        who: What holds it, for the message.
+        hint: What to do instead.
+
+    Raises:
+        InvalidArgumentError: If it holds something that no process can hand to another, such as a lock or a connection.
+    """
+    with suppress(pickle.PicklingError, AttributeError):  # a local class: another pickler, as cloudpickle, may take it
+        try:
+            pickle.dumps(part)
+        except TypeError as cause:
+            kind = type(part).__name__
+            raise InvalidArgumentError(f"{who}: {kind} cannot be pickled ({cause}).", hint_python=hint) from cause
 
 
 class LocalLock:

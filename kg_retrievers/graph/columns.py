@@ -135,12 +135,25 @@ def save_columns(folder: str | Path, kind: str, columns: Mapping[str, Array], me
         shutil.rmtree(folder / before, ignore_errors=True)
 
 
+def saved_meta(folder: Path, kind: str) -> dict[str, Any]:
+    """Return the meta that `save_columns` wrote to a folder; empty where nothing can be read there."""
+    meta = _manifest(folder / f"{kind}.json").get("meta")
+    return meta if isinstance(meta, dict) else {}
+
+
 def _named_by(manifest: Path) -> str | None:
-    """The sub-folder that a manifest names; None where there is none, or it cannot be read."""
+    """Return the sub-folder that a manifest names; None where there is none, or it cannot be read."""
+    name = _manifest(manifest).get("data")
+    return None if name is None else str(name)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """Return what a manifest holds; nothing where there is none, or it cannot be read."""
     try:
-        return str(json.loads(manifest.read_text("utf-8"))["data"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        manifest = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _data_folders(folder: Path, kind: str) -> list[Path]:

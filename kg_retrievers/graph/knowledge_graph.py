@@ -14,7 +14,8 @@ import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
-from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns
+from kg_retrievers.graph.cache import Immutable
+from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
 from kg_retrievers.graph.readers import GraphFormat, GraphRows, read_entity_rows, read_graph_rows
 from kg_retrievers.graph.types import Triple
 
@@ -66,10 +67,13 @@ class GraphSource(Protocol):
         """Read everything, so many rows at a time."""
 
 
-class KnowledgeGraph:
+class KnowledgeGraph(Immutable):
     """A directed multigraph of facts. Entities are told apart by key; labels, aliases and types describe them.
 
     Immutable, safe to share between threads. Build one with `from_triples`, `from_file`, `from_networkx` or `open`.
+
+    A copy is the graph itself. A graph that was opened from a folder is pickled as this folder as long as it holds the
+    graph, so that another process maps the same files; any other graph is pickled with all of its columns.
 
     Attributes:
         entities: The entity keys; the position of a key is its number in all arrays.
@@ -86,6 +90,7 @@ class KnowledgeGraph:
     def __init__(self, columns: Mapping[str, Array], duplicates: int = 0, skipped: int = 0) -> None:
         """Take columns as `_build` or `open` made them; use a named constructor instead."""
         self._columns = dict(columns)
+        self._folder: Path | None = None
         self.duplicates = duplicates
         self.skipped = skipped
         self.entities = StringTable.from_columns(columns, "entities")
@@ -236,7 +241,22 @@ class KnowledgeGraph:
             raise GraphLoadError(f"{', '.join(missing)} is missing. Save the graph again.", path)
         graph = cls(columns, meta["duplicates"], meta["skipped"])
         graph.fingerprint = meta["fingerprint"]
+        graph._folder = Path(path).absolute()
         return graph
+
+    @classmethod
+    def _reopen(cls, folder: Path, fingerprint: str) -> KnowledgeGraph:
+        """Open the folder of a pickled graph."""
+        graph = cls.open(folder)
+        if graph.fingerprint != fingerprint:
+            raise GraphLoadError("it holds another graph than the one that was pickled. Pickle it again.", folder)
+        return graph
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the folder that the graph was opened from, or the columns where it does not hold them any more."""
+        if self._folder and saved_meta(self._folder, "graph").get("fingerprint") == self.fingerprint:
+            return KnowledgeGraph._reopen, (self._folder, self.fingerprint)
+        return KnowledgeGraph, (self._columns, self.duplicates, self.skipped)
 
     @classmethod
     def _build(

