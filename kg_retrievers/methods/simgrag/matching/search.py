@@ -58,9 +58,18 @@ _SCRATCH = Scratch()
 
 
 @compiled
+def _key_width(adjacency: Adjacency, plan: Plan) -> int:
+    """Return a number above every code, by which option keys are packed as relation * width + code.
+
+    A code is an entity or a level of types; there may be more levels than entities.
+    """
+    return max(len(adjacency.indptr) - 1, plan.level_costs.shape[1])
+
+
+@compiled
 def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int) -> None:
     """List the choices at a step, the cheapest bound first, then by relation and code."""
-    size = len(adjacency.indptr) - 1
+    size, width = len(adjacency.indptr) - 1, _key_width(adjacency, plan)
     u, v, t = plan.steps[s].near, plan.steps[s].far, plan.steps[s].term
     side, kind = plan.steps[s].side, plan.steps[s].kind
     begin = state.steps[s].first_option
@@ -144,13 +153,13 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
                     if alike:
                         i = first_place(adjacency.labels, i, stop, label + 1)
                 else:
-                    state.options[end, 0], state.options[end, 1] = bound, (0 if free else r) * size + e
+                    state.options[end, 0], state.options[end, 1] = bound, (0 if free else r) * width + e
                     end += 1
     if not has_room(state, state.options, end, slots):
         return
     for slot in range(slots):
         if best[slot] < worst:
-            state.options[end, 0], state.options[end, 1] = best[slot], (slot // levels) * size + slot % levels
+            state.options[end, 0], state.options[end, 1] = best[slot], (slot // levels) * width + slot % levels
             end += 1
     sort_pairs(state.options[begin:end])
     state.steps[s + 1].first_option = end
@@ -280,7 +289,7 @@ def _keep(plan: Plan, state: State, cost: int) -> None:
 @compiled
 def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
     """Try the options of each step, best first, depth first."""
-    size, steps = len(adjacency.indptr) - 1, len(plan.steps)
+    width, steps = _key_width(adjacency, plan), len(plan.steps)
     state.steps[0].option = state.steps[0].first_option = 0
     _options(adjacency, plan, state, 0, 0)
     s = 0
@@ -293,7 +302,7 @@ def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
         key = state.options[i, 1]
         if i > state.steps[s].first_option and key == state.options[i - 1, 1]:
             continue  # reached from several entities
-        relation, code, cost = key // size, key % size, 0
+        relation, code, cost = key // width, key % width, 0
         if plan.steps[s].kind != START:
             if plan.steps[s].free:
                 relation = -1

@@ -77,7 +77,7 @@ class Scratch(threading.local):
 
     Attributes:
         pool: int32, (capacity): the sets.
-        options: int64, (capacity, 2): bound, and relation * entities + code.
+        options: int64, (capacity, 2): bound, and relation * width + code, where the width is above every code.
         bindings: int64, (capacity): (match * nodes + node) * entities + entity.
         facts: int64, (capacity): (match * edges + edge) * triples + triple.
         lower: int32, (informing nodes, entities): as in `lower_bounds`; INFINITE between searches.
