@@ -124,31 +124,34 @@ def key_of(query: MatchQuery, e: list[int], r: list[int], types: list[float]) ->
 
 
 @st.composite
-def problems(draw: st.DrawFn, most_entities: int = 6, most_types: int = 2) -> tuple[KnowledgeGraph, MatchQuery]:
-    """A small graph and a connected or disconnected pattern over it."""
+def problems(draw: st.DrawFn, most_entities: int = 6, many_types: bool = False) -> tuple[KnowledgeGraph, MatchQuery]:
+    """A small graph and a connected or disconnected pattern over it; with `many_types`, each node has eight types."""
     entities, relations = draw(st.integers(2, most_entities)), draw(st.integers(1, 3))
     fact = st.tuples(st.integers(0, entities - 1), st.integers(0, relations - 1), st.integers(0, entities - 1))
     facts = draw(st.lists(fact, min_size=1, max_size=14, unique=True))
     graph = graph_of(facts, entities, relations)
     size = draw(st.integers(1, 4))
     distance = st.sampled_from([0.0, 0.25, 0.5, 1.0])
-    type_distance = distance if most_types < 4 else st.integers(0, 8).map(lambda eighths: eighths / 8)
 
     def candidates(upto: int) -> st.SearchStrategy[Candidates]:
         pairs = st.dictionaries(st.integers(0, upto - 1), distance, min_size=1)
         return pairs.map(lambda d: Candidates(np.array(list(d), np.int32), np.array(list(d.values()), np.float32)))
 
     members = st.lists(st.integers(0, entities - 1), unique=True).map(lambda m: np.array(m, np.int32))
-    kinds = st.integers(1, most_types).flatmap(
+    few_kinds = st.integers(1, 2).flatmap(
         lambda n: st.tuples(
-            st.lists(type_distance, min_size=n, max_size=n).map(lambda d: np.array(d, np.float32)),
+            st.lists(distance, min_size=n, max_size=n).map(lambda d: np.array(d, np.float32)),
             st.lists(members, min_size=n, max_size=n),
         )
+    )
+    kind_of_each = st.lists(st.integers(0, 7), min_size=entities, max_size=entities)
+    many_kinds = kind_of_each.map(
+        lambda kinds: (np.arange(8, dtype=np.float32) / 8, [np.flatnonzero(np.equal(kinds, i)) for i in range(8)])
     )
     node = st.builds(
         MatchNode,
         st.one_of(st.none(), candidates(entities)),
-        st.one_of(*[st.none()] * (3 if most_types < 4 else 1), kinds),
+        many_kinds if many_types else st.one_of(st.none(), st.none(), st.none(), few_kinds),
     )
     nodes = draw(st.lists(node, min_size=size, max_size=size))
     terms = draw(st.lists(st.one_of(st.none(), candidates(relations)), min_size=1, max_size=3))
@@ -170,7 +173,7 @@ modes = {
 
 
 @settings(max_examples=600, deadline=None)
-@given(st.one_of(problems(), problems(most_entities=3, most_types=8)), st.fixed_dictionaries(modes))
+@given(st.one_of(problems(), problems(most_entities=3, many_types=True)), st.fixed_dictionaries(modes))
 def test_merged_matches_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQuery], mode: dict[str, Any]) -> None:
     graph, query = problem
     groups: dict[Key, tuple[float, list[set[int]], list[set[int]]]] = {}
@@ -210,7 +213,7 @@ def _relations_of(match: Match, key: Key, query: MatchQuery) -> list[tuple[int, 
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.one_of(problems(), problems(most_entities=3, most_types=8)), st.fixed_dictionaries(modes))
+@given(st.one_of(problems(), problems(most_entities=3, many_types=True)), st.fixed_dictionaries(modes))
 def test_broken_ties_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQuery], mode: dict[str, Any]) -> None:
     graph, query = problem
     every = [
