@@ -15,6 +15,7 @@ from .database.ladybug import LadybugExecutor as LadybugExecutor
 from .database.neo4j import Neo4jExecutor as Neo4jExecutor
 from .datasets import Question as Question
 from .datasets import read_explagraphs as read_explagraphs
+from .datasets import read_question_set as read_question_set
 from .datasets import read_questions as read_questions
 from .datasets import read_scene_graphs as read_scene_graphs
 from .datasets import read_webqsp as read_webqsp
@@ -24,7 +25,6 @@ from .evaluation import Report as Report
 from .evaluation import check_grounding as check_grounding
 from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
-from .evaluation import read_question_set as read_question_set
 from .evaluation import score_predictions as score_predictions
 from .evaluation import unanswerable_questions as unanswerable_questions
 from .graph import Evidence as Evidence

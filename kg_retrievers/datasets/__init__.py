@@ -5,6 +5,7 @@ from kg_retrievers.datasets.graph_question import GraphQuestion
 from kg_retrievers.datasets.jsonl import read_questions, write_questions
 from kg_retrievers.datasets.metaqa import read_metaqa
 from kg_retrievers.datasets.pathquestion import read_pathquestion
+from kg_retrievers.datasets.question_sets import read_question_set
 from kg_retrievers.datasets.scene_graphs import read_scene_graphs
 from kg_retrievers.datasets.types import Question, check_questions
 from kg_retrievers.datasets.webqsp import read_webqsp
@@ -16,6 +17,7 @@ __all__ = [
     "read_explagraphs",
     "read_metaqa",
     "read_pathquestion",
+    "read_question_set",
     "read_questions",
     "read_scene_graphs",
     "read_webqsp",

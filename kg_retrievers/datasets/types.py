@@ -48,6 +48,16 @@ class Question:
             if isinstance(value, str) or not all(isinstance(key, str) for key in value):
                 raise InvalidArgumentError(f"Question: {name} must be a tuple of entity keys, but got {value!r:.100}.")
 
+    @property
+    def hops(self) -> int | None:
+        """The number of facts that it joins: the triples of its pattern, else its gold triples; None if unknown.
+
+        The gold triples of a question with several answers do not say it: those of a question of one hop are several.
+        """
+        if self.pattern:
+            return len(self.pattern.triples)
+        return (len(self.triples) or None) if len(self.answers) < 2 else None
+
     def to_dict(self) -> dict[str, Any]:
         """Return the row that `write_questions` writes; what is absent is left out, and so is a true `answerable`."""
         row: dict[str, Any] = {

@@ -4,7 +4,6 @@ from kg_retrievers.evaluation.compare import Comparison, compare
 from kg_retrievers.evaluation.evaluate import evaluate
 from kg_retrievers.evaluation.grounding import Grounding, check_grounding
 from kg_retrievers.evaluation.predictions import score_predictions
-from kg_retrievers.evaluation.question_sets import read_question_set
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.evaluation.unanswerable import unanswerable_questions
 
@@ -15,7 +14,6 @@ __all__ = [
     "check_grounding",
     "compare",
     "evaluate",
-    "read_question_set",
     "score_predictions",
     "unanswerable_questions",
 ]

@@ -28,7 +28,7 @@ from kg_retrievers.errors import (
     StaleIndexError,
 )
 from kg_retrievers.evaluation.identity import digest, identity
-from kg_retrievers.evaluation.metrics import hops, question_metrics
+from kg_retrievers.evaluation.metrics import question_metrics
 from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.graph import Triple
@@ -101,7 +101,7 @@ class Asker:
         return {
             "id": number,
             "question": question.text,
-            "hops": hops(question),
+            "hops": question.hops,
             "kind": question.kind,
             "answerable": question.answerable,
             "gold": list(question.answers),

@@ -82,32 +82,32 @@ def triple_recall(gold: Collection[Triple], triples: Collection[Triple]) -> floa
     return len(set(gold).intersection(triples)) / len(set(gold))
 
 
-def spurious_triples(gold: Collection[Triple], triples: Collection[Triple]) -> float:
+def non_gold_triples(gold: Collection[Triple], triples: Collection[Triple]) -> float:
     """Return the share of the evidence that is not gold; 0 where there is no evidence.
 
     Where the gold triples are one path to one of several answers, as in PathQuestion, the right facts for the other
-    answers count as spurious.
+    answers count as not gold.
 
     Example:
         >>> fact, other = Triple("Her", "directed_by", "Spike Jonze"), Triple("Her", "starring", "Amy Adams")
-        >>> spurious_triples([fact], [fact, other])
+        >>> non_gold_triples([fact], [fact, other])
         0.5
     """
     return len(set(triples).difference(gold)) / len(set(triples)) if triples else 0.0
 
 
-def score_h(
+def truthfulness(
     gold: Collection[str], answers: Collection[str], triples: Collection[Triple], answerable: bool = True
 ) -> float:
-    """Return how far the answers keep to the truth; missing answers cost less than wrong ones.
+    """Return how truthful the answers are; a missing answer costs less than a wrong one.
 
-    SubgraphRAG (arXiv:2410.20724, appendix C). A question that the graph can answer: the mean over the answers of +1
-    (gold) and -1 (not), or 0 without answers. One that it cannot: +1 without answers, else the mean of -1 (the answer
-    is an entity of the evidence) and -1.5 (it is not). Then (x + 1.5) / 2.5. Differs: by entity key, where the paper
-    looks for texts in texts, and in 0 ... 1 instead of percent.
+    Score_h of SubgraphRAG (arXiv:2410.20724, appendix C). A question that the graph can answer: the mean over the
+    answers of +1 (gold) and -1 (not), or 0 without answers. One that it cannot: +1 without answers, else the mean of -1
+    (the answer is an entity of the evidence) and -1.5 (it is not). Then (x + 1.5) / 2.5. Differs: by entity key, where
+    the paper looks for texts in texts, and in 0 ... 1 instead of percent.
 
     Example:
-        >>> score_h(["a"], ["a"], []), score_h(["a"], [], []), score_h([], ["x"], [], answerable=False)
+        >>> truthfulness(["a"], ["a"], []), truthfulness(["a"], [], []), truthfulness([], ["x"], [], answerable=False)
         (1.0, 0.6, 0.0)
     """
     answers = set(answers)
@@ -119,16 +119,6 @@ def score_h(
         evidence = _entities(triples)
         points = sum(-1 if answer in evidence else -1.5 for answer in answers) / len(answers)
     return (points + 1.5) / 2.5
-
-
-def hops(question: Question) -> int | None:
-    """Return how many facts a question joins: the triples of its pattern, else its gold triples; None if unknown.
-
-    The gold triples of a question with several answers do not tell, since a question of one hop has several, too.
-    """
-    if question.pattern:
-        return len(question.pattern.triples)
-    return (len(question.triples) or None) if len(question.answers) < 2 else None
 
 
 def question_metrics(
@@ -156,8 +146,8 @@ def question_metrics(
         **{name: metric(gold, answers) if gold else None for name, metric in comparisons.items()},
         "answer_recall": answer_recall(gold, triples) if gold else None,
         "triple_recall": triple_recall(question.triples, triples) if question.triples else None,
-        "spurious_triples": spurious_triples(question.triples, triples) if question.triples else None,
-        "score_h": score_h(gold, answers, triples, question.answerable or failed) if known else None,
+        "non_gold_triples": non_gold_triples(question.triples, triples) if question.triples else None,
+        "truthfulness": truthfulness(gold, answers, triples, question.answerable or failed) if known else None,
     }
 
 

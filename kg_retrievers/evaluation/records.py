@@ -71,6 +71,9 @@ class Header(TypedDict):
     settings: dict[str, Any]
 
 
+#: Metrics in files of version 0.1, each with its name of today.
+_RENAMED_METRICS = {"spurious_triples": "non_gold_triples", "score_h": "truthfulness"}
+
 _RECORD, _HEADER = set(Record.__annotations__), set(Header.__annotations__)
 
 
@@ -163,8 +166,14 @@ def _parsed(content: bytes, path: str | Path) -> tuple[Header, list[Record]]:
             )
     else:
         if rows:
-            return rows[0], rows[1:]
+            return rows[0], [_renamed(row) for row in rows[1:]]
     raise FileFormatError(f"this is no file of records, whose first line holds {FORMAT!r}. Name another file.", path)
+
+
+def _renamed(record: Record) -> Record:
+    """Return a record whose metrics have the names of today."""
+    metrics = {_RENAMED_METRICS.get(name, name): value for name, value in record["metrics"].items()}
+    return {**record, "metrics": metrics}
 
 
 def _has(row: object, keys: set[str]) -> bool:

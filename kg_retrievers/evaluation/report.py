@@ -22,15 +22,15 @@ MEANS = {
     "f1": "f1_macro",
     "answer_recall": "answer_recall",
     "triple_recall": "triple_recall",
-    "spurious_triples": "spurious_triples",
-    "score_h": "score_h",
+    "non_gold_triples": "non_gold_triples",
+    "truthfulness": "truthfulness",
 }
 
 #: The metrics of what an answerer replied, whose means are reported under the same names.
 OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall")
 
 #: The metrics of answers by key; None for a method that returns evidence but proposes no answers.
-OF_ANSWERS = frozenset({"hit", "hits@1", "exact_match", "precision", "recall", "f1", "score_h"})
+OF_ANSWERS = frozenset({"hit", "hits@1", "exact_match", "precision", "recall", "f1", "truthfulness"})
 
 #: The metrics that are given with an interval.
 WITH_INTERVAL = ("hit", "hits@1", "f1_macro", "exact_match", "answer_recall")

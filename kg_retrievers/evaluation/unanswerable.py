@@ -124,7 +124,7 @@ def _walk_labels(pattern: Pattern, topic: Known, graph: KnowledgeGraph) -> tuple
         there = tail if head == here else head
         if number < 0 or here not in (head, tail) or isinstance(there, Known):
             return ()
-        labels.append(2 * number + (head != here))
+        labels.append(label_of(number, head != here))
         here = there
     return tuple(labels)
 
@@ -157,7 +157,7 @@ def _of_absent_relations(sources: Sequence[_Source], graph: KnowledgeGraph, rand
         first, shared = source.labels[0], set(_labels(graph, source.topic))
         for entity in _others(source, graph, random):
             found = set(_labels(graph, entity))
-            if not shared.isdisjoint(found) and found.isdisjoint((first, first ^ 1)):  # nor the other way round
+            if not shared.isdisjoint(found) and found.isdisjoint((first, reversed_label(first))):  # nor the other way round
                 yield _about_entity(source, graph, entity, ABSENT_RELATION)
                 break
 
@@ -187,8 +187,7 @@ def _about_entity(source: _Source, graph: KnowledgeGraph, entity: int, kind: str
 
 
 def _labels(graph: KnowledgeGraph, entity: int) -> list[int]:
-    indptr = graph.adjacency.indptr
-    labels: list[int] = graph.adjacency.labels[indptr[entity] : indptr[entity + 1]].tolist()
+    labels: list[int] = graph.adjacency.labels[graph.adjacency.row(entity)].tolist()
     return labels
 
 

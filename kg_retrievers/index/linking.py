@@ -280,8 +280,8 @@ class EntityLinker:
         """Return the numbers of what a mention may mean and of what is next to it; whether a fact points at any."""
         graph, adjacency = self.index.graph, self.index.graph.adjacency
         numbers = [graph.entities.find(candidate.entity) for candidate in match.candidates]
-        rows = [slice(adjacency.indptr[number], adjacency.indptr[number + 1]) for number in numbers]
-        is_tail = any((adjacency.labels[row] % 2).any() for row in rows)
+        rows = [adjacency.row(number) for number in numbers]
+        is_tail = any(is_backward(adjacency.labels[row]).any() for row in rows)
         return np.concatenate([numbers, *(adjacency.neighbors[row] for row in rows)]), is_tail
 
     def _fuzzy_windows(self, tokens: Sequence[_Token], matches: Sequence[_Match]) -> list[tuple[int, int]]:

@@ -80,17 +80,18 @@ def link_question(linker: EntityLinker, question: str, given: Sequence[str] = ()
     return list(keys), mask(question, [(entity.start, entity.end) for entity in entities])
 
 
-def told_of_answers(graph: KnowledgeGraph, questions: Iterable[Question]) -> str:
-    """Return a sentence, behind a blank, on an answer that is no key of the graph, if there is one.
+def describe_unknown_answer(graph: KnowledgeGraph, questions: Iterable[Question]) -> str:
+    """Return a sentence, after a blank, about an answer that is no key of the graph; nothing where all are keys.
 
-    It is one that is the name of an entity, if any is, with the key to write in its place.
+    It prefers an answer that is the name of an entity, and then says which key to write instead.
     """
-    lost = [(key, one.text) for one in questions for key in one.answers if key not in graph.entities]
-    for key, question in sorted(lost, key=lambda pair: not graph.entities_named(pair[0]))[:1]:
-        keys = " or ".join(map(repr, graph.entities_named(key)[:3]))
-        told = f"a name of {keys}: write the key" if keys else "no key of the graph"
-        return f" {key!r:.100}, an answer to {question!r:.200}, is {told}."
-    return ""
+    unknown = [(key, one.text) for one in questions for key in one.answers if key not in graph.entities]
+    if not unknown:
+        return ""
+    key, question = min(unknown, key=lambda pair: not graph.entities_named(pair[0]))
+    keys = " or ".join(map(repr, graph.entities_named(key)[:3]))
+    problem = f"a name of {keys}: write the key" if keys else "no key of the graph"
+    return f" {key!r:.100}, an answer to {question!r:.200}, is {problem}."
 
 
 def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:

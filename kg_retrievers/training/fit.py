@@ -24,7 +24,7 @@ from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, embedding_name
-from kg_retrievers.index.question_entities import told_of_answers
+from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, stream
 
@@ -260,7 +260,7 @@ def _split(
     given = learned if validation is None else find(validation)
     for what, asked, part in (("train on", questions, learned), ("validate with", validation or (), given)):
         if not part.usable:
-            told = told_of_answers(graph, asked) if part.without_answers else ""
+            told = describe_unknown_answer(graph, asked) if part.without_answers else ""
             raise InvalidArgumentError(
                 f"{who}: there is nothing to {what}: {part}. A question needs answers, by the keys of "
                 f"the graph, within {max_hops} hops of an entity that is given or named in it.{told}"

@@ -33,6 +33,16 @@ def load_error(path: Path, text: str) -> QuestionsLoadError:
     return caught.value
 
 
+def test_the_hops_of_a_question() -> None:
+    facts = (Triple("a", "r", "b"), Triple("b", "r", "c"), Triple("c", "r", "d"))
+    x = Unknown("x")
+    two = Pattern.of(("Her", "directed by", x), (Unknown("y"), "directed by", x), target="y")
+    assert Question("q", pattern=two, triples=facts).hops == 2
+    assert Question("q", triples=facts).hops == 3
+    assert Question("q", answers=("a", "b"), triples=facts).hops is None
+    assert Question("q").hops is None
+
+
 # --- JSON lines ---
 
 

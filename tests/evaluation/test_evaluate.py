@@ -156,7 +156,7 @@ def test_a_record_says_what_was_measured() -> None:
         "metrics": her["metrics"],
     }
     assert her["metrics"]["hit"] == her["metrics"]["exact_match"] == her["metrics"]["triple_recall"] == 1
-    assert her["metrics"]["spurious_triples"] == pytest.approx(2 / 3)
+    assert her["metrics"]["non_gold_triples"] == pytest.approx(2 / 3)
     assert spirited["labels"] == {"Q55400": "宮崎駿", "Q155653": "千と千尋の神隠し"}
     assert spirited["metrics"]["hits@1"] == 0.5
     assert (lost["error"], lost["refused"]) == ("SearchBudgetError: the search was cut short", False)
@@ -331,6 +331,15 @@ def test_calls_of_the_retriever_count() -> None:
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
+
+
+def test_records_of_version_0_1_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    report = evaluate(scripted(SCRIPT), QUESTIONS, records=path)
+    old = path.read_text("utf-8").replace("non_gold_triples", "spurious_triples").replace("truthfulness", "score_h")
+    path.write_text(old, "utf-8")
+    assert Report.read(path).metrics == report.metrics
+    assert report.metrics["truthfulness"] is not None
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -16,13 +16,12 @@ from kg_retrievers.evaluation.metrics import (
     exact_match,
     f1,
     hit,
-    hops,
+    non_gold_triples,
     precision,
     question_metrics,
     recall,
-    score_h,
-    spurious_triples,
     triple_recall,
+    truthfulness,
 )
 from kg_retrievers.evaluation.predictions import score_prediction
 from kg_retrievers.evaluation.records import Record
@@ -57,9 +56,9 @@ def test_evidence_by_hand() -> None:
     assert answer_recall(["a"], []) == 0
     assert triple_recall(FACTS[1:], FACTS[:2]) == 1 / 2
     assert triple_recall(FACTS[:1], []) == 0
-    assert spurious_triples(FACTS[1:], FACTS[:2]) == 1 / 2
-    assert spurious_triples(FACTS[:1], FACTS) == pytest.approx(2 / 3)
-    assert spurious_triples(FACTS[:1], []) == 0
+    assert non_gold_triples(FACTS[1:], FACTS[:2]) == 1 / 2
+    assert non_gold_triples(FACTS[:1], FACTS) == pytest.approx(2 / 3)
+    assert non_gold_triples(FACTS[:1], []) == 0
 
 
 @pytest.mark.parametrize(
@@ -76,26 +75,18 @@ def test_evidence_by_hand() -> None:
         ("", "ax", False, -1.25),
     ],
 )
-def test_score_h_by_hand(gold: str, answers: str, answerable: bool, points: float) -> None:
-    assert score_h([*gold], [*answers], FACTS, answerable) == pytest.approx((points + 1.5) / 2.5)
+def test_truthfulness_by_hand(gold: str, answers: str, answerable: bool, points: float) -> None:
+    assert truthfulness([*gold], [*answers], FACTS, answerable) == pytest.approx((points + 1.5) / 2.5)
 
 
 def test_a_metric_without_what_it_compares_with_is_none() -> None:
     assert question_metrics(Question("q"), ["a"], FACTS) == dict.fromkeys(question_metrics(Question("q"), [], []))
     unanswerable = question_metrics(Question("q", answerable=False), [], [])
-    assert {name: value for name, value in unanswerable.items() if value is not None} == {"score_h": 1.0}
+    assert {name: value for name, value in unanswerable.items() if value is not None} == {"truthfulness": 1.0}
     failed = question_metrics(Question("q", answerable=False), [], [], failed=True)
-    assert failed["score_h"] == 0.6  # an error is no refusal
+    assert failed["truthfulness"] == 0.6  # an error is no refusal
     full = question_metrics(Question("q", answers=("b",), triples=FACTS[:1]), ["b"], FACTS[:1])
-    assert full == dict.fromkeys(full, 1.0) | {"spurious_triples": 0.0}
-
-
-def test_hops() -> None:
-    two = Pattern.of(("Her", "directed by", X), (Unknown("y"), "directed by", X), target="y")
-    assert hops(Question("q", pattern=two, triples=FACTS)) == 2
-    assert hops(Question("q", triples=FACTS)) == 3
-    assert hops(Question("q", answers=("a", "b"), triples=FACTS)) is None
-    assert hops(Question("q")) is None
+    assert full == dict.fromkeys(full, 1.0) | {"non_gold_triples": 0.0}
 
 
 keys = st.lists(st.sampled_from("abcdefgh"), max_size=8)
@@ -203,7 +194,7 @@ def record(number: int, question: Question, answers: str = "", **more: Any) -> R
     fields: dict[str, Any] = {
         "id": str(number),
         "question": question.text,
-        "hops": hops(question),
+        "hops": question.hops,
         "kind": question.kind,
         "answerable": question.answerable,
         "gold": [*question.answers],
@@ -254,7 +245,7 @@ def test_figures_by_hand() -> None:
         "precision_micro": 2 / 3,
         "recall_micro": 2 / 5,
         "f1_micro": 2 * 2 / (3 + 5),
-        "score_h": ((1 + 0 + 0 + 0 + 1 - 1.5) / 6 + 1.5) / 2.5,
+        "truthfulness": ((1 + 0 + 0 + 0 + 1 - 1.5) / 6 + 1.5) / 2.5,
         "abstention": 1 / 2,
         "false_refusals": 1 / 5,
         "errors": 1 / 7,
@@ -283,7 +274,7 @@ def test_a_method_without_answers_has_no_figures_of_answers() -> None:
     records = [record(1, question, **evidence, metrics=found), record(2, question, **evidence, metrics=missed)]
     report = Report.from_records("m", records, proposes_answers=False)
     nothing = [name for name, value in report.metrics.items() if value is None]
-    assert {"hit", "hits@1", "exact_match", "f1_macro", "f1_micro", "recall_macro", "score_h"} <= set(nothing)
+    assert {"hit", "hits@1", "exact_match", "f1_macro", "f1_micro", "recall_macro", "truthfulness"} <= set(nothing)
     assert report.intervals["hit"] is None
     assert report.metrics["answer_recall"] == 0.5
     assert [one["id"] for one in report.failures] == ["2"]

@@ -11,7 +11,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Known
 from kg_retrievers.index import EntityLinker, QuestionEntity, link_question, mask, question_entities
-from kg_retrievers.index.question_entities import MASK, find_name, told_of_answers
+from kg_retrievers.index.question_entities import MASK, find_name, describe_unknown_answer
 from kg_retrievers.testing import tiny_graph
 
 DUNES = ("Dune (1984)", "Dune (2021)")
@@ -268,6 +268,6 @@ def test_nothing_to_link(linker: EntityLinker) -> None:
         (["Dune"], f" 'Dune', an answer to 'question 0', is a name of {DUNES[0]!r} or {DUNES[1]!r}: write the key."),
     ],
 )
-def test_told_of_answers(answers: list[str], told: str) -> None:
+def test_describe_unknown_answer(answers: list[str], told: str) -> None:
     questions = [Question(f"question {number}", answers=(answer,)) for number, answer in enumerate(answers)]
-    assert told_of_answers(tiny_graph(), questions) == told
+    assert describe_unknown_answer(tiny_graph(), questions) == told

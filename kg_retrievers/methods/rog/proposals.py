@@ -24,7 +24,7 @@ from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
 from kg_retrievers.index import EntityLinker, GraphIndex, embed, link_question, linker_of
 from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
-from kg_retrievers.index.question_entities import told_of_answers
+from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
 
 #: How many templates of the examples propose relation paths.
@@ -183,7 +183,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
             raise InvalidArgumentError(
                 f"ExampleRelationPaths: got {len(examples)} examples, but none with an entity and an answer of the "
                 'graph. A row is {"question": ..., "seed_entities": [...], "answers": [...]}, with entity keys.'
-                + told_of_answers(index.graph, examples)
+                + describe_unknown_answer(index.graph, examples)
             )
         self._questions = list(templates.values())
         self._vectors = embed(index.embeddings, list(templates), batch_size=1024)
@@ -218,7 +218,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
                 best.append(path)
         return [
             {
-                "relations": [[relations[label >> 1], ("forward", "backward")[label & 1]] for label in path],
+                "relations": [[relations[relation_of(label)], "backward" if is_backward(label) else "forward"] for label in path],
                 "score": scores[path],
                 "from": "examples",
             }

@@ -19,7 +19,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
-from kg_retrievers.index.question_entities import told_of_answers
+from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.methods.sg_rag.directions import Directions, Edge
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, allows_revisit, label_examples
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
@@ -224,7 +224,7 @@ class TemplateCypherWriter(PatternCypherWriter):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: none of {len(labelled)} examples has a pattern, or an answer within "
                 f"{max_hops} relations of an entity that it names. Answers are keys of the graph."
-                + told_of_answers(index.graph, labelled)
+                + describe_unknown_answer(index.graph, labelled)
             )
         if distinct is None:
             distinct = "none" if allows_revisit(index.graph, examples) else "known"

@@ -1,4 +1,4 @@
-"""Question sets by the name of their format, and parts of them."""
+"""Question sets by the name of their format, whole or in part."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
-from kg_retrievers.datasets import Question, read_metaqa, read_pathquestion, read_questions
+from kg_retrievers.datasets.jsonl import read_questions
+from kg_retrievers.datasets.metaqa import read_metaqa
+from kg_retrievers.datasets.pathquestion import read_pathquestion
+from kg_retrievers.datasets.types import Question
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.evaluation.metrics import hops
 
 QuestionFormat = Literal["metaqa", "pathquestion", "jsonl"]
 
@@ -86,8 +88,9 @@ def _jsonl(home: Path, split: str | None, only_hops: Collection[int] | None) -> 
 def _of_hops(questions: list[Question], only_hops: Collection[int] | None, home: Path) -> list[Question]:
     if only_hops is None:
         return questions
-    wanted = _checked(only_hops, sorted({hop for one in questions if (hop := hops(one))}), str(home))
-    return [one for one in questions if hops(one) in wanted]
+    there = {question.hops for question in questions} - {None, 0}
+    wanted = _checked(only_hops, sorted(there), str(home))
+    return [question for question in questions if question.hops in wanted]
 
 
 def _checked(wanted: Collection[int], there: Collection[int], who: str) -> list[int]:
@@ -100,8 +103,10 @@ def _drawn(questions: Sequence[Question], limit: int, seed: int) -> list[Questio
     if limit < 1:
         raise InvalidArgumentError(f"{_WHO}: the limit must be 1 or more, but got {limit}.")
     random = Random(seed)
-    places: dict[int, list[int]] = {}
-    for place, question in enumerate(questions):
-        places.setdefault(hops(question) or 0, []).append(place)
-    drawn = [place for _, group in sorted(places.items()) for place in random.sample(group, min(limit, len(group)))]
-    return [questions[place] for place in sorted(drawn)]
+    by_hops: dict[int, list[int]] = {}
+    for position, question in enumerate(questions):
+        by_hops.setdefault(question.hops or 0, []).append(position)
+    drawn: list[int] = []
+    for _, positions in sorted(by_hops.items()):
+        drawn += random.sample(positions, min(limit, len(positions)))
+    return [questions[position] for position in sorted(drawn)]
