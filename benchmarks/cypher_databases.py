@@ -48,7 +48,7 @@ from kg_retrievers import GraphIndex, Question, SimGRAGRetriever
 from kg_retrievers.core.runnables import Body
 from kg_retrievers.database import check_read_only, limited
 from kg_retrievers.database.executor import MAX_TIMEOUT, SORT_KEYS, Executor
-from kg_retrievers.database.grammar import Node, read
+from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.ladybug import MAX_SIZE, LadybugExecutor
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.values import Rows
@@ -80,7 +80,7 @@ class RememberingWriter(TemplateCypherWriter):
     def body(self, input: Mapping[str, Any]) -> Body[list[dict[str, Any]]]:
         """Write the queries for a question."""
         self.patterns = {}
-        written = yield from super().steps(input)
+        written = yield from super().body(input)
         self.queries = written
         return written
 
@@ -377,7 +377,7 @@ def translated(query: str) -> str:
     return query
 
 
-def is_pattern(node: Node) -> bool:
+def is_pattern(node: SyntaxNode) -> bool:
     """Whether a part of an expression is a pattern."""
     return node.rule == "operand" and len(node.inside) > 1 and node.inside[1].rule == "relationship"
 

@@ -96,26 +96,26 @@ _TITLES |= {"path_mode": "a kind of path", "@integer": "a whole number", "@end":
 MAX_DEPTH = 100
 
 
-class Node(NamedTuple):
+class SyntaxNode(NamedTuple):
     """The tokens from number `start` up to `end` fit `rule`; `inside` are the nodes of the rules in it."""
 
     rule: str
     start: int
     end: int
-    inside: tuple[Node, ...]
+    inside: tuple[SyntaxNode, ...]
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[SyntaxNode]:
         """Yield this node and all below it, in the order of the query."""
         yield self
         for node in self.inside:
             yield from node.walk()
 
-    def find(self, rule: str) -> Node | None:
+    def find(self, rule: str) -> SyntaxNode | None:
         """Return the node of a rule among those directly inside, or None."""
         return next((node for node in self.inside if node.rule == rule), None)
 
 
-Found = tuple[int, tuple[Node, ...]] | None
+Found = tuple[int, tuple[SyntaxNode, ...]] | None
 Fit = Callable[["_Query", int], Found]
 
 
@@ -136,7 +136,7 @@ class _Query:
             self.wanted[wanted] = None
 
 
-def read(query: str) -> tuple[list[Token], Node]:
+def read(query: str) -> tuple[list[Token], SyntaxNode]:
     """Fit a query into the grammar, in time linear in its length.
 
     Args:
@@ -154,7 +154,7 @@ def read(query: str) -> tuple[list[Token], Node]:
 
 
 @lru_cache(maxsize=16)  # one query is read for several checks in a row
-def _read(query: str) -> tuple[tuple[Token, ...], Node]:
+def _read(query: str) -> tuple[tuple[Token, ...], SyntaxNode]:
     pieces = [token for token in tokenize(query) if token.kind not in ("blank", "comment")]
     tokens = (*pieces, Token("end", "", len(query)))
     state = _Query(query, tokens)
@@ -199,7 +199,7 @@ def _sequence(pieces: deque[str], rules: dict[str, Fit]) -> Fit:
         items.append(_item(pieces, rules))
 
     def fit(query: _Query, at: int) -> Found:
-        nodes: tuple[Node, ...] = ()
+        nodes: tuple[SyntaxNode, ...] = ()
         for item in items:
             if not (found := item(query, at)):
                 return None
@@ -265,7 +265,7 @@ def _absent(one: Fit) -> Fit:
 
 def _repeated(one: Fit, at_least: bool, once: bool) -> Fit:
     def fit(query: _Query, at: int) -> Found:
-        nodes = list[Node]()
+        nodes = list[SyntaxNode]()
         some = False
         while found := one(query, at):
             at, some = found[0], True
@@ -286,7 +286,7 @@ def _rule(name: str, body: Fit) -> Fit:
             if query.depth > MAX_DEPTH:
                 raise refusal(query.text, query.tokens[at], ", nested too deeply. Write a simpler query")
             found = body(query, at)
-            query.known[name, at] = (found[0], (Node(name, at, found[0], found[1]),)) if found else None
+            query.known[name, at] = (found[0], (SyntaxNode(name, at, found[0], found[1]),)) if found else None
             query.depth -= 1
         return query.known[name, at]
 

@@ -1,8 +1,9 @@
-"""A pattern as a Cypher query."""
+"""Writes a pattern as a Cypher query."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
@@ -13,10 +14,10 @@ from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
 #: The function that returns the type of a relationship.
 TYPE_OF: dict[Dialect, str] = {"ladybug": "label", "neo4j": "type"}
 
-#: What puts relationships in a fixed order. (After DISTINCT, LadybugDB 0.22 sorts wrongly by `id`, fails by `label`.)
+#: Sorts relationships in a fixed order. (After DISTINCT, LadybugDB 0.22 sorts wrongly by `id`, fails by `label`.)
 _ORDER: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "elementId({})"}
 
-#: That two nodes are not the same.
+#: The condition that two nodes are not the same.
 _DIFFERENT: dict[Dialect, str] = {"ladybug": "id({}) <> id({})", "neo4j": "{} <> {}"}
 
 
@@ -33,26 +34,25 @@ def render(
 ) -> tuple[str, dict[str, Any]]:
     """Write a pattern as a query that finds the same on every engine, and the same as `match_pattern` at distance 0.
 
-    Each triple stands in a MATCH of its own, since Neo4j, other than LadybugDB, lets no two relationships of one MATCH
-    be the same. Entities are parameters, never text of the query.
+    Each triple stands in a MATCH of its own, since Neo4j, unlike LadybugDB, never binds two relationships of one MATCH
+    to the same fact. Entities are parameters, never text of the query.
 
     Args:
         pattern: What to find. A known relation is a relation of the database by its exact name.
         schema: What the database holds.
         dialect: The Cypher to write.
-        entities: The keys of which a known node may take one. Where nothing is given, it is the node's `entity`, or
-            its text.
+        entities: The keys of which a known node may take one; by default the node's `entity`, or its text.
         distinct: As in `match_pattern`: "known": no other node takes the entity of a known node; "nodes": all nodes
-            take different entities; "none": any may be the same. What the pattern says to differ does in any case.
+            take different entities; "none": any may be the same. Inequalities that the pattern states always hold.
         direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
         limit: The most rows; None for no LIMIT.
-        nodes: Whether the nodes are returned too, for a `QueryExecutor`; the others read what they need of them.
+        nodes: Whether the nodes are returned too, for a `QueryExecutor`; other executors read the nodes they need.
 
     Returns:
         The query and its parameters. A row is one match; its columns are `target`, the key of the target (if the
         pattern has one), `r0`, `r1`, ..., the relationships in the order of `pattern.triples`, and if `nodes`, then
-        `n0`, `n1`, ..., in the order of `pattern.nodes`. Rows are sorted by the target, and then as the database
-        numbers its relationships.
+        `n0`, `n1`, ..., in the order of `pattern.nodes`. Rows are sorted by the target, then by the database's ids of
+        the relationships.
 
     Raises:
         InvalidArgumentError: If the database is empty or lacks a relation or type of the pattern, or `limit` is
@@ -73,60 +73,126 @@ def render(
     if limit is not None and limit < 1:
         raise InvalidArgumentError(f"render: limit is {limit}. Ask for at least 1 row, or give None.")
     if not schema.labels:
-        raise InvalidArgumentError("render: the database has no nodes. If it has now, read schema(refresh=True).")
-    names = {node: f"n{number}" for number, node in enumerate(pattern.nodes)}
+        raise InvalidArgumentError(
+            "render: the database has no nodes.",
+            hint_python="If it has some now, read the schema again: schema(refresh=True).",
+            hint_shell="Name another database, or write a graph into this one.",
+        )
+    given = entities or {}
+    names: dict[Term, str] = {node: f"n{position}" for position, node in enumerate(pattern.nodes)}
     keys: dict[Term, list[str]] = {
-        node: list((entities or {}).get(node) or [node.text if node.entity is None else node.entity])
+        node: list(given.get(node) or [node.text if node.entity is None else node.entity])
         for node in names
         if isinstance(node, Known)
     }
-    parameters: dict[str, Any] = {}
-    conditions: dict[str, set[Term]] = {}  # each with the nodes that it is about
-    for node, name in names.items():
-        if node in keys:
-            sign, parameters[name] = ("=", keys[node][0]) if len(keys[node]) == 1 else ("IN", keys[node])
-            conditions[_has_key(name, f"{sign} ${name}", schema, dialect)] = {node}
-        if node.type is not None:
-            conditions[_has_type(name, node.type, schema, dialect, parameters)] = {node}
-    for a, b in combinations(names, 2):
-        stated = (a, b) in pattern.different or (b, a) in pattern.different
-        by_mode = distinct == "nodes" or (distinct == "known" and (a in keys or b in keys))
-        may_be_same = a not in keys or b not in keys or set(keys[a]) & set(keys[b])
-        if (stated or by_mode) and may_be_same:
-            conditions[_DIFFERENT[dialect].format(names[a], names[b])] = {a, b}
-
-    text, placed, of_unknown = [], set[Term](), dict[Unknown, str]()
-    for number, (head, relation, tail) in _connected(pattern, keys):
-        kind = "" if isinstance(relation, Unknown) else f":{backticked(schema.type_of(relation.text))}"
-        arrow = "->" if direction == "respect" else "-"
-        text.append(f"MATCH ({names[head]})-[r{number}{kind}]{arrow}({names[tail]})")
-        placed |= {head, tail}
-        ready = [condition for condition, about in conditions.items() if about <= placed]
-        for condition in ready:
-            del conditions[condition]
-        if isinstance(relation, Unknown):
-            first = of_unknown.setdefault(relation, f"r{number}")
-            if first != f"r{number}":
-                ready.append(f"{TYPE_OF[dialect]}({first}) = {TYPE_OF[dialect]}(r{number})")
-        if ready:
-            text.append("WHERE " + " AND ".join(ready))
-
-    columns = [f"{key_of(names[node], schema, dialect)} AS target" for node in names if _is(node, pattern.target)]
-    order = ["target" for _ in columns]
-    for number in range(len(pattern.triples)):
-        columns.append(f"r{number}")
-        order.append(_ORDER[dialect].format(f"r{number}"))
-    columns += names.values() if nodes else ()
-    # Only of a fact that fits either way, a row can be there twice.
-    text.append(f"RETURN {'DISTINCT ' if direction == 'ignore' else ''}{', '.join(columns)}")
-    text.append("ORDER BY " + ", ".join(order))
+    query = _Rendering(pattern, schema, dialect, names, keys)
+    conditions = query.conditions(distinct)
+    lines = [*query.matches(conditions, direction), *query.result(direction, nodes)]
     if limit is not None:
-        text.append(f"LIMIT {limit}")
-    return "\n".join(text), parameters
+        lines.append(f"LIMIT {limit}")
+    return "\n".join(lines), query.parameters
 
 
-def _is(node: Term, target: str | None) -> bool:
-    return isinstance(node, Unknown) and node.name == target
+@dataclass
+class _Rendering:
+    """Writes a pattern, part by part.
+
+    Attributes:
+        names: What the query calls each node.
+        keys: The keys of which each known node may take one.
+        parameters: Those of the conditions written so far.
+    """
+
+    pattern: Pattern
+    schema: DatabaseSchema
+    dialect: Dialect
+    names: dict[Term, str]
+    keys: dict[Term, list[str]]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def conditions(self, distinct: Literal["known", "nodes", "none"]) -> dict[str, set[Term]]:
+        """Return the conditions on nodes, each with the nodes that it is about."""
+        found: dict[str, set[Term]] = {}
+        for node, name in self.names.items():
+            if node in self.keys:
+                found[self._has_key(name, self.keys[node])] = {node}
+            if node.type is not None:
+                found[self._has_type(name, node.type)] = {node}
+        for one, other in combinations(self.names, 2):
+            if self._must_differ(one, other, distinct):
+                found[_DIFFERENT[self.dialect].format(self.names[one], self.names[other])] = {one, other}
+        return found
+
+    def _must_differ(self, one: Term, other: Term, distinct: Literal["known", "nodes", "none"]) -> bool:
+        """Tell whether two nodes must be different entities and their keys leave it open."""
+        keys, different = self.keys, self.pattern.different
+        if one in keys and other in keys and set(keys[one]).isdisjoint(keys[other]):
+            return False
+        if (one, other) in different or (other, one) in different:
+            return True
+        return distinct == "nodes" or (distinct == "known" and (one in keys or other in keys))
+
+    def matches(self, conditions: Mapping[str, set[Term]], direction: Literal["ignore", "respect"]) -> Iterator[str]:
+        """Yield a MATCH for each triple, with the conditions that can be stated from there on."""
+        names, type_of = self.names, TYPE_OF[self.dialect]
+        arrow = "->" if direction == "respect" else "-"
+        waiting = dict(conditions)
+        matched: set[Term] = set()
+        first_of: dict[Unknown, str] = {}  # the first relationship of each unknown relation
+        for position, (head, relation, tail) in _connected(self.pattern, self.keys):
+            here, known_type = f"r{position}", self._type(relation)
+            yield f"MATCH ({names[head]})-[{here}{known_type}]{arrow}({names[tail]})"
+            matched |= {head, tail}
+            stated = [condition for condition, about in waiting.items() if about <= matched]
+            for condition in stated:
+                del waiting[condition]
+            if isinstance(relation, Unknown) and (first := first_of.setdefault(relation, here)) != here:
+                stated.append(f"{type_of}({first}) = {type_of}({here})")
+            if stated:
+                yield "WHERE " + " AND ".join(stated)
+
+    def _type(self, relation: Term) -> str:
+        return "" if isinstance(relation, Unknown) else f":{backticked(self.schema.type_of(relation.text))}"
+
+    def result(self, direction: Literal["ignore", "respect"], nodes: bool) -> Iterator[str]:
+        """Yield RETURN and ORDER BY."""
+        columns, order = [], []
+        for node, name in self.names.items():
+            if isinstance(node, Unknown) and node.name == self.pattern.target:
+                columns.append(f"{key_of(name, self.schema, self.dialect)} AS target")
+                order.append("target")
+        for position in range(len(self.pattern.triples)):
+            columns.append(f"r{position}")
+            order.append(_ORDER[self.dialect].format(f"r{position}"))
+        if nodes:
+            columns += self.names.values()
+        # Only where a fact fits either way can a row be there twice.
+        distinct = "DISTINCT " if direction == "ignore" else ""
+        yield f"RETURN {distinct}{', '.join(columns)}"
+        yield "ORDER BY " + ", ".join(order)
+
+    def _has_key(self, name: str, keys: Sequence[str]) -> str:
+        """Return the condition that a node has one of the keys."""
+        sign, self.parameters[name] = ("=", keys[0]) if len(keys) == 1 else ("IN", keys)
+        compared = f"{sign} ${name}"
+        schema, dialect = self.schema, self.dialect
+        if dialect == "ladybug" and len(schema.keys) == 1:
+            return f"{name}.{backticked(schema.keys[0])} {compared}"
+        cases = [  # with its label, so that Neo4j looks into the index of each
+            f"{has_label(name, label.name, dialect)} AND {name}.{backticked(label.key)} {compared}"
+            for label in schema.labels
+        ]
+        return cases[0] if len(cases) == 1 else f"({' OR '.join(cases)})"
+
+    def _has_type(self, name: str, type: str) -> str:
+        """Return the condition that a node has a type, as node label or in a list of types."""
+        labels = [label.name for label in self.schema.labels]
+        if type in labels:
+            return has_label(name, type, self.dialect)
+        if self.schema.types is None:
+            raise InvalidArgumentError(f"render: the database has no node label {type!r}. It has {labels}.")
+        self.parameters[f"{name}_type"] = type
+        return f"${name}_type IN {name}.{backticked(self.schema.types)}"
 
 
 def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:
@@ -142,39 +208,18 @@ def key_of(name: str, schema: DatabaseSchema, dialect: Dialect) -> str:
     return f"coalesce({', '.join(f'CASE {case} END' for case in cases)})"
 
 
-def _has_key(name: str, compared: str, schema: DatabaseSchema, dialect: Dialect) -> str:
-    if dialect == "ladybug" and len(schema.keys) == 1:
-        return f"{name}.{backticked(schema.keys[0])} {compared}"
-    cases = [  # with its label, so that Neo4j looks into the index of each
-        f"{has_label(name, label.name, dialect)} AND {name}.{backticked(label.key)} {compared}"
-        for label in schema.labels
-    ]
-    return cases[0] if len(cases) == 1 else f"({' OR '.join(cases)})"
-
-
 def has_label(name: str, label: str, dialect: Dialect) -> str:
     """Return the condition that the node that a query calls `name` has a label."""
     return f"label({name}) = {quoted(label)}" if dialect == "ladybug" else f"{name}:{backticked(label)}"
 
 
-def _has_type(name: str, type: str, schema: DatabaseSchema, dialect: Dialect, parameters: dict[str, Any]) -> str:
-    """Return the condition that a node has a type, as node label or in a list of types."""
-    if type in {label.name for label in schema.labels}:
-        return has_label(name, type, dialect)
-    if schema.types is None:
-        raise InvalidArgumentError(
-            f"render: the database has no node label {type!r}. It has {[label.name for label in schema.labels]}."
-        )
-    parameters[f"{name}_type"] = type
-    return f"${name}_type IN {name}.{backticked(schema.types)}"
-
-
 def _connected(pattern: Pattern, known: Collection[Term]) -> Iterator[tuple[int, PatternTriple]]:
-    """Yield the triples with their numbers, each joined to one before where that can be, from a known node on."""
+    """Yield the triples with their positions; each shares a node with a known node or an earlier triple, if one can."""
     waiting = dict(enumerate(pattern.triples))
-    placed = set(known)
+    reached = set(known)
     while waiting:
-        number = next((n for n, triple in waiting.items() if placed & {triple.head, triple.tail}), next(iter(waiting)))
-        triple = waiting.pop(number)
-        placed |= {triple.head, triple.tail}
-        yield number, triple
+        joined = (position for position, triple in waiting.items() if reached & {triple.head, triple.tail})
+        position = next(joined, next(iter(waiting)))
+        triple = waiting.pop(position)
+        reached |= {triple.head, triple.tail}
+        yield position, triple

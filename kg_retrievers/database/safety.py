@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from kg_retrievers.database.grammar import Node, read
+from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.tokens import Token, refusal, tokenize, without_comments
 from kg_retrievers.errors import InvalidArgumentError
 
@@ -178,7 +178,7 @@ class _Column(NamedTuple):
     sort_by: str | None
 
 
-def _columns(text: str, tokens: list[Token], columns: Node, nodes: list[Node]) -> list[_Column] | None:
+def _columns(text: str, tokens: list[Token], columns: SyntaxNode, nodes: list[SyntaxNode]) -> list[_Column] | None:
     """Return the columns of a RETURN, or None if it has *."""
     found = list[_Column]()
     seen = {tokens[node.start].name.lower() for node in nodes if node.rule == "variable" and node.start < columns.end}
@@ -198,7 +198,7 @@ def _columns(text: str, tokens: list[Token], columns: Node, nodes: list[Node]) -
     return None if tokens[columns.start].text == "*" else found
 
 
-def _used(tokens: list[Token], nodes: list[Node]) -> Iterator[tuple[str, str, Token]]:
+def _used(tokens: list[Token], nodes: list[SyntaxNode]) -> Iterator[tuple[str, str, Token]]:
     """Yield what the query names, with the rule it is named in and its token."""
     for node in nodes:
         if node.rule in ("labels", "types", "is_a"):

@@ -1,4 +1,4 @@
-"""What stands in the rows of a query: plain values, nodes, relationships and paths, by entity key."""
+"""The values in the rows of a query: plain values, nodes, relationships and paths, by entity key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kg_retrievers.graph import Path, Triple
 
 
 @dataclass(frozen=True)
-class Node:
-    """An entity.
+class EntityNode:
+    """A node of a row, by the key of its entity.
 
     Args:
-        key: Its key; where the node lacks the property that holds it, what the database calls the node by itself.
+        key: Its key; the database's own id of the node where the node lacks the property that holds keys.
         labels: Its node labels.
         properties: Its properties, as JSON-safe values.
     """
@@ -41,10 +41,10 @@ class Rows:
 
     Args:
         columns: The names of the columns.
-        rows: The rows. A value is None, a bool, number, text, list or dict of such, a `Node`, a `Relationship`, or a
-            `Path` with its triples in stored direction.
+        rows: The rows. A value is None, a bool, number, text, list or dict of such, an `EntityNode`, a `Relationship`,
+            or a `Path` with its triples in stored direction.
         truncated: True if there are more rows than were asked for.
-        labels: What the entities in the rows are called, by key, where they are called otherwise than by their key.
+        labels: The labels of the entities in the rows, by key, where a label differs from the key.
     """
 
     columns: tuple[str, ...]
@@ -58,8 +58,8 @@ class Rows:
 
     def column(self, name: str) -> list[Any]:
         """Return the values of one column, in the order of the rows."""
-        place = self.columns.index(name)
-        return [row[place] for row in self.rows]
+        position = self.columns.index(name)
+        return [row[position] for row in self.rows]
 
 
 def triples_in(value: Any) -> list[Triple]:
@@ -116,11 +116,22 @@ def resolve(
     Args:
         rows: The rows, with nodes, relationships and paths in their stored forms.
         schema: Says which properties are keys and labels.
-        find_nodes: Reads nodes by id; asked once, for the ends of relationships whose nodes are not in the rows.
+        find_nodes: Reads nodes by id; called once, for the ends of relationships whose nodes are not in the rows.
 
     Returns:
         The rows, and the labels of their entities that are not their keys, by key.
     """
+    keys = {label.name: label.key for label in schema.labels}
+    nodes = {id: _node(node, keys, schema.keys) for id, node in _stored_nodes(rows, find_nodes).items()}
+    values = _Resolved(nodes, {relation.name: relation.relation or relation.name for relation in schema.relations})
+    resolved = tuple(tuple(map(values.of, row)) for row in rows)
+    return resolved, _labels_of(nodes.values(), schema.label)
+
+
+def _stored_nodes(
+    rows: Sequence[Sequence[Any]], find_nodes: Callable[[list[Hashable]], Iterable[StoredNode]]
+) -> dict[Hashable, StoredNode]:
+    """Return the nodes in the rows and at the ends of their relationships, by the database's ids."""
     found: dict[Hashable, StoredNode] = {}
     ends: dict[Hashable, None] = {}
     for part in _stored_in(rows):
@@ -130,36 +141,7 @@ def resolve(
             ends |= {part.start: None, part.end: None}
     if missing := [end for end in ends if end not in found]:
         found |= {node.id: node for node in find_nodes(missing)}
-    keys = {label.name: label.key for label in schema.labels}
-    relations = {relation.name: relation.relation or relation.name for relation in schema.relations}
-    nodes = {id: _node(node, keys, schema.keys) for id, node in found.items()}
-    labels = {}
-    for node in nodes.values():
-        label = node.properties.get(schema.label) if schema.label else None
-        if isinstance(label, str) and label and label != node.key:
-            labels[node.key] = label
-
-    def fact(relationship: StoredRelationship) -> Triple:
-        head, tail = (nodes[end].key if end in nodes else str(end) for end in (relationship.start, relationship.end))
-        return Triple(head, relations.get(relationship.type, relationship.type), tail)
-
-    def value_of(value: Any) -> Any:
-        match value:
-            case StoredNode():
-                return nodes[value.id]
-            case StoredRelationship():
-                return Relationship(fact(value), value.properties)
-            case StoredPath():
-                entities = tuple(nodes[node.id].key for node in value.nodes)
-                return Path(entities, tuple(map(fact, value.relationships)))
-            case list():
-                return [value_of(part) for part in value]
-            case dict():
-                return {name: value_of(part) for name, part in value.items()}
-            case _:
-                return value
-
-    return tuple(tuple(map(value_of, row)) for row in rows), labels
+    return found
 
 
 def _stored_in(value: Any) -> Iterator[StoredNode | StoredRelationship]:
@@ -175,12 +157,51 @@ def _stored_in(value: Any) -> Iterator[StoredNode | StoredRelationship]:
             yield from _stored_in(part)
 
 
-def _node(node: StoredNode, keys: Mapping[str, str], any_key: Sequence[str]) -> Node:
+def _node(node: StoredNode, keys: Mapping[str, str], any_key: Sequence[str]) -> EntityNode:
     of_labels = [keys[label] for label in node.labels if label in keys]
-    key = next(
-        (node.properties[name] for name in (*of_labels, *any_key) if node.properties.get(name) is not None), None
-    )
-    return Node(str(node.id if key is None else key), node.labels, node.properties)
+    held = (node.properties.get(name) for name in (*of_labels, *any_key))
+    key = next((value for value in held if value is not None), node.id)
+    return EntityNode(str(key), node.labels, node.properties)
+
+
+def _labels_of(nodes: Iterable[EntityNode], label_property: str | None) -> dict[str, str]:
+    """Return the labels that are not keys, by key."""
+    labels = {}
+    for node in nodes:
+        label = node.properties.get(label_property) if label_property else None
+        if isinstance(label, str) and label and label != node.key:
+            labels[node.key] = label
+    return labels
+
+
+class _Resolved:
+    """Turns stored values into values by entity key, with the nodes at hand by id and the relations by type."""
+
+    def __init__(self, nodes: Mapping[Hashable, EntityNode], relations: Mapping[str, str]) -> None:
+        self._nodes, self._relations = nodes, relations
+
+    def of(self, value: Any) -> Any:
+        """Return a value by entity key."""
+        match value:
+            case StoredNode():
+                return self._nodes[value.id]
+            case StoredRelationship():
+                return Relationship(self._fact(value), value.properties)
+            case StoredPath():
+                entities = tuple(self._nodes[node.id].key for node in value.nodes)
+                return Path(entities, tuple(map(self._fact, value.relationships)))
+            case list():
+                return [self.of(part) for part in value]
+            case dict():
+                return {name: self.of(part) for name, part in value.items()}
+            case _:
+                return value
+
+    def _fact(self, relationship: StoredRelationship) -> Triple:
+        head, tail = (
+            self._nodes[end].key if end in self._nodes else str(end) for end in (relationship.start, relationship.end)
+        )
+        return Triple(head, self._relations.get(relationship.type, relationship.type), tail)
 
 
 def plain(value: Any) -> Any:
@@ -191,7 +212,7 @@ def plain(value: Any) -> Any:
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(part) for part in value]
-    if isinstance(value, Decimal):  # the sum of whole numbers in LadybugDB
+    if isinstance(value, Decimal):  # the sum of integers in LadybugDB
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, bytes | bytearray):
         return value.hex()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.database import ladybug as module
 from kg_retrievers.database.ladybug import LadybugExecutor
-from kg_retrievers.database.values import Node, Relationship, triples_in
+from kg_retrievers.database.values import EntityNode, Relationship, triples_in
 from kg_retrievers.errors import (
     CypherSafetyError,
     DatabaseQueryError,
@@ -224,7 +224,9 @@ def test_a_database_of_somebody_else(tmp_path: Path) -> None:
         ]
         assert executor.schema().relations[0].ends == (("Film", "Film"), ("Film", "Person"))
         film, stars = executor.run("MATCH (f:Film)-[s]->() RETURN f, s").rows[0]
-        assert film == Node("Her", ("Film",), {"title": "Her", "year": "2013-10-12", "cut": "aa", "rated": {"x": 5}})
+        assert film == EntityNode(
+            "Her", ("Film",), {"title": "Her", "year": "2013-10-12", "cut": "aa", "rated": {"x": 5}}
+        )
         assert stars == Relationship(Triple("Her", "STARS", "Amy Adams"), {"role": "Amy"})
         graph = KnowledgeGraph.from_executor(executor)
         assert list(graph.triples()) == [("Her", "STARS", "Amy Adams")]

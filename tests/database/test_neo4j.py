@@ -22,7 +22,7 @@ from bolt_stub import BoltStub, Reply, Structure, by_pattern, node, path, relati
 from kg_retrievers.database import neo4j as module
 from kg_retrievers.database.neo4j import Neo4jExecutor
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
-from kg_retrievers.database.values import Node, Relationship, triples_in
+from kg_retrievers.database.values import EntityNode, Relationship, triples_in
 from kg_retrievers.errors import (
     CypherSafetyError,
     DatabaseLoginError,
@@ -109,12 +109,12 @@ def test_values(serve: Serve) -> None:
     rows = executor.run("MATCH p = (n)-[r]-()-[]-() RETURN n, r, p, [r] AS list, {x: 1} AS map, d AS day, z AS nothing")
     fact, director = (
         Relationship(FACT, {"year": 2013}),
-        Node("Spike Jonze", ("Director", "Person"), {"name": "Spike Jonze"}),
+        EntityNode("Spike Jonze", ("Director", "Person"), {"name": "Spike Jonze"}),
     )
     assert rows.columns == tuple(columns)
     assert rows.rows == (
         (
-            Node("Her", ("Film",), {"title": "Her", "label": "Her (2013)"}),
+            EntityNode("Her", ("Film",), {"title": "Her", "label": "Her (2013)"}),
             fact,
             Path(("Her", "Spike Jonze", "Her"), (FACT, FACT)),
             [fact, 1],

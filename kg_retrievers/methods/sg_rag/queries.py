@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kg_retrievers.database.grammar import Node, read
+from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.safety import CheckedQuery, check_read_only
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.tokens import Token, refusal
@@ -95,13 +95,13 @@ def check_shows_facts(query: str) -> None:
             raise refusal(query, tokens[columns.start], reason)
 
 
-def _alias(tokens: Sequence[Token], node: Node) -> list[str]:
+def _alias(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
     """Return what a column of WITH or RETURN, or an UNWIND, is called from there on, if it is named anew."""
     named = node.find("alias" if node.rule == "column" else "variable")
     return [tokens[named.end - 1].name] if named else []
 
 
-def _whole(tokens: Sequence[Token], node: Node) -> Iterator[str]:
+def _whole(tokens: Sequence[Token], node: SyntaxNode) -> Iterator[str]:
     """Yield the variables that stand for all that they hold: not for a property, or what a function makes of it."""
     if node.rule == "variable":
         yield tokens[node.start].name
@@ -112,7 +112,7 @@ def _whole(tokens: Sequence[Token], node: Node) -> Iterator[str]:
             yield from _whole(tokens, inner)
 
 
-def _variables(tokens: Sequence[Token], node: Node) -> list[str]:
+def _variables(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
     """Return the variable of a node or relationship, if it has one."""
     return [tokens[inner.start].name for inner in node.inside if inner.rule == "variable"]
 
@@ -144,7 +144,7 @@ class _Required:
     A node's name is its variable with the number of the token where it first stands, so that WITH may name it anew.
     """
 
-    def __init__(self, tokens: Sequence[Token], part: Node) -> None:
+    def __init__(self, tokens: Sequence[Token], part: SyntaxNode) -> None:
         self.tokens = tokens
         self.arrows: list[_Arrow] = []
         self.labels: dict[str, set[str]] = {}  # any of them may be meant
@@ -160,7 +160,7 @@ class _Required:
             elif tokens[clause.start].word == "WITH":
                 self._names = dict(self._passed_on(clause.inside[0].inside[0]))
 
-    def _read_path(self, path: Node, optional: bool) -> None:
+    def _read_path(self, path: SyntaxNode, optional: bool) -> None:
         for node in path.inside:
             if node.rule == "node":
                 name = self._name(node)
@@ -178,7 +178,7 @@ class _Required:
             if between.rule == "relationship":
                 self._read_relationship(one, between, other)
 
-    def _read_relationship(self, one: Node, between: Node, other: Node) -> None:
+    def _read_relationship(self, one: SyntaxNode, between: SyntaxNode, other: SyntaxNode) -> None:
         """Read a relationship of one hop that has a type and a direction."""
         types, variable_length = between.find("types"), between.find("length") or between.find("quantifier")
         start, end = self.tokens[between.start], self.tokens[between.end - 1]
@@ -188,7 +188,7 @@ class _Required:
             head, tail = reversed(names) if start.text == "<" else names
             self.arrows.append(_Arrow(head, self._tags(types), tail, start, end))
 
-    def _read_where(self, holder: Node) -> None:
+    def _read_where(self, holder: SyntaxNode) -> None:
         """Read the comparisons that a WHERE puts together by AND."""
         where = holder.find("where")
         if where is None:
@@ -209,7 +209,7 @@ class _Required:
         if len(value) == 1 and value[0].kind == "parameter":
             self.compared.append(_Comparison(node, property.name, value[0].name))
 
-    def _passed_on(self, columns: Node) -> Iterator[tuple[str, str]]:
+    def _passed_on(self, columns: SyntaxNode) -> Iterator[tuple[str, str]]:
         """Yield the nodes that a WITH passes on, by the variables that they have from there on."""
         if self.tokens[columns.start].text == "*":
             yield from self._names.items()
@@ -219,15 +219,15 @@ class _Required:
             if item.end - item.start == 1 and variable in self._names:
                 yield next(iter(_alias(self.tokens, column)), variable), self._names[variable]
 
-    def _name(self, node: Node) -> str:
+    def _name(self, node: SyntaxNode) -> str:
         named = _variables(self.tokens, node)
         new = f"{node.start}"
         return self._names.setdefault(named[0], new) if named else new
 
-    def _tags(self, node: Node) -> list[str]:
+    def _tags(self, node: SyntaxNode) -> list[str]:
         return [self.tokens[inner.start].name for inner in node.walk() if inner.rule == "tag"]
 
-    def _negated(self, node: Node) -> bool:
+    def _negated(self, node: SyntaxNode) -> bool:
         return any(token.text in ("!", "%", "&") for token in self.tokens[node.start : node.end])
 
 

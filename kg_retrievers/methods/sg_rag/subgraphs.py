@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.database.values import Node, Rows, triples_in
+from kg_retrievers.database.values import EntityNode, Rows, triples_in
 from kg_retrievers.errors import StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.adjacency import label_of
 
 
 class Subgraph(NamedTuple):
@@ -56,14 +57,13 @@ def _is_fact(graph: KnowledgeGraph, triple: Triple, numbers: Mapping[str, int], 
     if min(head, tail, relation) < 0:
         return False
     adjacency = graph.adjacency
-    start, end = adjacency.indptr[head : head + 2]
-    first, last = start + np.searchsorted(adjacency.labels[start:end], [2 * relation, 2 * relation + 1])
-    place = first + np.searchsorted(adjacency.neighbors[first:last], tail)
-    return bool(place < last and adjacency.neighbors[place] == tail)
+    tails = adjacency.neighbors[adjacency.entries_with(head, label_of(relation, False))]
+    position = np.searchsorted(tails, tail)
+    return bool(position < len(tails) and tails[position] == tail)
 
 
 def _entities(value: Any, facts: Sequence[Triple], graph: KnowledgeGraph) -> Iterator[str]:
-    if isinstance(value, Node):
+    if isinstance(value, EntityNode):
         yield value.key
     elif isinstance(value, str):
         ends = dict.fromkeys(key for head, _, tail in facts for key in (head, tail))
