@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from kg_retrievers import cli
 from kg_retrievers.graph import KnowledgeGraph
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")
 
-settings.register_profile("shared-machine", deadline=None)  # a busy machine is no failure
-settings.load_profile("shared-machine")
+settings.register_profile("fast", deadline=None, max_examples=25)  # a busy machine is no failure
+settings.register_profile("thorough", deadline=None, max_examples=200)  # `make test-all` names it
+settings.load_profile("fast")
 
 
 @pytest.fixture(scope="session")
@@ -38,10 +38,11 @@ def metaqa_graph(data_dir: Path) -> KnowledgeGraph:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run the command kg-retrievers; return its exit code, stdout and stderr."""
+    from kg_retrievers.cli import main  # here, so that other tests do not load all of it
 
     def call(*argv: str) -> tuple[int, str, str]:
         capsys.readouterr()
-        code = cli.main(argv)
+        code = main(argv)
         return code, *capsys.readouterr()
 
     return call

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import logging
 import math
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from inspect import getfile
 from typing import Any, ClassVar, cast, get_type_hints
@@ -16,7 +15,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
-from langchain_core.prompts import BasePromptTemplate
+from langchain_core.prompts import BasePromptTemplate, PromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -25,15 +24,22 @@ from kg_retrievers.agents import build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.core.documents import flat_metadata
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.core.stages import STAGE_EVENT
+from kg_retrievers.core.stages import REFUSAL_EVENT, STAGE_EVENT
 from kg_retrievers.datasets import Question
 from kg_retrievers.drawing import draw
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, KGRetrieversError, MissingExtraError
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    InvalidArgumentError,
+    KGRetrieversError,
+    MissingExtraError,
+    RefusalError,
+)
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.types import read_paths
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 from kg_retrievers.testing.chat_model import ScriptedChatModel
+from kg_retrievers.testing.other_process import call_in_other_process, load_test_file
 from kg_retrievers.testing.tiny_graph import tiny_graph
 
 try:
@@ -46,14 +52,6 @@ except ImportError as cause:
 
 #: The keys of a Document's metadata.
 METADATA = {"triples", "labels", "score", "rank", "retriever", "answers", "truncated", "style", "details"}
-
-_IN_ANOTHER_PROCESS = """
-import json, runpy, sys
-sys.path[:] = json.loads(sys.argv[1])
-contract = runpy.run_path(sys.argv[2])[sys.argv[3]]()
-sys.stdout.reconfigure(encoding="utf-8")
-print(contract.written())
-"""
 
 
 class RetrieverContract(RetrieversIntegrationTests):
@@ -70,6 +68,8 @@ class RetrieverContract(RetrieversIntegrationTests):
         exact_k_fields: Fields under which exactly k Documents come for k = 1, 2 and 3.
         takes_llm: Whether `from_index(index, llm=...)` gives a retriever that calls the language model.
         links_entities: Whether the retriever looks for entities in the question, so that it can find none.
+        pickles: Whether the retriever can be deep-copied and pickled; set it to False where a field of it cannot, such
+            as an open database.
 
     Example:
         >>> from kg_retrievers import SimGRAGRetriever
@@ -85,6 +85,7 @@ class RetrieverContract(RetrieversIntegrationTests):
     exact_k_fields: ClassVar[dict[str, Any]] = {"granularity": "triple"}
     takes_llm: ClassVar[bool] = True
     links_entities: ClassVar[bool] = True
+    pickles: ClassVar[bool] = True
 
     # --- to override ------------------------------------------------------------------------------------------------
 
@@ -105,6 +106,14 @@ class RetrieverContract(RetrieversIntegrationTests):
     def written(self) -> str:
         """Return what a fresh retriever finds, as text."""
         return _written(self.build(k=3).invoke(self.question))
+
+    def _build_to_pickle(self, **fields: Any) -> BaseKGRetriever:
+        if not self.pickles:
+            pytest.skip("a field of the retriever cannot be pickled")
+        return self.build(**fields)
+
+    def _load_in_other_process(self) -> None:
+        call_in_other_process(load_test_file, getfile(type(self)), type(self).__module__)
 
     @property
     def retriever_constructor(self) -> type[BaseRetriever]:
@@ -179,17 +188,30 @@ class RetrieverContract(RetrieversIntegrationTests):
 
     def test_same_list_under_another_hash_seed(self) -> None:
         """Nothing depends on the order of a set."""
-        seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-        arguments = [json.dumps(sys.path), getfile(type(self)), type(self).__name__]
-        done = subprocess.run(
-            [sys.executable, "-c", _IN_ANOTHER_PROCESS, *arguments],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip() == self.written()
+        self._load_in_other_process()
+        assert call_in_other_process(type(self)().written) == self.written()
+
+    def test_same_list_in_a_spawned_process(self) -> None:
+        """A retriever that was pickled and sent to another process answers there as here, and comes back."""
+        retriever = self._build_to_pickle(k=3)
+        self._load_in_other_process()
+        expected = _written(retriever.invoke(self.question))
+        assert _written(call_in_other_process(retriever.invoke, self.question)) == expected
+        returned = call_in_other_process(copy.copy, retriever)
+        assert type(returned) is type(retriever)
+        assert _written(returned.invoke(self.question)) == expected
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
+    def test_same_list_of_a_copy(self, copied: Callable[[BaseKGRetriever], BaseKGRetriever]) -> None:
+        """Before and after the first question; a change of the copy leaves the retriever as it is."""
+        retriever = self._build_to_pickle(k=3)
+        early = copied(retriever)
+        expected = _written(retriever.invoke(self.question))
+        late = copied(retriever)
+        assert {_written(one.invoke(self.question)) for one in (early, late)} == {expected}
+        late.k = 1
+        assert len(late.invoke(self.question)) == 1
+        assert _written(retriever.invoke(self.question)) == expected
 
     async def test_sync_equals_async(self) -> None:
         """`invoke`, `ainvoke`, `batch` and `abatch` give the same list."""
@@ -341,27 +363,69 @@ class RetrieverContract(RetrieversIntegrationTests):
 
     # --- what is refused --------------------------------------------------------------------------------------------
 
-    async def test_no_entity_found(self) -> None:
-        """`on_refusal` says whether that is an error."""
+    async def test_refused_question_gives_no_documents(self, caplog: pytest.LogCaptureFixture) -> None:
+        """By default; the reason is logged once, as a warning, and sent as an event."""
+        retriever = self._build_to_refuse()
+
+        def check(documents: list[Document], seen: _SeenEvents) -> None:
+            assert documents == []
+            logged = [record for record in caplog.records if record.name.startswith("kg_retrievers")]
+            assert [record.levelno for record in logged] == [logging.WARNING]
+            reason = logged[0].getMessage()
+            who = {"retriever": type(retriever).__name__, "question": self.unknown_question}
+            assert seen.events(REFUSAL_EVENT) == [{**who, "reason": reason}]
+            assert reason
+
+        seen = _SeenEvents()
+        check(retriever.invoke(self.unknown_question, {"callbacks": [seen]}), seen)
+        caplog.clear()
+        seen = _SeenEvents()
+        check(await retriever.ainvoke(self.unknown_question, {"callbacks": [seen]}), seen)
+
+    async def test_refused_question_raises(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Where `on_refusal` says so, as a field or as an argument, which has the last word; nothing is logged then."""
+        by_default, raising = self._build_to_refuse(), self._build_to_refuse(on_refusal="raise")
+        for retriever in (by_default, raising):
+            with pytest.raises(EntityLinkingError):
+                retriever.invoke(self.unknown_question, on_refusal="raise")
+            with pytest.raises(EntityLinkingError):
+                await retriever.ainvoke(self.unknown_question, on_refusal="raise")
+        with pytest.raises(EntityLinkingError):
+            raising.invoke(self.unknown_question)
+        assert not caplog.records
+        assert raising.invoke(self.unknown_question, on_refusal="empty") == []
+
+    def test_refused_question_of_a_tool(self) -> None:
+        """The message says why nothing was found, so that a model can ask another way."""
+        retriever = self._build_to_refuse()
+        call = {"type": "tool_call", "id": "1", "name": "search", "args": {"query": self.unknown_question}}
+        message = retriever.as_tool(name="search").invoke(call)
+        with pytest.raises(RefusalError) as refusal:
+            retriever.invoke(self.unknown_question, on_refusal="raise")
+        assert (message.text, message.artifact) == (str(refusal.value), [])
+
+    def _build_to_refuse(self, **fields: Any) -> BaseKGRetriever:
         if not self.links_entities:
             pytest.skip("the method looks for no entities")
-        retriever = self.build()
-        with pytest.raises(EntityLinkingError):
-            retriever.invoke(self.unknown_question)
-        with pytest.raises(EntityLinkingError):
-            await retriever.ainvoke(self.unknown_question)
-        retriever = self.build(on_refusal="empty")
-        assert retriever.invoke(self.unknown_question) == await retriever.ainvoke(self.unknown_question) == []
+        return self.build(**fields)
 
-    @pytest.mark.parametrize("on_refusal", ["raise", "empty"])
-    def test_empty_graph(self, no_entity: str) -> None:
-        """Nothing can be found in it; an error is one of this package."""
-        index = self.make_index(KnowledgeGraph.from_triples([]))
+    def test_on_refusal_is_checked(self) -> None:
+        """As a field and as an argument."""
+        with pytest.raises(InvalidArgumentError, match="on_refusal"):
+            self.build(on_refusal="raises")
+        with pytest.raises(InvalidArgumentError, match="on_refusal"):
+            self.build().invoke(self.question, on_refusal="raises")
+
+    def test_empty_graph(self) -> None:
+        """Nothing can be found in it, so that a question is refused; an error of the set-up is one of this package."""
         try:
-            documents = self.make_retriever(index, on_refusal=on_refusal).invoke(self.question)
+            retriever = self.make_retriever(self.make_index(KnowledgeGraph.from_triples([])))
+            documents = retriever.invoke(self.question)
         except KGRetrieversError:
             return
         assert documents == []
+        with pytest.raises(RefusalError):
+            retriever.invoke(self.question, on_refusal="raise")
 
     async def test_error_of_the_model_is_raised(self) -> None:
         """A language model that fails does not look like a question without evidence."""
@@ -462,18 +526,18 @@ class RetrieverContract(RetrieversIntegrationTests):
             update = stage.run.invoke(state)
             state |= update
             supplied |= update
-            seen = _SeenStages()
+            seen = _SeenEvents()
             documents = retriever.invoke(self.question, {"callbacks": [seen]}, **supplied)
-            assert seen.names == names[number:]
+            assert seen.stages == names[number:]
             assert _written(documents) == expected
 
     async def test_stages_are_seen_and_traced(self) -> None:
         """One event for each stage, and everything that runs is a child of the retriever; so is a retriever it asks."""
         retriever = self.build()
         names = [stage.name for stage in retriever.stages]
-        seen = _SeenStages()
+        seen = _SeenEvents()
         retriever.invoke(self.question, {"callbacks": [seen]})
-        assert seen.names == names
+        assert seen.stages == names
         events = [event async for event in retriever.astream_events(self.question, version="v2")]
         assert events[0]["event"] == "on_retriever_start"
         assert events[-1]["event"] == "on_retriever_end"
@@ -495,13 +559,32 @@ class RetrieverContract(RetrieversIntegrationTests):
         values = dict.fromkeys(retriever.answer_prompt.input_variables, "{千} {0} %s")
         assert "{千} {0} %s" in retriever.answer_prompt.invoke(values).to_string()
 
+    def test_answer_prompt_is_a_field(self) -> None:
+        """A chain uses the one that is given; one without the placeholders is refused."""
+        retriever = self.build(answer_prompt=PromptTemplate.from_template("Mine: {question} {evidence}"))
+        assert retriever.prompts["answer"] is retriever.answer_prompt
+        model = ScriptedChatModel(replies=["by the model"])
+        answer_chain(retriever, model).invoke(self.question)
+        assert model.prompts[0][0].text.startswith(f"Mine: {self.question}")
+        with pytest.raises(InvalidArgumentError, match="evidence"):
+            retriever.answer_prompt = PromptTemplate.from_template("Mine: {question}")
 
-class _SeenStages(BaseCallbackHandler):
-    """Keeps the names of the stages that the retriever ran, without those of retrievers that it asks."""
+
+class _SeenEvents(BaseCallbackHandler):
+    """Keeps the custom events of the retriever, without those of retrievers that it asks."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self._events: list[tuple[str, Any]] = []
         self._root: UUID | None = None
+
+    def events(self, name: str) -> list[Any]:
+        """Return the data of the events of a name."""
+        return [data for event, data in self._events if event == name]
+
+    @property
+    def stages(self) -> list[str]:
+        """The names of the stages that ran."""
+        return [data["stage"] for data in self.events(STAGE_EVENT)]
 
     def on_retriever_start(
         self, serialized: dict[str, Any], query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
@@ -510,8 +593,8 @@ class _SeenStages(BaseCallbackHandler):
             self._root = run_id
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        if name == STAGE_EVENT and run_id == self._root:
-            self.names.append(data["stage"])
+        if run_id == self._root:
+            self._events.append((name, data))
 
 
 def _thread(name: str) -> RunnableConfig:

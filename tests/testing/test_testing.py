@@ -31,7 +31,7 @@ def test_contract_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "kg_retrievers.testing.contract")
     monkeypatch.setitem(sys.modules, "langchain_tests.integration_tests", None)
     assert testing.ScriptedChatModel(replies=["yes"]).invoke("?").text == "yes"
-    with pytest.raises(MissingExtraError, match=r'pip install .*\[test\]') as caught:
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[test\]") as caught:
         testing.__getattr__("RetrieverContract")
     assert caught.value.extra == "test"
 

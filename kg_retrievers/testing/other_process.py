@@ -1,0 +1,65 @@
+"""A second process, spawned with another hash seed, in which the contract asks retrievers again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+#: The most seconds that a call in the other process may take; it loads the test file first.
+TIMEOUT = 300
+
+
+def call_in_other_process(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in the other process and return what it returns, or raise what it raises.
+
+    The process starts with the first call and serves all later ones, so that a test run pays once for its imports;
+    with pytest-xdist there is one for each worker.
+
+    Args:
+        function: The function. It goes there by its name, so that its module must be importable or loaded there.
+        *arguments: Its arguments. They are pickled.
+    """
+    try:
+        return _other_process().submit(function, *arguments).result(TIMEOUT)
+    except BrokenProcessPool:
+        _other_process.cache_clear()  # the next call starts another one
+        raise
+
+
+def load_test_file(path: str, name: str) -> None:
+    """Load a test file under the name of its module in the test run, so that what it defines can be unpickled."""
+    if name in sys.modules:
+        return
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be loaded as a Python module.")
+    sys.modules[name] = module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+@cache
+def _other_process() -> ProcessPoolExecutor:
+    process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    seed = os.environ.get("PYTHONHASHSEED")
+    os.environ["PYTHONHASHSEED"] = "1" if seed != "1" else "2"
+    try:
+        process.submit(os.getpid).result(TIMEOUT)  # starts it, with this seed
+    finally:
+        if seed is None:
+            del os.environ["PYTHONHASHSEED"]
+        else:
+            os.environ["PYTHONHASHSEED"] = seed
+    return process
