@@ -11,6 +11,7 @@ from random import Random
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term
+from kg_retrievers.graph.adjacency import label_of, reversed_label
 from kg_retrievers.index.embeddings import folded
 
 #: The kinds of questions that are made, in turn.
@@ -154,10 +155,11 @@ def _of_absent_relations(sources: Sequence[_Source], graph: KnowledgeGraph, rand
     for source in sources:
         if not source.labels:
             continue
-        first, shared = source.labels[0], set(_labels(graph, source.topic))
+        shared = set(_labels(graph, source.topic))
+        either_way = (source.labels[0], reversed_label(source.labels[0]))
         for entity in _others(source, graph, random):
             found = set(_labels(graph, entity))
-            if not shared.isdisjoint(found) and found.isdisjoint((first, reversed_label(first))):  # nor the other way round
+            if not shared.isdisjoint(found) and found.isdisjoint(either_way):
                 yield _about_entity(source, graph, entity, ABSENT_RELATION)
                 break
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
 from kg_retrievers.graph.readers import GraphFormat, GraphRows, read_entity_rows, read_graph_rows
@@ -21,23 +22,6 @@ from kg_retrievers.graph.types import Triple
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
-
-class Adjacency(NamedTuple):
-    """Every triple twice, once in the row of its head and once in the row of its tail.
-
-    Attributes:
-        indptr: int64, shape (entities + 1): row e is `indptr[e]:indptr[e + 1]`.
-        neighbors: int32, shape (2 * triples): the entity at the other end.
-        labels: int32, shape (2 * triples): `2 * relation` where e is the head, `2 * relation + 1` where it is the
-            tail; ascending in each row.
-        triples: int32, shape (2 * triples): the number of the triple.
-    """
-
-    indptr: Array
-    neighbors: Array
-    labels: Array
-    triples: Array
 
 
 @dataclass(frozen=True)
@@ -301,7 +285,7 @@ class KnowledgeGraph(Immutable):
         named = [[label, *rest] for label, rest in zip(label_ids, alias_ids, strict=True)]
         columns |= _inverted("name_entities", len(names), named)
         columns |= _inverted("type_entities", len(kinds), type_ids)
-        adjacency = _adjacency(edges, len(keys))
+        adjacency = Adjacency.of_edges(edges, len(keys))
         columns |= {f"adjacency.{name}": array for name, array in adjacency._asdict().items()}
         return cls(columns, count - len(unique), skipped)
 
@@ -498,15 +482,3 @@ def _inverted(name: str, size: int, rows: Sequence[Sequence[int]]) -> dict[str, 
         for value in dict.fromkeys(row):
             inverse[value].append(number)
     return _ragged(name, inverse)
-
-
-def _adjacency(edges: Array, entities: int) -> Adjacency:
-    heads, relations, tails = edges.T
-    numbers = np.arange(len(edges), dtype=np.int32)
-    rows = np.concatenate([heads, tails])
-    neighbors = np.concatenate([tails, heads])
-    labels = np.concatenate([2 * relations, 2 * relations + 1])
-    order = np.lexsort((neighbors, labels, rows))
-    indptr = np.zeros(entities + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=entities), out=indptr[1:])
-    return Adjacency(indptr, neighbors[order], labels[order], np.concatenate([numbers, numbers])[order])

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.graph.adjacency import is_backward
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph

@@ -14,6 +14,7 @@ import numpy as np
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Known, Pattern
+from kg_retrievers.graph.adjacency import label_of, reversed_label
 from kg_retrievers.index import (
     MASK,
     EntityLinker,
@@ -133,9 +134,10 @@ class ExamplePatternGenerator(LinkingGenerator):
                 if relation.text not in relations:
                     found = self.index.nearest_relations([relation.text], 1)[0].ids
                     relations[relation.text] = int(found[0]) if len(found) else -1
-                label = 2 * relations[relation.text] + (slot != head)
-                turned = not self._has_labels(entities, [label]) and self._has_labels(entities, [label ^ 1])
-                labels.append(label ^ 1 if turned else label)
+                label = label_of(relations[relation.text], slot != head)
+                other = reversed_label(label)
+                turned = not self._has_labels(entities, [label]) and self._has_labels(entities, [other])
+                labels.append(other if turned else label)
         return labels
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
@@ -197,13 +199,8 @@ class ExamplePatternGenerator(LinkingGenerator):
     def _has_labels(self, entities: Sequence[str], labels: Sequence[int]) -> bool:
         """Whether some of the entities has an edge of every label."""
         graph = self.index.graph
-        for entity in entities:
-            if (number := graph.entities.find(entity)) < 0:
-                continue
-            row = graph.adjacency.labels[graph.adjacency.indptr[number] : graph.adjacency.indptr[number + 1]]
-            if all((places := np.searchsorted(row, [label, label + 1]))[0] < places[1] for label in labels):
-                return True
-        return False
+        ids = [id for entity in entities if (id := graph.entities.find(entity)) >= 0]
+        return any(all(graph.adjacency.has_label(id, label) for label in labels) for id in ids)
 
 
 def _slot_term(number: int) -> Known:

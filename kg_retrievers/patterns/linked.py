@@ -12,6 +12,7 @@ import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
+from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import (
     FUNCTION_WORDS,
@@ -96,10 +97,10 @@ class LinkedPatternGenerator(LinkingGenerator):
         overlap = (starts[:, None] < ends) & (starts < ends[:, None])
         options: list[tuple[float, tuple[int, ...]]] = []
         for label, middle in self._around(start).items():
-            first = likeness[:, label >> 1]
+            first = likeness[:, relation_of(label)]
             options.append((float(first.max()) + SECOND_HOP, (label,)))
             for onward in self._around(middle):
-                second = likeness[:, onward >> 1]
+                second = likeness[:, relation_of(onward)]
                 sums = first[:, None] + second[None, :]
                 sums[overlap] = 0.0  # one word names one relation
                 options.append((float(sums.max()), (label, onward)))
@@ -126,7 +127,7 @@ class LinkedPatternGenerator(LinkingGenerator):
             return None
         for start in starts:
             labels = [label for label, reached in self._around(start).items() if common & set(reached)]
-            best.append(min(labels, key=lambda label: (-float(likeness[:, label >> 1].max()), label)))
+            best.append(min(labels, key=lambda label: (-float(likeness[:, relation_of(label)].max()), label)))
         triples = [self._triple(slot.term, Unknown("entity 1"), label) for slot, label in zip(slots, best, strict=True)]
         return Pattern.of(*triples, target="entity 1", source="linked")
 
@@ -138,12 +139,12 @@ class LinkedPatternGenerator(LinkingGenerator):
         labels = [label for label, reached in self._around(starts[0]).items() if there & set(reached)]
         if not labels:
             return None
-        label = min(labels, key=lambda label: (-float(likeness[:, label >> 1].max()), label))
+        label = min(labels, key=lambda label: (-float(likeness[:, relation_of(label)].max()), label))
         return Pattern.of(self._triple(slots[0].term, slots[1].term, label), source="linked")
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
-        relation = Known(self.index.graph.relations[label >> 1])
-        return (there, relation, here) if label & 1 else (here, relation, there)
+        relation = Known(self.index.graph.relations[relation_of(label)])
+        return (there, relation, here) if is_backward(label) else (here, relation, there)
 
 
 @dataclass(frozen=True)

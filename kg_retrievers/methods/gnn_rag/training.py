@@ -16,6 +16,7 @@ from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph import readable
+from kg_retrievers.graph.adjacency import is_backward
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, pass_gradients, pass_messages
@@ -223,7 +224,7 @@ class _Batch(NamedTuple):
             joined([example.around.distinct for example in examples]),
             torch.from_numpy(labels[order]),
             torch.from_numpy(np.repeat(np.arange(len(examples)), counts)[order]),
-            int((labels % 2).sum()),
+            int(is_backward(labels).sum()),
             torch.from_numpy(np.repeat(np.arange(len(examples)), sizes)),
             torch.from_numpy(np.concatenate(seeds)),
             torch.from_numpy(at_seeds),

@@ -22,6 +22,7 @@ from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
+from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.index import EntityLinker, GraphIndex, embed, link_question, linker_of
 from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
 from kg_retrievers.index.question_entities import describe_unknown_answer
@@ -218,7 +219,9 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
                 best.append(path)
         return [
             {
-                "relations": [[relations[relation_of(label)], "backward" if is_backward(label) else "forward"] for label in path],
+                "relations": [
+                    [relations[relation_of(label)], "backward" if is_backward(label) else "forward"] for label in path
+                ],
                 "score": scores[path],
                 "from": "examples",
             }

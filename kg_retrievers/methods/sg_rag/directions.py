@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.adjacency import label_of, label_sources
 from kg_retrievers.index import GraphIndex
 
 #: The most edges that are turned; of more, each by itself.
@@ -72,13 +73,13 @@ class Directions:
 
     def _is_one_way(self, relations: Collection[int]) -> bool:
         """Whether no entity is both head and tail of one of the relations."""
-        return not any(self._meets(2 * relation, 2 * relation + 1) for relation in relations)
+        return not any(self._meets(label_of(relation, False), label_of(relation, True)) for relation in relations)
 
     def _fits(self, edges: Sequence[Edge], turned: Sequence[bool], entities: Mapping[Any, Sequence[int]]) -> bool:
         ends: dict[Hashable, list[list[int]]] = {}
         for (head, relations, tail), turn in zip(edges, turned, strict=True):
-            ends.setdefault(head, []).append([2 * relation + turn for relation in relations])
-            ends.setdefault(tail, []).append([2 * relation + (not turn) for relation in relations])
+            ends.setdefault(head, []).append([label_of(relation, turn) for relation in relations])
+            ends.setdefault(tail, []).append([label_of(relation, not turn) for relation in relations])
         for node, labels in ends.items():
             if node in entities:
                 if not any(all(self._has(entity, choice) for choice in labels) for entity in entities[node]):
@@ -89,15 +90,12 @@ class Directions:
 
     def _has(self, entity: int, labels: Collection[int]) -> bool:
         """Whether an entity has an edge of one of the labels."""
-        adjacency = self.graph.adjacency
-        row = adjacency.labels[adjacency.indptr[entity] : adjacency.indptr[entity + 1]]
-        return any((places := np.searchsorted(row, [label, label + 1]))[0] < places[1] for label in labels)
+        return any(self.graph.adjacency.has_label(entity, label) for label in labels)
 
     def _meets(self, one: int, other: int) -> bool:
         """Whether an entity has edges of both adjacency labels."""
         pair = (min(one, other), max(one, other))
         if pair not in self._meet:
-            edges = self.graph.edges
-            first, second = (np.unique(edges[edges[:, 1] == label >> 1][:, 2 * (label & 1)]) for label in pair)
+            first, second = (np.unique(label_sources(self.graph.edges, label)) for label in pair)
             self._meet[pair] = bool(np.isin(first, second).any())
         return self._meet[pair]

@@ -13,6 +13,7 @@ from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown, readable
+from kg_retrievers.graph.adjacency import is_backward, label_count, label_sources, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, QuestionEntity, linker_of, mask, question_entities
 
@@ -60,20 +61,20 @@ def schema_templates(graph: KnowledgeGraph, *, max_hops: int = MAX_HOPS, max_tem
     adjacency, relations = graph.adjacency, list(graph.relations)
     degrees = np.diff(adjacency.indptr)
     kinds, counts = np.unique(
-        np.repeat(np.arange(len(degrees)), degrees) * np.int64(2 * len(relations)) + adjacency.labels,
+        np.repeat(np.arange(len(degrees)), degrees) * np.int64(label_count(len(relations))) + adjacency.labels,
         return_counts=True,
     )
-    forks = set(np.unique(kinds[counts > 1] % (2 * len(relations))).tolist())  # labels that an entity has twice
+    forks = set(np.unique(kinds[counts > 1] % label_count(len(relations))).tolist())  # labels that an entity has twice
     templates: list[Pattern] = []
     slots: dict[int, Known] = {}
     for path, _ in relation_path_ends(adjacency, np.flatnonzero(degrees), max_hops=max_hops):
-        if any(onward == label ^ 1 and onward not in forks for label, onward in pairwise(path)):
+        if any(onward == reversed_label(label) and onward not in forks for label, onward in pairwise(path)):
             continue
         first = path[0]
         if first not in slots:
-            starts = graph.edges[graph.edges[:, 1] == first >> 1][:, 2 * (first & 1)]
-            slots[first] = Known(MASK, _common_type(graph, np.unique(starts)))
-        templates.append(walk_pattern(slots[first], [(relations[label >> 1], label & 1 == 0) for label in path]))
+            starts = np.unique(label_sources(graph.edges, first))
+            slots[first] = Known(MASK, _common_type(graph, starts))
+        templates.append(walk_pattern(slots[first], _steps(relations, path)))
         if len(templates) == max_templates:
             break
     return templates
@@ -85,6 +86,11 @@ def _common_type(graph: KnowledgeGraph, entities: Array) -> str | None:
     members = ((kind, graph.type_entities(kind)) for kind in range(len(graph.types)))
     common = [(len(of_kind), kind) for kind, of_kind in members if len(typed) and np.isin(typed, of_kind).all()]
     return graph.types[min(common)[1]] if common else None
+
+
+def _steps(relations: Sequence[str], path: Sequence[int]) -> list[tuple[str, bool]]:
+    """Return the labels of a walk as steps of `walk_pattern`."""
+    return [(relations[relation_of(label)], not is_backward(label)) for label in path]
 
 
 def walk_pattern(start: Known, steps: Sequence[tuple[str, bool]]) -> Pattern:
@@ -157,7 +163,7 @@ def label_examples(
         for number, entities in group.items():
             named_so = examples[number].text[entities[slot].start : entities[slot].end]
             start = Known(named_so, entity=entities[slot].term.entity)
-            pattern = walk_pattern(start, [(relations[label >> 1], label & 1 == 0) for label in path])
+            pattern = walk_pattern(start, _steps(relations, path))
             labelled[number] = replace(examples[number], pattern=pattern)
     return labelled
 
@@ -239,6 +245,6 @@ def _closest_walks(
 def _nearest_walk(index: GraphIndex, masked: str, walks: Sequence[_Walk]) -> _Walk:
     """Return the walk whose relations are nearest to the words of a question, the first of equal ones."""
     relations = index.graph.relations
-    worded = [" ".join(readable(relations[label >> 1]) for label in path) for _, path in walks]
+    worded = [" ".join(readable(relations[relation_of(label)]) for label in path) for _, path in walks]
     question, *vectors = index.embed([masked, *worded])
     return walks[int(np.argmax(np.round(np.array(vectors) @ question, 6)))]
