@@ -1,8 +1,9 @@
 """What a knowledge graph is, and what passes between the rooms. No LangChain, no LLM, no torch."""
 
 from kg_retrievers.graph.adjacency import Adjacency
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph, RelationSchema, Schema
+from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.readers import GraphRows
+from kg_retrievers.graph.schema import RelationSchema, Schema
 from kg_retrievers.graph.types import Evidence, Known, Path, Pattern, PatternTriple, Term, Triple, Unknown
 from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable, verbalize
 

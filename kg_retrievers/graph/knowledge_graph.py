@@ -4,44 +4,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.building import build_columns
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
-from kg_retrievers.graph.readers import GraphFormat, GraphRows, read_entity_rows, read_graph_rows
+from kg_retrievers.graph.readers import (
+    GraphFormat,
+    GraphRows,
+    OnError,
+    read_entity_rows,
+    read_graph_rows,
+    read_networkx_rows,
+)
+from kg_retrievers.graph.schema import Schema, schema_of
 from kg_retrievers.graph.types import Triple
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
-
-@dataclass(frozen=True)
-class RelationSchema:
-    """What one relation joins: its number of triples and the types seen at its heads and tails, sorted."""
-
-    relation: str
-    triples: int
-    head_types: tuple[str, ...]
-    tail_types: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Schema:
-    """The shape of a graph: relations by falling number of triples, and the number of entities of each type."""
-
-    entities: int
-    triples: int
-    relations: tuple[RelationSchema, ...]
-    types: Mapping[str, int]
 
 
 class GraphSource(Protocol):
@@ -60,19 +48,19 @@ class KnowledgeGraph(Immutable):
     graph, so that another process maps the same files; any other graph is pickled with all of its columns.
 
     Attributes:
-        entities: The entity keys; the position of a key is its number in all arrays.
+        entities: The entity keys; the position of a key is its id in all arrays.
         relations: The relations.
         types: The types.
         names: All distinct labels and aliases.
-        labels: The label of each entity: int32, shape (entities), numbers of names.
-        edges: The triples by number: int32, shape (triples, 3), numbers of head, relation and tail.
+        labels: The label of each entity: int32, shape (entities), ids of names.
+        edges: The triples by id: int32, shape (triples, 3), ids of head, relation and tail.
         adjacency: The triples by entity, both directions.
         duplicates: How many repeated triples were dropped on the way in.
         skipped: How many unreadable lines were skipped on the way in (`on_error="skip"`).
     """
 
     def __init__(self, columns: Mapping[str, Array], duplicates: int = 0, skipped: int = 0) -> None:
-        """Take columns as `_build` or `open` made them; use a named constructor instead."""
+        """Take columns as `build_columns` or `open` made them; use a named constructor instead."""
         self._columns = dict(columns)
         self._folder: Path | None = None
         self.duplicates = duplicates
@@ -107,7 +95,7 @@ class KnowledgeGraph(Immutable):
         Raises:
             InvalidArgumentError: If a triple has not three non-empty texts, or a name or type is no text.
         """
-        return cls._build(triples, labels or {}, aliases or {}, types or {})
+        return cls(*build_columns(triples, labels or {}, aliases or {}, types or {}))
 
     @classmethod
     def from_file(
@@ -117,7 +105,7 @@ class KnowledgeGraph(Immutable):
         entities: str | Path | None = None,
         format: GraphFormat | None = None,
         columns: Sequence[str] | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
+        on_error: OnError = "raise",
         encoding: str = "utf-8",
     ) -> KnowledgeGraph:
         """Read a graph from TSV, CSV, `head|relation|tail` or JSONL.
@@ -135,17 +123,9 @@ class KnowledgeGraph(Immutable):
             GraphLoadError: With file name and line number, if something cannot be read.
         """
         rows = read_graph_rows(path, format=format, columns=columns, on_error=on_error, encoding=encoding)
-        skipped = rows.skipped
         if entities is not None:
-            more = read_entity_rows(entities, on_error=on_error, encoding=encoding)
-            skipped += more.skipped
-            for key, label in more.labels.items():
-                if rows.labels.setdefault(key, label) != label:
-                    rows.aliases.setdefault(key, []).append(label)
-            for described, further in ((rows.aliases, more.aliases), (rows.types, more.types)):
-                for key, texts in further.items():
-                    described[key] = [*described.get(key, ()), *texts]
-        return cls._build(rows.triples, rows.labels, rows.aliases, rows.types, skipped)
+            rows.add_descriptions(read_entity_rows(entities, on_error=on_error, encoding=encoding))
+        return cls._from_rows(rows)
 
     @classmethod
     def from_networkx(
@@ -159,32 +139,7 @@ class KnowledgeGraph(Immutable):
         Raises:
             InvalidArgumentError: If the graph is undirected, an edge has no relation, or two nodes have equal texts.
         """
-        if not graph.is_directed():
-            raise InvalidArgumentError(
-                "KnowledgeGraph.from_networkx: got an undirected graph; a triple has a direction. "
-                "Build a DiGraph or MultiDiGraph."
-            )
-        keys = {node: str(node) for node in graph}
-        if len(set(keys.values())) < len(keys):
-            twice = next(key for key in keys.values() if list(keys.values()).count(key) > 1)
-            raise InvalidArgumentError(f"KnowledgeGraph.from_networkx: two nodes are both written {twice!r}.")
-        triples = []
-        edges = graph.edges(keys=True, data=True) if graph.is_multigraph() else graph.edges(data=True)
-        for head, tail, *key, data in edges:
-            name = data.get(relation, key[0] if key else None)
-            if not isinstance(name, str):
-                raise InvalidArgumentError(
-                    f"KnowledgeGraph.from_networkx: the edge {head!r} -> {tail!r} has no text in its attribute "
-                    f"{relation!r}, but {name!r}. Name the attribute that holds it: relation=..."
-                )
-            triples.append((keys[head], name, keys[tail]))
-        described: dict[str, dict[str, Any]] = {name: {} for name in ("label", "aliases", "types")}
-        for node, data in graph.nodes(data=True):
-            for name, values in described.items():
-                if name in data:
-                    values[keys[node]] = data[name]
-        isolated = {keys[node]: keys[node] for node in nx.isolates(graph)}
-        return cls._build(triples, isolated | described["label"], described["aliases"], described["types"])
+        return cls._from_rows(read_networkx_rows(graph, relation))
 
     @classmethod
     def from_executor(cls, executor: GraphSource, *, page_size: int = 10_000) -> KnowledgeGraph:
@@ -209,8 +164,7 @@ class KnowledgeGraph(Immutable):
             )
         if page_size < 1:
             raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
-        rows = executor.read_graph(page_size)
-        return cls._build(rows.triples, rows.labels, rows.aliases, rows.types)
+        return cls._from_rows(executor.read_graph(page_size))
 
     @classmethod
     def open(cls, path: str | Path) -> KnowledgeGraph:
@@ -243,51 +197,8 @@ class KnowledgeGraph(Immutable):
         return KnowledgeGraph, (self._columns, self.duplicates, self.skipped)
 
     @classmethod
-    def _build(
-        cls,
-        triples: Iterable[Sequence[str]],
-        labels: Mapping[str, str],
-        aliases: Mapping[str, Sequence[str]],
-        types: Mapping[str, Sequence[str]],
-        skipped: int = 0,
-    ) -> KnowledgeGraph:
-        unique: dict[Sequence[str], None] = {}
-        count = 0
-        for count, triple in enumerate(triples, 1):
-            whole = len(triple) == 3 and not isinstance(triple, str)
-            if not whole or not all(isinstance(text, str) and text for text in triple):
-                raise InvalidArgumentError(
-                    f"KnowledgeGraph: triple {count} must be three non-empty texts (head, relation, tail), "
-                    f"but got {triple!r}."
-                )
-            unique[tuple(triple)] = None
-        entities = _Numbers()
-        relations = _Numbers()
-        edges = np.array(
-            [(entities[head], relations[relation], entities[tail]) for head, relation, tail in unique], np.int32
-        ).reshape(-1, 3)
-        for key in (*labels, *aliases, *types):
-            entities[key]
-        names, kinds = _Numbers(), _Numbers()
-        keys = list(entities)
-        label_ids = np.array([names[_text("label", key, labels.get(key, key))] for key in keys], np.int32)
-        alias_ids = [[names[_text("alias", key, alias)] for alias in _texts("aliases", key, aliases)] for key in keys]
-        type_ids = [[kinds[_text("type", key, kind)] for kind in _texts("types", key, types)] for key in keys]
-        columns: dict[str, Array] = {"triples": edges}
-        try:
-            for name, table in (("entities", entities), ("relations", relations), ("names", names), ("types", kinds)):
-                columns |= StringTable.from_strings(table).columns(name)
-        except UnicodeEncodeError as cause:
-            raise InvalidArgumentError(f"KnowledgeGraph: {cause.object!r} holds half a surrogate pair.") from cause
-        columns["labels"] = label_ids
-        columns |= _ragged("aliases", alias_ids)
-        columns |= _ragged("entity_types", type_ids)
-        named = [[label, *rest] for label, rest in zip(label_ids, alias_ids, strict=True)]
-        columns |= _inverted("name_entities", len(names), named)
-        columns |= _inverted("type_entities", len(kinds), type_ids)
-        adjacency = Adjacency.of_edges(edges, len(keys))
-        columns |= {f"adjacency.{name}": array for name, array in adjacency._asdict().items()}
-        return cls(columns, count - len(unique), skipped)
+    def _from_rows(cls, rows: GraphRows) -> KnowledgeGraph:
+        return cls(*build_columns(rows.triples, rows.labels, rows.aliases, rows.types), rows.skipped)
 
     # --- out --------------------------------------------------------------------------------------------------------
 
@@ -326,12 +237,10 @@ class KnowledgeGraph(Immutable):
             if triple not in self:
                 raise InvalidArgumentError(f"KnowledgeGraph.with_changes: {triple} is not in the graph.")
         kept = (triple for triple in self.triples() if triple not in gone)
-        return self._build(
-            (*kept, *added),
-            {key: self.label(key) for key in self.entities},
-            {key: self.aliases(key) for key in self.entities},
-            {key: self.types_of(key) for key in self.entities},
-        )
+        labels = {key: self.label(key) for key in self.entities}
+        aliases = {key: self.aliases(key) for key in self.entities}
+        types = {key: self.types_of(key) for key in self.entities}
+        return type(self)(*build_columns((*kept, *added), labels, aliases, types))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -364,77 +273,67 @@ class KnowledgeGraph(Immutable):
         if -1 in wanted:
             return
         ends = [end for end in (wanted[0], wanted[2]) if end is not None]
-        if ends:
-            indptr = self.adjacency.indptr
-            row = min(ends, key=lambda end: int(indptr[end + 1] - indptr[end]))
-            numbers = np.unique(self.adjacency.triples[indptr[row] : indptr[row + 1]])
-        else:
-            numbers = np.arange(len(edges))
-        for column, number in enumerate(wanted):
-            if number is not None:
-                numbers = numbers[edges[numbers, column] == number]
-        for number in numbers:
-            yield self.triple(int(number))
+        ids = self._triples_at(ends) if ends else np.arange(len(edges))
+        for column, part in enumerate(wanted):
+            if part is not None:
+                ids = ids[edges[ids, column] == part]
+        for id in ids:
+            yield self.triple(int(id))
 
-    def triple(self, number: int) -> Triple:
-        """Return a triple by its number, counted from 0 in stored order."""
-        head, relation, tail = self.edges[number].tolist()
+    def _triples_at(self, ends: Sequence[int]) -> Array:
+        """Return the ids of the triples at that end which has the fewest, ascending."""
+        rows = [self.adjacency.row(end) for end in ends]
+        return np.unique(self.adjacency.triples[min(rows, key=lambda row: row.stop - row.start)])
+
+    def triple(self, id: int) -> Triple:
+        """Return a triple by its id, counted from 0 in stored order."""
+        head, relation, tail = self.edges[id].tolist()
         return Triple(self.entities[head], self.relations[relation], self.entities[tail])
 
     def label(self, key: str) -> str:
         """Return what an entity is called; its key where no label was given, or where it is not in the graph."""
-        number = self.entities.find(key)
-        return key if number < 0 else self.names[int(self.labels[number])]
+        entity = self.entities.find(key)
+        return key if entity < 0 else self.names[int(self.labels[entity])]
 
     def aliases(self, key: str) -> list[str]:
         """Return the further names of an entity."""
-        return [self.names[name] for name in self._row("aliases", self._number(key))]
+        return [self.names[name] for name in self._row("aliases", self._id_of(key))]
 
     def types_of(self, key: str) -> list[str]:
         """Return the types of an entity."""
-        return [self.types[kind] for kind in self._row("entity_types", self._number(key))]
+        return [self.types[kind] for kind in self.entity_types(self._id_of(key))]
 
     def entities_named(self, name: str) -> list[str]:
         """Return the keys of all entities with this label or alias, in stored order."""
-        number = self.names.find(name)
-        return [] if number < 0 else [self.entities[entity] for entity in self._row("name_entities", number)]
+        id = self.names.find(name)
+        return [] if id < 0 else [self.entities[entity] for entity in self.name_entities(id)]
 
     def name_entities(self, name: int) -> list[int]:
-        """Return the numbers of the entities with a name, given by its number in `names`; ascending."""
+        """Return the ids of the entities with a name, given by its id in `names`; ascending."""
         return self._row("name_entities", name)
+
+    def entity_types(self, entity: int) -> list[int]:
+        """Return the ids of the types of an entity, given by its id."""
+        return self._row("entity_types", entity)
+
+    def type_entities(self, kind: int) -> list[int]:
+        """Return the ids of the entities of a type, given by its id in `types`; ascending."""
+        return self._row("type_entities", kind)
 
     @cached_property
     def untyped(self) -> Array:
-        """The numbers of the entities without type; int64, ascending."""
+        """The ids of the entities without type; int64, ascending."""
         return np.flatnonzero(np.diff(self._columns["entity_types.indptr"]) == 0)
-
-    def type_entities(self, kind: int) -> list[int]:
-        """Return the numbers of the entities of a type, given by its number in `types`; ascending."""
-        return self._row("type_entities", kind)
 
     def schema(self) -> Schema:
         """Count relations and types, and say which types each relation joins."""
-        edges = self.edges
-        counts = np.bincount(edges[:, 1], minlength=len(self.relations))
-        order = np.argsort(-counts, kind="stable")
-        relations = []
-        by_relation = np.split(edges[np.argsort(edges[:, 1], kind="stable")], np.cumsum(counts)[:-1])
-        for relation in order.tolist():
-            of_relation = by_relation[relation]
-            head_types, tail_types = (
-                tuple(sorted({self.types[kind] for end in np.unique(ends) for kind in self._row("entity_types", end)}))
-                for ends in (of_relation[:, 0], of_relation[:, 2])
-            )
-            relations.append(RelationSchema(self.relations[relation], int(counts[relation]), head_types, tail_types))
-        sizes = np.diff(self._columns["type_entities.indptr"]).tolist()
-        types = dict(sorted(zip(self.types, sizes, strict=True), key=lambda item: (-item[1], item[0])))
-        return Schema(len(self.entities), len(self), tuple(relations), types)
+        return schema_of(self)
 
-    def _number(self, key: str) -> int:
-        number = self.entities.find(key)
-        if number < 0:
+    def _id_of(self, key: str) -> int:
+        entity = self.entities.find(key)
+        if entity < 0:
             raise InvalidArgumentError(f"KnowledgeGraph: no entity with the key {key!r}. See `graph.entities`.")
-        return number
+        return entity
 
     def _row(self, name: str, row: int) -> list[int]:
         indptr = self._columns[f"{name}.indptr"]
@@ -447,38 +346,3 @@ def _frozen(column: Array) -> Array:
     view = column.view(np.ndarray)
     view.flags.writeable = False
     return view
-
-
-class _Numbers(dict[str, int]):
-    """Gives each new text the next number."""
-
-    def __missing__(self, key: str) -> int:
-        number = self[key] = len(self)
-        return number
-
-
-def _text(what: str, key: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise InvalidArgumentError(f"KnowledgeGraph: a {what} of {key!r} must be a non-empty text, but got {value!r}.")
-    return value
-
-
-def _texts(what: str, key: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    texts = values.get(key, ())
-    if isinstance(texts, str):
-        raise InvalidArgumentError(f"KnowledgeGraph: {what} of {key!r} must be a list of texts, but got {texts!r}.")
-    return tuple(dict.fromkeys(texts))
-
-
-def _ragged(name: str, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=indptr[1:])
-    return {f"{name}.indptr": indptr, f"{name}.values": np.array([value for row in rows for value in row], np.int32)}
-
-
-def _inverted(name: str, size: int, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
-    inverse: list[list[int]] = [[] for _ in range(size)]
-    for number, row in enumerate(rows):
-        for value in dict.fromkeys(row):
-            inverse[value].append(number)
-    return _ragged(name, inverse)

@@ -1,4 +1,4 @@
-"""From files to the rows of a knowledge graph."""
+"""From text files to the rows of a knowledge graph."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, Literal, NoReturn, TextIO, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.readers.rows import GraphRows
 from kg_retrievers.graph.types import Triple
 
 GraphFormat = Literal["tsv", "csv", "pipe", "jsonl"]
@@ -35,25 +35,6 @@ _ANY_EXAMPLE = '{"head": "Her", "relation": "directed_by", "tail": "Spike Jonze"
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNFIT = re.compile("[\0\ud800-\udfff]")
-
-
-@dataclass
-class GraphRows:
-    """What a file says about a graph, in the order of the file; repeated triples are kept.
-
-    Args:
-        triples: The facts.
-        labels: The label of each entity that was given one. The first counts; a different later one is an alias.
-        aliases: Other names by entity, each once.
-        types: Types by entity, each once. An entity that was only declared has an empty list here.
-        skipped: How many malformed lines were left out.
-    """
-
-    triples: list[Triple] = field(default_factory=list)
-    labels: dict[str, str] = field(default_factory=dict)
-    aliases: dict[str, list[str]] = field(default_factory=dict)
-    types: dict[str, list[str]] = field(default_factory=dict)
-    skipped: int = 0
 
 
 def read_graph_rows(
@@ -136,7 +117,7 @@ def read_entity_rows(
         _read_json_rows(file, rows, with_triples=False)
     else:
         for entity, label in _read_table(file, layout, _ENTITY_COLUMNS, columns):
-            _add_entity(rows, entity, label)
+            rows.describe(entity, label)
     rows.skipped = file.skipped
     if not (rows.labels or rows.aliases or rows.types):
         file.fail(f"no entities, {file.skipped} malformed lines. Wanted an entity a line, as in entity<TAB>label.")
@@ -165,7 +146,7 @@ class _TextFile:
     def reject(self, message: str, line: int) -> None:
         """Raise for the row from `line` to the last line read, or count its lines."""
         if self.on_error == "raise":
-            self.fail(f'{message} Mend the line, or leave out all such lines with on_error="skip".', line)
+            self.fail(f'{message} Correct the line, or leave out all such lines with on_error="skip".', line)
         self.skipped += self.line - line + 1
 
     def lines(self) -> Iterator[str]:
@@ -306,7 +287,8 @@ def _add_json_entity(rows: GraphRows, row: dict[str, Any]) -> None:
         if not isinstance(given.get(key, []), list):
             raise ValueError(f'"{key}" must be a list of texts, but got {short(given[key])}.')
     aliases, types = ([_name({key: item}, key) for item in given.get(key, [])] for key in ("aliases", "types"))
-    _add_entity(rows, _name(row, "entity"), _name(row, "label") if "label" in given else None, aliases, types)
+    label = _name(row, "label") if "label" in given else None
+    rows.describe(_name(row, "entity"), label, aliases, types)
 
 
 def _name(row: dict[str, Any], key: str) -> str:
@@ -316,17 +298,6 @@ def _name(row: dict[str, Any], key: str) -> str:
     if not name or _UNFIT.search(name):
         raise ValueError(f'"{key}" must be a text, not empty, without NUL or half a surrogate, but got {short(value)}.')
     return name
-
-
-def _add_entity(
-    rows: GraphRows, key: str, label: str | None, aliases: Sequence[str] = (), types: Sequence[str] = ()
-) -> None:
-    if label is not None and rows.labels.setdefault(key, label) != label:
-        aliases = [label, *aliases]
-    if aliases:
-        rows.aliases[key] = list(dict.fromkeys([*rows.aliases.get(key, ()), *aliases]))
-    if types or not (label or aliases):
-        rows.types[key] = list(dict.fromkeys([*rows.types.get(key, ()), *types]))
 
 
 def _refuse(constant: str) -> NoReturn:
