@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from kg_retrievers.core.validation import reasons
@@ -30,11 +30,14 @@ QuestionShape = Literal["no entity", "one entity", "several entities", "open"]
 
 
 #: A text that is not blank.
-Text = Annotated[str, Field(pattern=r"\S")]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
+
+#: For a TypedDict inside of a state, by `with_config`: it has no further keys.
+EXACT = ConfigDict(extra="forbid")
 
 #: A number that JSON can hold.
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 
 
 class RetrievalState(TypedDict, total=False):
@@ -99,8 +102,17 @@ def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[
     try:
         checked: dict[str, Any] = _adapter(state_class).validate_python(dict(inputs))
     except ValidationError as error:
-        raise InvalidArgumentError(f"{who}: {reasons(error, inputs)}") from None
+        raise InvalidArgumentError(f"{who}: {reasons(error, inputs)}{_forms(state_class, error)}") from None
     return checked
+
+
+def _forms(state_class: type, error: ValidationError) -> str:
+    """Return what the wrong values are, as far as the state says it in a `Field(description=...)`."""
+    hints = get_type_hints(state_class, include_extras=True)
+    names = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors())
+    forms = {name: getattr(hints[name], "__metadata__", ()) for name in names}
+    described = {name: getattr(part, "description", None) for name, parts in forms.items() for part in parts}
+    return "".join(f" {name} is {form}." for name, form in described.items() if form)
 
 
 @cache

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
+
+#: How pydantic begins what it wants.
+_SHOULD = re.compile(r"\w+ should ")
 
 
 def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> str:
@@ -32,11 +36,13 @@ def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     place = problem["loc"]
     name = ".".join(map(str, place)) or "The value"
     message = problem["msg"].removeprefix("Value error, ").rstrip(".")
+    if problem["type"] == "extra_forbidden":
+        return f"{name} must be left out: there is no such key, but got {problem['input']!r:.200}."
     if problem["type"] == "missing":
         return f"{name} is missing in {problem['input']!r:.200}."
     wanted = f"{name}: {message}"
-    if message.startswith("Input should "):
-        wanted = f"{name} must {message.removeprefix('Input should ')}"
+    if found := _SHOULD.match(message):
+        wanted = f"{name} must {message[found.end() :]}"
     shown = f"{problem['input']!r:.200}"
     if len(place) > 1 and place[0] in given:
         shown += f" in {given[str(place[0])]!r:.200}"

@@ -6,8 +6,8 @@ Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import networkx as nx
 import numpy as np
@@ -26,7 +26,7 @@ from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.g_retriever.prizes import STEP, prize_edges, prize_nodes, solve_prizes
-from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT
+from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
 
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
@@ -57,9 +57,9 @@ class PCSTState(RetrievalState, total=False):
     """The state of the stages."""
 
     #: Entities that resemble the question, best first: `[[key, similarity], ...]`; none where there are seed entities.
-    ranked_entities: list[Ranked]
+    ranked_entities: Annotated[list[Ranked], Field(description="a list of [key, similarity], best first")]
     #: Relations that resemble the question, best first: `[[relation, similarity], ...]`.
-    ranked_relations: list[Ranked]
+    ranked_relations: Annotated[list[Ranked], Field(description="a list of [relation, similarity], best first")]
 
 
 class PCSTFields(NeighborhoodFields, total=False):
@@ -144,6 +144,8 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     max_triples: int = Field(default=1_000, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: Reads the answers from a reply to it.
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(

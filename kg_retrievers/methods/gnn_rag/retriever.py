@@ -5,22 +5,22 @@ C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
-from pydantic import Field
+from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import NeighborhoodFields
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
-from kg_retrievers.core.path_prompt import ANSWER_PROMPT
+from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, RetrievalState, Stage, Text
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Path
@@ -33,13 +33,14 @@ from kg_retrievers.methods.gnn_rag.shortest_paths import shortest_paths
 THRESHOLD = 0.95
 
 
+@with_config(EXACT)
 class AnswerCandidates(TypedDict):
     """The candidates for the answer, the likeliest first."""
 
     #: `[[entity, probability], ...]`
-    entities: list[tuple[str, Annotated[float, Field(gt=0, le=1)]]]
+    entities: list[tuple[str, Annotated[float, Field(gt=0, le=1, strict=True)]]]
     #: Whether `max_nodes` or `max_candidates` left some out.
-    truncated: bool
+    truncated: StrictBool
 
 
 class GNNRAGState(RetrievalState, total=False):
@@ -47,7 +48,10 @@ class GNNRAGState(RetrievalState, total=False):
 
     #: The question with `MASK` in place of its entities, as the model reads it.
     masked_question: Text
-    candidates: AnswerCandidates
+    candidates: Annotated[
+        AnswerCandidates,
+        Field(description="{'entities': [[entity, probability in (0, 1]], ...], 'truncated': true or false}"),
+    ]
 
 
 class GNNRAGFields(NeighborhoodFields, total=False):
@@ -131,6 +135,8 @@ class GNNRAGRetriever(BaseModelRetriever):
     max_paths: int = Field(default=1_000, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: Reads the answers from a reply to it.
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(

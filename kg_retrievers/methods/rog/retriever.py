@@ -6,27 +6,28 @@ ICLR 2024, arXiv:2310.01061.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
 
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, with_config
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, spread
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.neighborhood_retriever import MAX_HOPS, BaseNeighborhoodRetriever, NeighborhoodFields
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
-from kg_retrievers.core.path_prompt import ANSWER_PROMPT
+from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_sources
-from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, RetrievalState, Stage, Text
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Path
+from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.rog.proposals import NEIGHBORS, ExampleRelationPaths, LLMRelationPaths
 
@@ -36,8 +37,8 @@ BEAM_WIDTH = 3
 #: The most walks at every hop; `max_paths` of them are shown.
 MAX_WALKS = 100_000
 
-#: How a triple is crossed: from head to tail, from tail to head, or as it comes; with what it adds to a label.
-DIRECTIONS: dict[str, tuple[int, ...]] = {"forward": (0,), "backward": (1,), "either": (0, 1)}
+#: How a triple is crossed: from head to tail, from tail to head, or as it comes; as the directions of labels (whether backward).
+DIRECTIONS: dict[str, tuple[bool, ...]] = {"forward": (False,), "backward": (True,), "either": (False, True)}
 
 
 def _pair(step: object) -> object:
@@ -59,6 +60,7 @@ RelationPath = TypedDict(
         "matched": NotRequired[dict[str, str]],
     },
 )
+with_config(EXACT)(RelationPath)
 
 
 class RelationPathState(RetrievalState, total=False):
@@ -68,7 +70,10 @@ class RelationPathState(RetrievalState, total=False):
     masked_question: Text
     #: `[{"relations": [[relation, "forward", "backward" or "either"], ...], "score": number, "from": who}, ...]`, best
     #: first.
-    relation_paths: list[RelationPath]
+    relation_paths: Annotated[
+        list[RelationPath],
+        Field(description='a list of {"relations": [[relation, direction], ...], "score": number in (0, 1]}'),
+    ]
 
 
 class RelationPathFields(NeighborhoodFields, total=False):
@@ -132,6 +137,8 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     max_paths: int = Field(default=1_000, ge=1, le=MAX_WALKS)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: Reads the answers from a reply to it.
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(
@@ -260,7 +267,8 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     def _paths(self, steps: Sequence[Sequence[str]], seeds: Sequence[str], most: int) -> tuple[list[Path], bool]:
         """Return at most so many paths from the seeds that follow a relation path, and whether some are left out."""
         graph = self.graph
-        labels = [[2 * graph.relations.find(name) + way for way in DIRECTIONS[direction]] for name, direction in steps]
+        relations = [(graph.relations.find(name), DIRECTIONS[direction]) for name, direction in steps]
+        labels = [[label_of(relation, backward) for backward in ways] for relation, ways in relations]
         starts = [graph.entities.find(seed) for seed in seeds]
         walks = [follow_relation_path(graph.adjacency, start, labels, max_walks=MAX_WALKS) for start in starts]
         seed_of = np.repeat(starts, [len(found.ends) for found in walks])

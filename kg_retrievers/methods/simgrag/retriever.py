@@ -6,7 +6,7 @@ Retrieval-Augmented Generation. Findings of ACL 2025, arXiv:2412.15272.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from kg_retrievers.errors import InvalidArgumentError, PatternError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import MAX, Candidates, Match, MatchNode, MatchQuery, match_pattern
-from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
+from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.patterns.examples import ExamplePatternGenerator
 from kg_retrievers.patterns.linked import LinkedPatternGenerator
 from kg_retrievers.patterns.llm import LLMPatternGenerator
@@ -120,6 +120,8 @@ class SimGRAGRetriever(BaseKGRetriever):
     max_seconds: float | None = Field(default=None, gt=0, le=MAX_SECONDS)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: Reads the answers from a reply to it.
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(
@@ -171,11 +173,10 @@ class SimGRAGRetriever(BaseKGRetriever):
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; a pattern may be a `Pattern` or its dictionary, and is read like a model's."""
-        pattern = inputs.get("pattern")
-        if isinstance(pattern, Pattern):
-            return super().check_inputs({**inputs, "pattern": pattern.to_dict()})
-        checked = super().check_inputs(inputs)
-        return checked if pattern is None else checked | {"pattern": Pattern.from_dict(pattern).to_dict()}
+        if (pattern := inputs.get("pattern")) is not None:
+            read = pattern if isinstance(pattern, Pattern) else Pattern.from_dict(pattern)
+            inputs = {**inputs, "pattern": read.to_dict()}
+        return super().check_inputs(inputs)
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
         pattern = self._pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [])

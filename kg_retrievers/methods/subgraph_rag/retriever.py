@@ -6,38 +6,39 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import networkx as nx
 import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import RunnableLambda
-from pydantic import Field
+from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import NeighborhoodFields
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.stages import MAX_K, Number, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, RetrievalState, Stage, Text
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.subgraph_rag.model import GraphTripleScorer, TripleScorer
-from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT
+from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
 
 #: Section 4.2: the first 100 triples go into the prompt; more for models that can take them.
 K = 100
 
 
+@with_config(EXACT)
 class ScoredTriples(TypedDict):
     """The triples that were scored highest, best first."""
 
     #: `[[head, relation, tail, score], ...]`
     triples: list[tuple[str, str, str, Number]]
     #: Whether `max_nodes` left out candidates.
-    truncated: bool
+    truncated: StrictBool
 
 
 class SubgraphRAGState(RetrievalState, total=False):
@@ -45,7 +46,10 @@ class SubgraphRAGState(RetrievalState, total=False):
 
     #: The question with `MASK` in place of its entities, as the model reads it.
     masked_question: Text
-    scored_triples: ScoredTriples
+    scored_triples: Annotated[
+        ScoredTriples,
+        Field(description="{'triples': [[head, relation, tail, score], ...], 'truncated': true or false}"),
+    ]
 
 
 class SubgraphRAGFields(NeighborhoodFields, total=False):
@@ -104,6 +108,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     style: Literal["triples", "grouped", "tables", "paths"] = "triples"
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: Reads the answers from a reply to it.
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(

@@ -16,13 +16,13 @@ from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langgraph.errors import GraphBubbleUp
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, StrictBool, ValidationInfo, field_validator, model_validator, with_config
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.core.stages import MAX_K, Number, QuestionShape, RetrievalState, Stage
+from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     BudgetError,
@@ -47,13 +47,14 @@ MAX_WEIGHT = 1_000_000
 _NEVER_SKIPPED = (InvalidArgumentError, MissingExtraError, ModelMismatchError, BudgetError, GraphBubbleUp)
 
 
+@with_config(EXACT)
 class FoundEvidence(TypedDict):
     """Evidence that a member found: these keys of a Document's metadata. The others follow."""
 
     triples: Annotated[list[tuple[str, str, str]], Field(min_length=1)]
     score: Number
     answers: NotRequired[list[str]]
-    truncated: NotRequired[bool]
+    truncated: NotRequired[StrictBool]
     details: NotRequired[dict[str, Any]]
 
 
@@ -61,9 +62,12 @@ class UnionState(RetrievalState, total=False):
     """The state of the stages."""
 
     #: What each retriever found, by its name (`UnionRetriever.members`), best first.
-    found: dict[str, list[FoundEvidence]]
+    found: Annotated[
+        dict[str, list[FoundEvidence]],
+        Field(description="{member: [{'triples': [[head, relation, tail], ...], 'score': number}, ...]}"),
+    ]
     #: Why a retriever found nothing, by its name: only those that failed and were skipped.
-    failed: dict[str, str]
+    failed: Annotated[dict[str, str], Field(description="{member: message}")]
 
 
 class UnionFields(RetrieverFields, total=False):

@@ -158,7 +158,7 @@ def test_several_entities_and_given_ones() -> None:
     for nothing in ([], None):
         assert similar().invoke("Who directed Her?", seed_entities=nothing) == similar().invoke("Who directed Her?")
         with pytest.raises(EntityLinkingError):
-            similar().invoke("Who directed it?", seed_entities=nothing)
+            similar().invoke("Who directed it?", seed_entities=nothing, on_refusal="raise")
     anywhere = similar(scope="graph").invoke("Who directed it?", seed_entities=["Adaptation"])
     assert anywhere == similar(scope="graph").invoke("Who directed it?")
 

@@ -249,7 +249,7 @@ def test_what_holds_for_every_list(case: tuple[SubgraphRAGRetriever, list[str]])
     documents = retriever.invoke("who is it ?", k=100, seed_entities=seeds)
     TestSubgraphRAG().check_documents(retriever, documents)
     graph = retriever.graph
-    candidates, truncated = retriever.candidates(seeds)
+    candidates, truncated = retriever.triples_in_scope(seeds)
     assert all(document.metadata["truncated"] is truncated for document in documents)
     numbers = np.array([graph.entities.find(seed) for seed in seeds])
     logits = retriever.model.on(retriever.index).score("who is it ?", candidates, numbers).astype(np.float64)
@@ -332,7 +332,7 @@ def test_the_masked_question_is_what_the_model_reads() -> None:
     retriever = subgraph_rag(TINY)
     scorer, graph = MODEL.on(TINY), TINY.graph
     (document,) = retriever.invoke("Who starred in Amélie?", k=1)
-    candidates, _ = retriever.candidates(["Amélie"])
+    candidates, _ = retriever.triples_in_scope(["Amélie"])
     logits = scorer.score("Who starred in _?", candidates, np.array([graph.entities.find("Amélie")]))
     assert triples([document]) == [[tuple(graph.triple(int(candidates[np.argmax(logits)])))]]
     others = retriever.invoke("Who starred in Amélie?", masked_question="千?", seed_entities=["Amélie"])
@@ -374,7 +374,7 @@ def test_no_entity() -> None:
     retriever = subgraph_rag(TINY)
     for nothing in ([], None):
         with pytest.raises(EntityLinkingError):
-            retriever.invoke("Who directed it?", seed_entities=nothing)
+            retriever.invoke("Who directed it?", seed_entities=nothing, on_refusal="raise")
     with pytest.raises(EntityLinkingError, match="no entity is given"):
         retriever.stages[1].run.invoke({"question": "?", "masked_question": "?", "k": 1, "seed_entities": []})
 
@@ -684,15 +684,15 @@ def test_all_that_is_supplied() -> None:
     ids=lambda scored: str(scored)[:80],
 )
 async def test_scored_triples_are_checked(scored: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"^SubgraphRAGRetriever: scored_triples must"):
+    with pytest.raises(InvalidArgumentError, match=r"^SubgraphRAGRetriever: scored_triples\S* (must|is) "):
         by_hand().invoke("Who directed Her?", scored_triples=scored)
-    with pytest.raises(InvalidArgumentError, match=r"^SubgraphRAGRetriever: scored_triples must"):
+    with pytest.raises(InvalidArgumentError, match=r"^SubgraphRAGRetriever: scored_triples\S* (must|is) "):
         await by_hand().ainvoke("Who directed Her?", scored_triples=scored)
 
 
 @pytest.mark.parametrize("masked", ["", " \n", 5, ["who?"], True], ids=repr)
 def test_masked_questions_are_checked(masked: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="masked_question must be a text, but got"):
+    with pytest.raises(InvalidArgumentError, match="masked_question must "):
         by_hand().invoke("Who directed Her?", masked_question=masked)
 
 
@@ -707,9 +707,9 @@ async def test_edits_in_a_workflow() -> None:
     rows = state.values["scored_triples"]["triples"]
     assert [tuple(row[:3]) for row in rows] == [HER, ADAPTATION, DRAMA, KAUFMAN]
     for bad in ("Her", {"triples": [HER], "truncated": False}, {"triples": rows[:1] * 2, "truncated": False}):
-        with pytest.raises(InvalidArgumentError, match="scored_triples must"):
+        with pytest.raises(InvalidArgumentError, match=r"scored_triples\S* (must|is) "):
             workflow.update_state(config, {"scored_triples": bad})
-        with pytest.raises(InvalidArgumentError, match="scored_triples must"):
+        with pytest.raises(InvalidArgumentError, match=r"scored_triples\S* (must|is) "):
             await workflow.aupdate_state(config, {"scored_triples": bad})
     edited = {"triples": [*rows[:2], [*KAUFMAN, 0.9]], "truncated": False}
     workflow.update_state(config, {"scored_triples": edited})
@@ -724,7 +724,7 @@ def test_another_masked_question_in_a_workflow() -> None:
     retriever = subgraph_rag(TINY, k=3)
     workflow = build_workflow(retriever, checkpointer=InMemorySaver(), interrupt_before=["score_triples"])
     workflow.invoke({"question": "Who starred in Amélie?"}, config)
-    with pytest.raises(InvalidArgumentError, match="masked_question must be a text"):
+    with pytest.raises(InvalidArgumentError, match="masked_question must "):
         workflow.update_state(config, {"masked_question": " "})
     workflow.update_state(config, {"masked_question": "who wrote _"})
     output = workflow.invoke(None, config)
