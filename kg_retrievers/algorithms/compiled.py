@@ -8,6 +8,9 @@ from typing import Any, ParamSpec, TypeVar
 from zlib import crc32
 
 import numba
+from numba.extending import register_jitable
+
+from kg_retrievers.graph import adjacency
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -16,6 +19,10 @@ _NJIT: Any = numba.njit  # its type knows neither of the options about wrappers
 
 #: The interpreter lock is released, division by zero is not checked, and no wrapper for C is made, which takes long.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+# Compiled functions call these as Python does. LLVM inlines them: each is one instruction or two.
+for _function in (adjacency.label_of, adjacency.relation_of, adjacency.is_backward, adjacency.reversed_label):
+    register_jitable(_function)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -27,9 +34,9 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 def compiled_entry(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that Python calls, at its first call, and keep the machine code on disk.
 
-    It is kept beside the source or in the user's cache folder; where neither can be written, every process compiles
-    for itself. Numba looks at the function's own file and closure to see whether the code is up to date, so the
-    function must be closed over `source_number` of all files that are compiled into it.
+    The code lies beside the source or in the user's cache folder; where neither can be written, every process compiles
+    for itself. Numba compares the function's own file and closure to see whether the code is up to date, so the
+    function must be closed over `source_checksum` of all files that are compiled into it.
     """
     made: Callable[P, R]
     try:
@@ -39,7 +46,11 @@ def compiled_entry(function: Callable[P, R]) -> Callable[P, R]:
     return made
 
 
-def source_number(path: Path) -> int:
-    """Return a number above 0 that changes with the text of a file, or of any Python file in a folder."""
+def source_checksum(path: Path) -> int:
+    """Return an integer above 0 that changes with the text of a file, or of any Python file in a folder.
+
+    It also changes with `graph/adjacency.py`, whose functions any kernel may call.
+    """
     files = sorted(path.glob("*.py")) if path.is_dir() else [path]
+    files.append(Path(adjacency.__file__))
     return 1 + crc32(b"".join(file.read_bytes() for file in files))

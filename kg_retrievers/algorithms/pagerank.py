@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_number
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 
@@ -228,4 +228,4 @@ def _entries(
     return compiled_entry(power), compiled_entry(push)
 
 
-_power, _push = _entries(source_number(Path(__file__)))
+_power, _push = _entries(source_checksum(Path(__file__)))

@@ -16,6 +16,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.adjacency import is_backward, reversed_label
 from kg_retrievers.graph.columns import Array
 
 #: How many relation paths are tried on the first of alike questions, and how many of these on the others.
@@ -81,7 +82,7 @@ def follow_relation_path(adjacency: Adjacency, seed: int, path: Sequence[Sequenc
         came, places = _ranges(firsts, lasts, max_walks)
         came //= len(labels)
         crossed, there = adjacency.triples[places], adjacency.neighbors[places]
-        fits = (there != ends[came]) | (adjacency.labels[places] % 2 == 0)
+        fits = (there != ends[came]) | ~is_backward(adjacency.labels[places])
         fits &= (triples[came] != crossed[:, None]).all(axis=1)
         if hop == len(path):
             fits &= there != seed
@@ -112,7 +113,7 @@ def joining_relation_paths(
     indptr, (size, kinds) = adjacency.indptr, (len(adjacency.indptr) - 1, int(adjacency.labels.max(initial=0)) + 2)
     row = slice(indptr[end], indptr[end + 1])
     order = np.argsort(adjacency.neighbors[row], kind="stable")
-    before, last = adjacency.neighbors[row][order], adjacency.labels[row][order] ^ 1
+    before, last = adjacency.neighbors[row][order], reversed_label(adjacency.labels[row][order])
     # The walks so far: the number of the relation path of each, and where it is.
     paths: list[tuple[int, ...]] = [()]
     number, here = np.zeros(1, np.int64), np.array([seed], np.int64)

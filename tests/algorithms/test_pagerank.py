@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.algorithms import pagerank as module
-from kg_retrievers.algorithms.compiled import source_number
+from kg_retrievers.algorithms.compiled import source_checksum
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
@@ -205,9 +205,9 @@ def test_machine_code_is_told_apart_by_the_file_it_was_made_from(tmp_path: Path)
     for text in ("", "x = 1\n", "x = 2\n"):
         (tmp_path / "walk.py").write_text(text)
         (tmp_path / "other.py").write_text(text * 2)
-        numbers.add(source_number(tmp_path / "walk.py"))
+        numbers.add(source_checksum(tmp_path / "walk.py"))
     (tmp_path / "other.py").write_text("x = 3\n")
-    assert source_number(tmp_path / "walk.py") in numbers
+    assert source_checksum(tmp_path / "walk.py") in numbers
     assert len(numbers) == 3
     assert min(numbers) > 0
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.adjacency import label_count, label_of, relation_of
 
 Array = npt.NDArray[Any]
 
@@ -48,10 +49,11 @@ def walk_triples(
     m, seeds = len(heads), np.unique(seeds)
     # Every triple twice: [0, m) from head to tail, [m, 2m) back.
     here, there = np.concatenate([heads, tails]), np.concatenate([tails, heads])
-    ways = np.concatenate([2 * relations, 2 * relations + 1]).astype(np.int64)
-    kinds, kind, count = np.unique(here * np.int64(2 * len(weights)) + ways, return_inverse=True, return_counts=True)
-    weight = weights[kinds % (2 * len(weights)) // 2]
-    total = np.bincount(kinds // (2 * len(weights)), weight, entities)
+    labels = np.concatenate([label_of(relations, False), label_of(relations, True)]).astype(np.int64)
+    width = np.int64(label_count(len(weights)))
+    kinds, kind, count = np.unique(here * width + labels, return_inverse=True, return_counts=True)
+    weight = weights[relation_of(kinds % width)]
+    total = np.bincount(kinds // width, weight, entities)
     chance = weight[kind] / (total[here] * count[kind])
     mass: Array = np.bincount(seeds, minlength=entities) / max(len(seeds), 1)
     taken, came = np.zeros(m), np.zeros(2 * m)

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_number
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
 from kg_retrievers.errors import InvalidArgumentError
 
 Array = npt.NDArray[Any]
@@ -592,4 +592,4 @@ def _entry(sources: int) -> Callable[[Array, Array, Array, Array, int, int, bool
     return compiled_entry(solve)
 
 
-_run = _entry(source_number(Path(__file__)))
+_run = _entry(source_checksum(Path(__file__)))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_number
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
 from kg_retrievers.graph import Adjacency
 
 Array = npt.NDArray[Any]
@@ -199,4 +199,4 @@ def _entries(
     return compiled_entry(between), compiled_entry(forward), compiled_entry(multiply), compiled_entry(backward)
 
 
-_restrict, _pass, _multiply, _pass_back = _entries(source_number(Path(__file__)))
+_restrict, _pass, _multiply, _pass_back = _entries(source_checksum(Path(__file__)))

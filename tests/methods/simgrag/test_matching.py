@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.algorithms.compiled import source_number
+from kg_retrievers.algorithms.compiled import source_checksum
 from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.methods.simgrag.matching import Candidates, Match, MatchNode, MatchQuery, match_pattern
@@ -393,6 +393,6 @@ def test_machine_code_is_told_apart_by_the_sources_it_was_made_from(tmp_path: Pa
     numbers = set()
     for text in ("", "x = 1\n", "x = 2\n"):
         (tmp_path / "bounds.py").write_text(text)
-        numbers.add(source_number(tmp_path))
+        numbers.add(source_checksum(tmp_path))
     assert len(numbers) == 3
     assert min(numbers) > 0

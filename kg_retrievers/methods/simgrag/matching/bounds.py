@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kg_retrievers.algorithms.compiled import compiled
 from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, Array, Plan
 
 #: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
@@ -20,6 +21,18 @@ def first_place(values: Array, low: int, high: int, wanted: int) -> int:
         else:
             high = middle
     return low
+
+
+@compiled
+def on_side(label: int, side: int) -> bool:
+    """Return whether a label has the direction that a step wants: 0 forward, 1 backward, -1 either."""
+    return side < 0 or is_backward(label) == (side > 0)
+
+
+@compiled
+def other_side(side: int) -> int:
+    """Return the direction that a step wants, seen from its other end."""
+    return side if side < 0 else 1 - side
 
 
 @compiled
@@ -124,8 +137,8 @@ def lower_bounds(
                 i, end = adjacency.indptr[x], adjacency.indptr[x + 1]
                 while i < end:
                     label = adjacency.labels[i]
-                    cost = costs[label >> 1]
-                    if cost == INFINITE or (side >= 0 and (label & 1) != side):
+                    cost = costs[relation_of(label)]
+                    if cost == INFINITE or not on_side(label, side):
                         i = first_place(adjacency.labels, i, end, label + 1)
                         continue
                     a, below = adjacency.neighbors[i], x

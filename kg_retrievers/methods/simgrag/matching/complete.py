@@ -8,6 +8,8 @@ import numpy as np
 
 from kg_retrievers.algorithms.compiled import compiled
 from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.methods.simgrag.matching.bounds import on_side
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, START, TREE, Array, Plan
 from kg_retrievers.methods.simgrag.matching.state import (
     BINDINGS,
@@ -46,7 +48,7 @@ def _keep_supported(adjacency: Adjacency, plan: Plan, state: State, row: int, ch
         for i in range(low, high):
             label = adjacency.labels[i]
             looked += 1
-            fits = (side < 0 or (label & 1) == side) and costs[label >> 1] < INFINITE
+            fits = on_side(label, side) and costs[relation_of(label)] < INFINITE
             if fits and state.stamps[adjacency.neighbors[i]] == stamp:
                 state.pool[top + count] = a
                 count += 1
@@ -96,7 +98,7 @@ def _make_consistent(adjacency: Adjacency, plan: Plan, state: State) -> bool:
                 return False
             for i in range(low, high):
                 label = adjacency.labels[i]
-                if (side < 0 or (label & 1) == side) and costs[label >> 1] < INFINITE:
+                if on_side(label, side) and costs[relation_of(label)] < INFINITE:
                     state.stamps[adjacency.neighbors[i]] = stamp
         begin, end, top = state.sets[row, child, 0], state.sets[row, child, 1], state.steps[row].top
         if not has_room(state, state.pool, top, end - begin):
@@ -167,7 +169,7 @@ def collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
                 label, e = adjacency.labels[i], adjacency.neighbors[i]
                 if state.stamps[e] != stamp or (u == v and e != a):
                     continue
-                if (side < 0 or (label & 1) == side) and costs[label >> 1] < INFINITE:
+                if on_side(label, side) and costs[relation_of(label)] < INFINITE:
                     edge = state.counts[MATCH] * state.counts[EDGES] + plan.steps[s].edge
                     state.facts[state.counts[FACTS]] = edge * len(adjacency.triples) + adjacency.triples[i]
                     state.counts[FACTS] += 1

@@ -7,10 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_number
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.methods.simgrag.matching.bounds import first_place, least_of, lower_bounds, own_cost
+from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.methods.simgrag.matching.bounds import (
+    first_place,
+    least_of,
+    lower_bounds,
+    on_side,
+    other_side,
+    own_cost,
+)
 from kg_retrievers.methods.simgrag.matching.complete import collect, grouped, propagate
 from kg_retrievers.methods.simgrag.matching.plan import (
     CYCLE,
@@ -63,7 +71,7 @@ def _key_width(adjacency: Adjacency, plan: Plan) -> int:
 
     A code is an entity or a level of types; there may be more levels than entities.
     """
-    return max(len(adjacency.indptr) - 1, plan.level_costs.shape[1])
+    return max(len(adjacency.indptr) - 1, int(plan.level_costs.shape[1]))
 
 
 @compiled
@@ -105,7 +113,7 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
             only_relation = state.steps[plan.steps[s].first_use].relation
         # One neighbour is as good as another where nothing is known of them.
         alike = by_slot and kind == TREE and state.nodes[v].lower_row < 0 and plan.nodes[v].level_row < 0
-        back = side if side < 0 else 1 - side
+        back = other_side(side)
         begin_set, end_set, others = state.sets[s, u, 0], state.sets[s, u, 1], 0
         first = state.pool[begin_set]
         if kind == TREE and state.nodes[v].lower_row >= 0 and end_set - begin_set == 1:
@@ -125,9 +133,9 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
                 return
             while i < stop:
                 label = adjacency.labels[i]
-                r = label >> 1
+                r = relation_of(label)
                 cost = costs[r]
-                if cost == INFINITE or (side >= 0 and ((label & 1) ^ flip) != side) or rest + cost >= worst:
+                if cost == INFINITE or not on_side(label, back if flip else side) or rest + cost >= worst:
                     i = first_place(adjacency.labels, i, stop, label + 1)
                     continue
                 e = adjacency.neighbors[i]
@@ -205,7 +213,7 @@ def _apply(adjacency: Adjacency, plan: Plan, state: State, s: int, relation: int
                 return False
             for i in range(low, high):
                 e, label = adjacency.neighbors[i], adjacency.labels[i]
-                if state.stamps[e] >= refused or (side >= 0 and (label & 1) != side) or costs[label >> 1] == INFINITE:
+                if state.stamps[e] >= refused or not on_side(label, side) or costs[relation_of(label)] == INFINITE:
                     continue
                 state.stamps[e] = refused
                 fits = subtree_cost(plan, state, v, e) < worst and code_of(plan, v, e) == code
@@ -379,7 +387,7 @@ def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:
     return compiled_entry(solve)
 
 
-_run = _entry(source_number(Path(__file__).parent))
+_run = _entry(source_checksum(Path(__file__).parent))
 
 
 def find_matches(
