@@ -1,4 +1,4 @@
-"""G-Retriever's retrieval: the connected subgraph whose prizes for the question are worth more than its edges cost.
+"""G-Retriever's retrieval: the connected subgraph whose prizes for the question exceed the cost of its edges.
 
 X. He, Y. Tian, Y. Sun, N. Chawla, T. Laurent, Y. LeCun, X. Bresson, B. Hooi: G-Retriever: Retrieval-Augmented
 Generation for Textual Graph Understanding and Question Answering. NeurIPS 2024, arXiv:2402.07630.
@@ -77,32 +77,34 @@ class PCSTFields(NeighborhoodFields, total=False):
 
 
 class PCSTRetriever(BaseNeighborhoodRetriever):
-    """Gives prizes to what resembles the question and finds the connected subgraph that is worth more than it costs.
+    """Finds the connected subgraph that collects the most prizes for the question at the least cost.
 
-    Of all connected subgraphs S the one with the most prizes of nodes + prizes of edges - `edge_cost` * |edges| is
-    wanted (equations 7 and 8), a prize-collecting Steiner tree (PCST); a solver with a guarantee on costs and missed
-    prizes finds it, see `solve_pcst`. The score is that difference, 0 or more, for further subgraphs at most that of
-    the one before. They come from solving again without the prizes that are covered. Triples stand in the order of
-    their prizes.
+    Prizes go to the nodes and edges that resemble the question. The subgraph S maximises prizes of nodes + prizes of
+    edges - `edge_cost` * |edges| (equations 7 and 8): a prize-collecting Steiner tree (PCST), found by a solver with a
+    guarantee on costs and missed prizes, see `solve_pcst`. The score is that difference, 0 or more. Further subgraphs
+    come from solving again without the prizes already collected, and score at most as high as the one before. Triples
+    are sorted by falling prize.
 
     Nodes: the entities of the question get `k_nodes` each; where none is looked for, those with the nearest names get
     `k_nodes`, ... 1 (equation 6). Edges:
 
-    - `prizes="paths"` (ours): `k_relations` for the triple that a walk from the question's entities takes most often,
-      others in proportion. The walk has `max_hops` and prefers relations by their rank (`walk_triples`), so that a
-      triple at the end of a likely path is worth more than one of the same relation elsewhere. The cost falls with the
-      highest prize left.
+    - `prizes="paths"` (ours): a random walk starts at the question's entities, takes `max_hops` steps and prefers
+      relations by their rank (`walk_triples`). The triple that it takes most often gets `k_relations`, others get their
+      share of that. So a triple at the end of a likely path gets more than one of the same relation elsewhere. The cost
+      falls with the highest prize left.
     - "paper": `k_relations`, ... 1 for all triples of the first relation, the second ... (equation 6).
     - "published": the same, but all triples of a relation share its prize, and the cost is lowered so that one edge
       pays, as in the code published with the paper.
 
-    Relations are ranked by the cosine of their words and the question without its entities. Differs from the paper: a
-    graph is one big graph, of which by default only the neighbourhood of the question's entities counts (`max_hops`,
-    `max_nodes`), rather than a small one for each question; an entity alone is no evidence. With `scope="graph"`,
-    `prizes="published"`, `edge_cost=0.5`, `pruning="gw"` and no limit of `max_triples` to speak of, it finds what the
-    published code does; on a big graph, where thousands of triples share a relation, that is thousands of triples.
+    Relations are ranked by the cosine between their words and the question without its entities.
 
-    Cost: no call of a language model; for each subgraph linear in the triples in scope, but for a logarithm.
+    Differs from the paper: searches one big graph, by default the neighbourhood of the question's entities in it
+    (`max_hops`, `max_nodes`), where the paper has a small graph for each question; an entity alone is no evidence. With
+    `scope="graph"`, `prizes="published"`, `edge_cost=0.5`, `pruning="gw"` and a `max_triples` above the size of the
+    graph, it finds what the published code finds; on a big graph, where thousands of triples share a relation, that is
+    thousands of triples.
+
+    Cost: no call of a language model; for each subgraph O(n log n) in the n triples in scope.
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
@@ -132,15 +134,15 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     k_nodes: int = Field(default=K_NODES, ge=1)
     #: How many relations get a prize by the paper's rules. The highest prize of an edge.
     k_relations: int = Field(default=K_RELATIONS, ge=1)
-    #: What an edge costs, where the highest prize of one is `k_relations`: 0.02 gives many triples, 1 few. By paths,
-    #: the best one left pays whatever it is.
+    #: What an edge costs, where the highest prize of one is `k_relations`: 0.02 gives many triples, 1 few. With
+    #: `prizes="paths"`, the best edge left always pays.
     edge_cost: float = Field(default=EDGE_COST, gt=0, allow_inf_nan=False)
     #: The rule for the prizes of edges.
     prizes: Literal["paths", "paper", "published"] = "paths"
     #: How a tree is pruned; see `solve_pcst`.
     pruning: Literal["strong", "gw"] = "strong"
-    #: The most triples of one subgraph; of those with the highest prizes, the ones that hang together with the first
-    #: stay. The score is that of all. Without effect on single triples.
+    #: The most triples of one subgraph: those with the highest prizes that are connected to the first. The score stays
+    #: that of the whole subgraph. Without effect on single triples.
     max_triples: int = Field(default=1_000, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT

@@ -66,38 +66,39 @@ class GNNRAGFields(NeighborhoodFields, total=False):
 
 
 class GNNRAGRetriever(BaseModelRetriever):
-    """Finds the likely answers with a trained graph network, and the shortest paths that lead to them.
+    """Finds likely answers with a trained graph network, and the shortest paths that lead to them.
 
-    The network gives each entity around those of the question a probability (section 4.1): see `GraphReasoner`, and
-    `train_graph_reasoner` for how it is trained. Candidates are the likeliest until their probabilities sum to
-    `threshold`, and all that are as likely as the last of these. Evidence is all shortest paths from each entity of the
-    question to each candidate that are no longer than `max_hops`, whichever way their triples point, also by way of
-    entities that `max_nodes` left out. Its score is the probability of its likeliest candidate, in (0, 1], and its
-    answers are its candidates.
+    The network gives each entity around the question's entities a probability (section 4.1): see `GraphReasoner`, and
+    `train_graph_reasoner` for its training. Candidates are the likeliest entities until their probabilities sum to
+    `threshold`, and all others as likely as the last of them. Evidence is all shortest paths of at most `max_hops`
+    triples from each entity of the question to each candidate; paths cross triples either way, and may pass entities
+    that `max_nodes` left out. The score is the probability of the likeliest candidate, in (0, 1]; the answers are the
+    candidates.
 
-    With `mask_seeds=False`, a network may propose an entity of the question, as where the child of a parent of somebody
-    is asked for. The paths from that entity then lead back to it: by a triple that joins it to itself; else to a
-    neighbour and back by another triple; else to a neighbour and back by the same one.
+    A network trained with `mask_seeds=False` may propose an entity of the question, for example as the child of a
+    parent of that entity. Paths from that entity then lead back to it: by a self-loop; else to a neighbour and back by
+    another triple; else to a neighbour and back by the same triple.
 
     `granularity="subgraph"` makes one Document of all paths with the same relations in the same directions, so that
     "the actors of the films of this director" is complete; "path" gives each path its own, as the paper's prompt does.
     Two such Documents have the same score where one candidate is the best of both.
 
-    In the details of each Document: "entities", the question's; "candidates", how many there are; "unreachable", those
-    without a path; "unreachable_from", `{entity of the question: [candidate, ...]}`, those that only another entity of
-    the question has a path to; "more_paths", those with more shortest paths than are shown; "relation_path" and
-    "paths", see `path_evidence`.
+    The details of each Document hold "entities", those of the question; "candidates", their number; "unreachable", the
+    candidates without a path; "unreachable_from", `{entity of the question: [candidate, ...]}`, the candidates that
+    only another entity of the question reaches; "more_paths", the candidates with more shortest paths than are shown;
+    "relation_path" and "paths", see `path_evidence`.
 
-    Differs from the paper: candidates are at most `max_candidates`, and equally likely ones are in or out together; the
-    one that crosses the threshold is in (`include_crossing`); paths keep direction and parallel triples; they are
-    bounded by `max_paths`, and merged.
-    Differs from the published code, which has the crossing candidate too: a sum of just `threshold` is enough, where
-    the code wants more; any probability above 0 will do, where it drops those below (1 - `threshold`) / `max_nodes`
-    beforehand; an entity of the question may be an answer, where its evaluation drops them; paths are found in the same
-    graph as candidates, and nothing is left out silently or shuffled.
+    Differs from the paper: keeps at most `max_candidates` candidates, and equally likely ones together; includes the
+    candidate that crosses the threshold (`include_crossing`); paths keep direction and parallel triples, are bounded by
+    `max_paths`, and are merged.
 
-    Cost: no call of a language model. The neighbourhood is searched (`neighborhood`), the network is run over it
-    (`ReasonerOnGraph`), and each entity of the question is searched from once (`shortest_paths`).
+    Differs from the published code, which also includes the crossing candidate: stops at a sum of exactly `threshold`,
+    where the code goes on; takes any probability above 0, where the code drops those below (1 - `threshold`) /
+    `max_nodes`; lets an entity of the question be an answer, where the code's evaluation drops it; finds paths in the
+    same graph as candidates; leaves nothing out silently and shuffles nothing.
+
+    Cost: no call of a language model; one search of the neighbourhood (`neighborhood`), one pass of the network over it
+    (`ReasonerOnGraph`), and one search from each entity of the question (`shortest_paths`).
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question

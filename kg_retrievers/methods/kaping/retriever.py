@@ -6,7 +6,7 @@ Answering. Workshop on Natural Language Reasoning and Structured Explanations (N
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stag
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT
+from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT, parse_answers
 
 #: As KAPING does: ten facts, of those within one hop.
 K, MAX_HOPS = 10, 1
@@ -38,20 +38,19 @@ class TripleSimilarityFields(NeighborhoodFields, total=False):
 class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     """Finds the triples whose words resemble the question most, each by itself.
 
-    The score of a triple is the cosine of the embedding of its words, `label relation label`, and that of the whole
-    question, in [-1, 1]; see `GraphIndex.triple_similarities`. Of equal scores the triple that the graph holds first
-    comes first. Candidates are the triples within `max_hops` of the question's entities; with
-    `scope="graph"` all triples are, without any linking: the "cosine similarity" of the comparison in SubgraphRAG
-    (arXiv:2410.20724, table 1).
+    The score of a triple is the cosine between the embeddings of its words, `label relation label`, and of the whole
+    question, in [-1, 1]; see `GraphIndex.triple_similarities`. Ties keep the order of the graph. Candidates are the
+    triples within `max_hops` of the question's entities; with `scope="graph"`, all triples are, without linking: the
+    "cosine similarity" row of the comparison in SubgraphRAG (arXiv:2410.20724, table 1).
 
-    It is the baseline of all methods here: each triple is judged by itself, so that one that leads from the question's
-    entity to the answer is not found unless it resembles the question. It proposes no answers.
+    Each triple is scored by itself, so that a triple on the way from the question's entity to the answer is missed
+    unless it resembles the question. The method proposes no answers.
 
-    Differs from the paper: triples between two neighbours of an entity are candidates as well as its own, and of the
-    neighbours at most `max_nodes`; relations and names are in words; a fact is shown with arrows.
+    Differs from the paper: triples between two neighbours of an entity are candidates too; at most `max_nodes`
+    neighbours count; relations and names are written in words; a fact is shown with arrows.
 
-    Cost: no call of a language model. The question is embedded, and so are the candidates the first time they are
-    needed, unless the index was built with `triples=True`; then one product of vectors a candidate.
+    Cost: no call of a language model; embeds the question, and the candidates the first time they are needed, unless
+    the index was built with `triples=True`; then one product of vectors a candidate.
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
@@ -75,6 +74,8 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: Reads the answers from a reply to it.
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(

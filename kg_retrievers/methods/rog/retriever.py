@@ -1,4 +1,4 @@
-"""RoG's retriever: links the entities, has relation paths proposed, follows them.
+"""RoG's retrieval: proposes relation paths for the question and follows them through the graph.
 
 L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpretable Large Language Model Reasoning.
 ICLR 2024, arXiv:2310.01061.
@@ -87,22 +87,22 @@ class RelationPathFields(NeighborhoodFields, total=False):
 
 
 class RelationPathRetriever(BaseNeighborhoodRetriever):
-    """Follows the relation paths that are proposed for a question, from its entities, to what they lead to.
+    """Follows the relation paths proposed for a question from its entities to the answers.
 
-    A language model names the relation paths, or labelled examples do without one: see `LLMRelationPaths` and
-    `ExampleRelationPaths`. All walks from the entities of the question that follow a relation path are evidence, and
-    the entities where they end are its answers; a walk crosses no triple twice and does not end where it began, not
-    even by a fact that joins an entity to itself. The score is that of the relation path, in (0, 1]. One that cannot be
-    followed is noted in the details as "empty"; examples propose none such.
+    A language model proposes the relation paths, or labelled examples do: see `LLMRelationPaths` and
+    `ExampleRelationPaths`. Evidence is all walks from the question's entities along a relation path; the answers are
+    the entities where they end. A walk crosses no triple twice and never ends where it began, not even through a
+    self-loop. The score is that of the relation path, in (0, 1]. The details list the relation paths that lead nowhere
+    as "empty"; examples propose none of these.
 
-    Differs from the paper: the language model is not trained for this; it sees relations of the graph, and names
-    `beam_width` paths in one reply, since a model behind an API has no beam search; relations have directions, and are
-    crossed either way where the proposal does not say; all walks of a relation path are one Document
-    (`granularity="subgraph"`; "path" gives each its own, as in the paper's prompt).
+    Differs from the paper: the language model is not trained for the task; it sees relations of the graph and names
+    `beam_width` paths in one reply, since a model behind an API offers no beam search; relations have directions, and
+    are crossed either way where the proposal names none; all walks along a relation path are one Document
+    (`granularity="subgraph"`; "path" gives each its own, as the paper's prompt does).
 
     Cost: one call of the language model, two where its first reply is unreadable, none with examples. Following is
-    linear in the walks, of which there are at most `MAX_WALKS` at a hop. With examples, each template is mined the
-    first time a question is near to it.
+    linear in the walks, at most `MAX_WALKS` a hop. Each template of the examples is mined when a question first comes
+    near it.
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question

@@ -64,18 +64,18 @@ class SimGRAGFields(RetrieverFields, total=False):
 class SimGRAGRetriever(BaseKGRetriever):
     """Writes a small pattern of what the question asks for and finds the subgraphs nearest to it.
 
-    The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum, over the known nodes of the
-    pattern and over its triples with a known relation, of the L2 distances between the embeddings of their texts and of
-    what they matched; 0 or more, and 0 where all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1].
+    The distance of a subgraph is its graph semantic distance (GSD, equation 3): the sum of the L2 distances between the
+    embeddings of the pattern's texts and of what they match, over its known nodes and its triples with a known
+    relation. It is 0 or more, and 0 where all texts are names of the graph. The score is 1 / (1 + GSD), in (0, 1].
     Among the candidates (`k_nodes` names a node, `k_relations` relations a relation) the search is exact, unless a
     limit marks its result as truncated: see `kg_retrievers.methods.simgrag.matching`.
 
-    Differs from the paper: results that differ only in what the unknowns are bound to are one piece of evidence, so
-    that "all films of this director" are complete (`ties="merge"`); no other node takes the entity of a known node,
-    but two unknowns may share one, since one person can both write and direct (`distinct="known"`); a node with a type
-    adds by how much the type of its entity is farther from that text than the nearest type of the graph is, an entity
-    without type nothing; embeddings are unit vectors. A pattern can also come from labelled examples or from the
-    entities named in the question, without a language model.
+    Differs from the paper: results that differ only in the entities of the unknowns are one piece of evidence, so that
+    "all films of this director" are complete (`ties="merge"`); no other node takes the entity of a known node, but two
+    unknowns may share one, since one person can both write and direct (`distinct="known"`); a typed node adds the
+    distance of its entity's type beyond that of the nearest type of the graph, and an entity without type adds nothing;
+    embeddings are unit vectors. A pattern can also come from labelled examples, or from the entities named in the
+    question, without a language model.
 
     Cost: one call of the language model, two where its first reply is unreadable, none with the other generators.
     The search is linear in the edges around the candidates for a pattern without cycles.

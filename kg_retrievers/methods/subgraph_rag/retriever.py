@@ -63,18 +63,17 @@ class SubgraphRAGFields(NeighborhoodFields, total=False):
 class SubgraphRAGRetriever(BaseModelRetriever):
     """Scores every triple around the question's entities with a trained model, and returns the best.
 
-    The model is a network with one hidden layer that sees the question, the triple's words, and how the triple lies to
-    the entities of the question (section 3.1): see `TripleScorer`, and `train_triple_scorer` for how it is trained. The
-    score of a triple is its share in the softmax of the model's outputs over all candidates, in [0, 1], and says
-    something within one question only. Of equal scores the triple that the graph holds first comes first. It proposes
-    no answers.
+    The model is a network with one hidden layer. It sees the question, the triple's words, and where the triple lies
+    relative to the question's entities (section 3.1): see `TripleScorer`, and `train_triple_scorer` for its training.
+    The score of a triple is its share in the softmax of the model's outputs over all candidates, in [0, 1], and is
+    comparable within one question only. Ties keep the order of the graph. The method proposes no answers.
 
-    `granularity="triple"` gives `k` single triples, as the paper's prompt has them. "subgraph" packs the first
-    `max_triples` into connected subgraphs, whose score is the sum of theirs.
+    `granularity="triple"` gives `k` single triples, as the paper's prompt shows them. "subgraph" groups the first
+    `max_triples` into connected subgraphs, each scored by the sum of its triples.
 
-    Differs from the paper: the model is another one by default, see there; its scores share one sum; candidates are at
-    most `max_nodes` entities within `max_hops`; a question's entities are taken out of it before it is embedded; `k` is
-    counted in Documents.
+    Differs from the paper: the default model is another, see `TripleScorer`; scores are normalised over the candidates;
+    candidates lie between at most `max_nodes` entities within `max_hops`; the question is embedded without its
+    entities; `k` counts Documents.
 
     Cost: no call of a language model. The question is embedded, its neighbourhood is searched, and the candidates are
     scored: see `GraphTripleScorer`, which also computes what all questions have in common the first time.
