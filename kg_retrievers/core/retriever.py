@@ -30,11 +30,11 @@ from kg_retrievers.core.stages import (
     Stage,
     check_types,
 )
-from kg_retrievers.core.validation import reasons
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, NoEvidenceError, RefusalError, did_you_mean
 from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
+from kg_retrievers.graph.validation import reasons
 from kg_retrievers.index import GraphIndex, linker_of
 
 _LOGGER = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from langchain_core.runnables import Runnable
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
-from kg_retrievers.core.validation import reasons
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.graph.validation import reasons
 
 #: The name of the custom event that is sent after each stage.
 STAGE_EVENT = "kg_retrievers.stage"
