@@ -166,20 +166,28 @@ class GraphIndex(Immutable):
             of_graph, name, dimension, stored = (meta[key] for key in ("graph", "embeddings", "dimension", "store"))
             if name != embedding_name(embeddings):
                 raise StaleIndexError(
-                    f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}. Open it "
-                    "with the first, or build it again with the second: GraphIndex.build(graph, embeddings, path)."
+                    f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}.",
+                    hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, "
+                    "embeddings, path).",
+                    hint_shell="Open it with the first (--embeddings ...), or build it again with the second: "
+                    f"kg-retrievers index ... --output {path} --embeddings ...",
                 )
             if stored != bool(store):
                 advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
-                raise InvalidArgumentError(f"GraphIndex.open: {path} was built {advice}: store=...")
+                raise InvalidArgumentError(
+                    f"GraphIndex.open: {path} was built {advice}: store=...",
+                    hint_python="",
+                    hint_shell="The shell opens no vector stores; build an index without one.",
+                )
             if graph is None:
                 graph = KnowledgeGraph.open(path)
                 if graph.fingerprint != of_graph:
                     raise IndexLoadError("the graph was saved without its index. Build the index again.", path)
             elif graph.fingerprint != of_graph:
                 raise StaleIndexError(
-                    f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}. "
-                    "Build it again: GraphIndex.build(graph, embeddings, path)."
+                    f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}.",
+                    hint_python="Build it again: GraphIndex.build(graph, embeddings, path).",
+                    hint_shell=f"Build it again: kg-retrievers index ... --output {path}",
                 )
             if store:
                 numbers = range(len(graph.names))

@@ -140,13 +140,15 @@ class _TextFile:
         self.line = 0
         self.skipped = 0
 
-    def fail(self, message: str, line: int | None = None) -> NoReturn:
-        raise GraphLoadError(message, self.path, line)
+    def fail(self, message: str, line: int | None = None, **hints: str) -> NoReturn:
+        raise GraphLoadError(message, self.path, line, **hints)
 
     def reject(self, message: str, line: int) -> None:
         """Raise for the row from `line` to the last line read, or count its lines."""
         if self.on_error == "raise":
-            self.fail(f'{message} Correct the line, or leave out all such lines with on_error="skip".', line)
+            advice = "Correct the line, or leave out all such lines with"
+            hints = {"hint_python": f'{advice} on_error="skip".', "hint_shell": f"{advice} --on-error skip."}
+            self.fail(message, line, **hints)
         self.skipped += self.line - line + 1
 
     def lines(self) -> Iterator[str]:
@@ -163,7 +165,12 @@ class _TextFile:
                     offset = file.buffer.tell() - len(error.object) + error.start
                     line = self.line + error.object[: error.start].count(b"\n") + 1
                     other = "utf-16" if error.object.startswith(_UTF_16) else "latin-1"
-                    self.fail(f'byte {offset} is not {error.encoding}. Perhaps the file is encoding="{other}".', line)
+                    self.fail(
+                        f"byte {offset} is not {error.encoding}.",
+                        line,
+                        hint_python=f'Perhaps the file is encoding="{other}".',
+                        hint_shell=f"Perhaps the file is --encoding {other}.",
+                    )
         except (OSError, EOFError, zlib.error) as error:
             self.fail(f"cannot be read: {error}")
 
@@ -194,8 +201,12 @@ def _layout(file: _TextFile, format: GraphFormat | None, columns: Sequence[str] 
         elif first.count("|") == width - 1:
             layout = "pipe"
         else:
-            choices = '"tsv", "csv", "pipe" or "jsonl"'
-            file.fail(f"cannot tell the format from this first line, {short(first)}. Give format={choices}.", file.line)
+            file.fail(
+                f"cannot tell the format from this first line, {short(first)}.",
+                file.line,
+                hint_python='Give format="tsv", "csv", "pipe" or "jsonl".',
+                hint_shell="Give --graph-format tsv, csv, pipe or jsonl.",
+            )
     if layout == "jsonl" and columns is not None:
         raise InvalidArgumentError(f"columns is for tables with a header, but {file.path} is JSONL.")
     return layout

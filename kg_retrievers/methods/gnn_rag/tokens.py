@@ -45,8 +45,9 @@ def check_tokens(index: GraphIndex, tokens: Tokens) -> None:
     """
     if tokens == "states" and not isinstance(index.embeddings, TokenStates):
         raise InvalidArgumentError(
-            f'tokens="states" needs embeddings with `embed_tokens`, as local_embeddings(...) has it, but {index!r} has '
-            'others. Index the graph with these, or take tokens="words".'
+            f'tokens="states" needs embeddings with `embed_tokens`, but {index!r} has others.',
+            hint_python='Index the graph with local_embeddings(...), or take tokens="words".',
+            hint_shell="Index the graph with --embeddings local:MODEL, or take --field tokens=words.",
         )
 
 

@@ -46,7 +46,10 @@ def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
     if strange is not None:
         raise StaleIndexError(
             f"CypherRetriever: the database holds {strange!r}, which is not in the indexed graph. It has changed since "
-            "the graph was indexed, or holds another one: index the graph of this database again."
+            "the graph was indexed, or holds another one.",
+            hint_python="Index the graph of this database again.",
+            hint_shell="Index the graph of this database again, with the same --key if one was given, or name another "
+            "--database.",
         )
     return found
 

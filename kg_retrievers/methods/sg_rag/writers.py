@@ -132,8 +132,11 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 except InvalidArgumentError as cause:
                     raise StaleIndexError(
                         f"{type(self).__name__}: the indexed graph has the relation {relation.text!r}, the database "
-                        "has not. One of them has changed, or they hold different graphs: read the schema again, by "
-                        "schema(refresh=True) of the executor, or index the graph of this database again."
+                        "has not. One of them has changed, or they hold different graphs.",
+                        hint_python="Read the schema again, by schema(refresh=True) of the executor, or index the "
+                        "graph of this database again.",
+                        hint_shell="Index the graph of this database again, with the same --key if one was given, or "
+                        "name another --database.",
                     ) from cause
 
     def _choices(self, node: Known, entities: Sequence[QuestionEntity]) -> list[list[str]]:

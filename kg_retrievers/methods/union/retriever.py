@@ -200,8 +200,9 @@ class UnionRetriever(BaseKGRetriever):
         """
         if not fields.get("retrievers"):
             raise InvalidArgumentError(
-                f"{cls.__name__}: got no retrievers to fuse. Build them first: {cls.__name__}(index=index, "
-                "retrievers=[...]); on the shell, join their names, as in --method simgrag+pcst."
+                f"{cls.__name__}: got no retrievers to fuse.",
+                hint_python=f"Build them first: {cls.__name__}(index=index, retrievers=[...]).",
+                hint_shell="Join the names of methods: --method simgrag+g-retriever.",
             )
         given = {"llm": llm, "examples": examples, "model": model}
         if names := [name for name, value in given.items() if value is not None]:

@@ -97,7 +97,12 @@ class CausalLM:
                 raise ValueError(f"its file has no weights {sorted(info['missing_keys'])[:3]}.")
             model = model.to(where)
         except (OSError, ValueError, KeyError, ImportError, RuntimeError, AssertionError, SafetensorError) as cause:
-            raise ModelLoadError(f"{_missing(Path(name))}{cause!s:.300} Name another one: llm=...", name) from cause
+            raise ModelLoadError(
+                f"{_missing(Path(name))}{cause!s:.300}",
+                name,
+                hint_python="Name another one: llm=...",
+                hint_shell="Name another one: --llm ...",
+            ) from cause
         return cls(model, tokenizer, name=name, revision=getattr(model.config, "_commit_hash", None) or revision)
 
     def __repr__(self) -> str:
@@ -173,7 +178,11 @@ class CausalLM:
         """
         template = getattr(self.tokenizer, "chat_template", None)
         if chat and not template:
-            raise InvalidArgumentError(f"{self!r}: its tokenizer has no chat template. Pass chat=False.")
+            raise InvalidArgumentError(
+                f"{self!r}: its tokenizer has no chat template.",
+                hint_python="Pass chat=False.",
+                hint_shell="Pass --field chat=false.",
+            )
         if not template or chat is False:
             return self.tokenizer.bos_token or "", ""
         said = [{"role": "user", "content": _CONTENT}]
@@ -186,8 +195,9 @@ class CausalLM:
         before, *after = text.split(_CONTENT)
         if len(after) != 1:
             raise InvalidArgumentError(
-                f"{self!r}: its chat template must hold what the user says once, but gives {text!r:.300}. Pass "
-                "chat=False, or say what stands around it: before=..., after=..."
+                f"{self!r}: its chat template must hold what the user says once, but gives {text!r:.300}.",
+                hint_python="Pass chat=False, or say what stands around it: before=..., after=...",
+                hint_shell="Pass --field chat=false, or say what stands around it: --field before=... and after=...",
             )
         return before, after[0]
 

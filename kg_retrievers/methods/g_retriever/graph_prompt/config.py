@@ -89,7 +89,12 @@ class GraphPromptConfig:
             raise self._wrong("lora_dropout", "0 or more, and below 1")
         targets = self.lora_targets
         if not isinstance(targets, tuple) or not targets or not all(isinstance(name, str) for name in targets):
-            raise self._wrong("lora_targets", 'a tuple of names of layers, as in ("q_proj", "v_proj")')
+            raise self._wrong(
+                "lora_targets",
+                "names of layers",
+                hint_python='Give a tuple, as in ("q_proj", "v_proj").',
+                hint_shell="""Give --field 'lora_targets=["q_proj", "v_proj"]'.""",
+            )
         for name in ("before", "after"):
             if not isinstance(getattr(self, name), str | None):
                 raise self._wrong(name, "a text, or None")
@@ -99,8 +104,9 @@ class GraphPromptConfig:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise self._wrong(name, f"a whole number, {least} or more")
 
-    def _wrong(self, name: str, wanted: str) -> InvalidArgumentError:
-        return InvalidArgumentError(f"GraphPromptConfig: {name} must be {wanted}, but got {getattr(self, name)!r}.")
+    def _wrong(self, name: str, wanted: str, **hints: str) -> InvalidArgumentError:
+        got = getattr(self, name)
+        return InvalidArgumentError(f"GraphPromptConfig: {name} must be {wanted}, but got {got!r}.", **hints)
 
     @classmethod
     def of(cls, setting: Setting, **changes: Any) -> Self:
@@ -126,7 +132,8 @@ class GraphPromptConfig:
             raise InvalidArgumentError(f"GraphPromptConfig: there is no field {unknown[0]!r}. There are: {known}.")
         if setting == "prompt-tuning" and changes.get("encoder") is not None:
             raise InvalidArgumentError(
-                f"GraphPromptConfig: prompt tuning has no encoder, but got {changes['encoder']!r}. Leave it out, or "
-                'take setting="frozen".'
+                f"GraphPromptConfig: prompt tuning has no encoder, but got {changes['encoder']!r}.",
+                hint_python='Leave it out, or take setting="frozen".',
+                hint_shell="Leave it out, or take --setting frozen.",
             )
         return cls(**{**own[setting], **changes})

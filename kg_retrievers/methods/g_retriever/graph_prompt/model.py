@@ -410,8 +410,9 @@ def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
     if vector.shape != probe.shape or np.linalg.norm(vector - probe) > SAME_VECTOR:
         raise ModelMismatchError(
             f"GraphPromptModel: it was trained with the embeddings {name}, whose vectors have {len(probe)} numbers, "
-            f"but got {embedding_name(embeddings)}, with {len(vector)}. Hand in the former, or train a model with the "
-            "latter."
+            f"but got {embedding_name(embeddings)}, with {len(vector)}.",
+            hint_python="Hand in the former, or train a model with the latter.",
+            hint_shell="Index the graph with the former (--embeddings), or train a model with the latter.",
         )
 
 
@@ -422,8 +423,9 @@ def _check_language_model(lm: CausalLM, told: Mapping[str, Any], folder: Path) -
         if lm.fingerprint[key] != told[key]:
             raise ModelMismatchError(
                 f"GraphPromptModel: {folder} was trained with {told['name']}, which has {text.format(told[key])}, but "
-                f"{lm!r} has {text.format(lm.fingerprint[key])}. Hand in the former (llm=...), or train a model with "
-                "the latter."
+                f"{lm!r} has {text.format(lm.fingerprint[key])}.",
+                hint_python="Hand in the former (llm=...), or train a model with the latter.",
+                hint_shell="Put the former in its place, or train a model with the latter.",
             )
 
 

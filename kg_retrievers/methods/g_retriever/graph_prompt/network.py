@@ -120,7 +120,9 @@ class GraphPromptNetwork:
                 last = sorted({name.rpartition(".")[2] for name in linear})
                 raise InvalidArgumentError(
                     f"GraphPromptConfig: {self.lm!r} has no linear layers {target!r} that could be given adapters. It "
-                    f"has: {last}. Name some of these: lora_targets=(...)."
+                    f"has: {last}.",
+                    hint_python="Name some of these: lora_targets=(...).",
+                    hint_shell="Name some of these: --field 'lora_targets=[...]'.",
                 )
         adapters = LoraConfig(
             r=config.lora_rank,
