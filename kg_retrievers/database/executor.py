@@ -1,4 +1,4 @@
-"""What runs Cypher queries that only read: the protocol, and what its implementations have in common."""
+"""Runs Cypher queries that only read: the protocol, and what its implementations have in common."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from kg_retrievers.database.schema import DatabaseSchema, Dialect
 from kg_retrievers.database.values import Rows, StoredNode, resolve
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import GraphRows
+from kg_retrievers.graph.cache import Immutable
 
-#: How many rows a query returns, and how many seconds it may take, where nothing is said.
+#: How many rows a query returns, and how many seconds it may take, by default.
 LIMIT, TIMEOUT = 1000, 30.0
 
 #: The longest timeout: a day. (Milliseconds must fit into 32 bits.)
 MAX_TIMEOUT = 24 * 3600.0
+
+#: What to do about a query that was stopped.
+RAISE_TIMEOUT = {
+    "hint_python": "Make it smaller, or raise timeout.",
+    "hint_shell": "Make it smaller, or give it longer: --field timeout=SECONDS.",
+}
 
 #: How each engine sorts by a column: LadybugDB refuses to sort by nodes, relationships, paths and lists.
 SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
@@ -35,7 +42,7 @@ class Executor(Protocol):
         """Which Cypher it understands."""
 
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
-        """Return what the database holds, as it was when first asked for, or now if `refresh`."""
+        """Return what the database held when this was first called, or what it holds now if `refresh`."""
 
     def run(
         self,
@@ -48,17 +55,17 @@ class Executor(Protocol):
         """Run a query that only reads.
 
         Args:
-            query: The query. It is checked first, and sorted by its columns so that it is always the same rows.
+            query: The query. It is checked first, and sorted by its columns so that the rows are always the same.
             parameters: The values of its parameters.
             limit: How many rows are returned; 1 or more. One more is fetched, to know whether there are more.
             timeout: How many seconds it may take, above 0.
 
         Raises:
             CypherSafetyError: If the query may do more than read.
-            InvalidArgumentError: If `limit`, `timeout` or a parameter has no such value.
+            InvalidArgumentError: If `limit`, `timeout` or a parameter is out of range or of another type.
             DatabaseQueryError: If the database refuses the query.
-            StaleSchemaError: If it names what was in the schema and is in the database no longer.
-            DatabaseTimeoutError: If it was stopped.
+            StaleSchemaError: If the query names something that the schema has and the database has no longer.
+            DatabaseTimeoutError: If the query was stopped.
             DatabaseLoginError: If the database does not accept the credentials.
             DatabaseUnavailableError: If the database cannot be reached.
         """
@@ -67,10 +74,10 @@ class Executor(Protocol):
         """Have the database compile a query, without running it; raises what `run` does."""
 
     def read_graph(self, page_size: int) -> GraphRows:
-        """Read the whole graph, so many rows at a time; for `KnowledgeGraph.from_executor`."""
+        """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
 
     def close(self) -> None:
-        """Let go of the database. A closed executor cannot be used again."""
+        """Close the database. A closed executor cannot be used again."""
 
 
 class Fetched(NamedTuple):
@@ -80,12 +87,16 @@ class Fetched(NamedTuple):
     rows: Sequence[Sequence[Any]]
 
 
-#: Runs a query with parameters, fetches so many rows at most, and takes so many seconds.
+#: Runs a query: its text, its parameters, the most rows to fetch, the most seconds.
 Fetch = Callable[[str, dict[str, Any], int, float], Fetched]
 
 
-class DatabaseExecutor(ABC):
-    """Checks a query, has it run, and turns its rows into values by entity key."""
+class DatabaseExecutor(Immutable, ABC):
+    """Checks a query, has it run, and turns its rows into values by entity key.
+
+    A copy, deep or not, is the executor itself: it is safe to share, and its connections cannot be copied. A pickle
+    holds what another process needs to connect again.
+    """
 
     _schema: DatabaseSchema | None = None
 
@@ -138,12 +149,12 @@ class DatabaseExecutor(ABC):
         return bounded, {name: values[name] for name in bounded.parameters}
 
     def read_graph(self, page_size: int) -> GraphRows:
-        """Read the whole graph, so many rows at a time; for `KnowledgeGraph.from_executor`."""
+        """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
         return read_graph(self.run, self.schema(), self.dialect, page_size)
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
 
     def __enter__(self) -> Self:
         """Return the executor itself."""
@@ -174,12 +185,12 @@ class DatabaseExecutor(ABC):
 
 @lru_cache(maxsize=1024)  # reading a query takes as long as running it does
 def _checked(query: str, parameters: frozenset[tuple[str, int | None]], limit: int, dialect: Dialect) -> CheckedQuery:
-    """Return the query that is sent: the only place where it is checked that a query only reads."""
+    """Return the query that is sent. This is the one call that checks whether a query only reads."""
     return limited(check_read_only(query, parameters=dict(parameters)), limit, sort_key=SORT_KEYS[dialect])
 
 
 def _parameter(who: str, name: str, value: Any) -> Any:
-    """Return the value of a parameter if it is one that every database takes, and takes for what it is."""
+    """Return the value of a parameter, if every database takes it and reads it as the same value."""
     match value:
         case _ if not isinstance(name, str):
             pass
@@ -197,7 +208,7 @@ def _parameter(who: str, name: str, value: Any) -> Any:
             return {part: _parameter(who, name, value[part]) for part in sorted(value)}
     raise InvalidArgumentError(
         f"{who}.run: the parameter ${name} holds {value!r:.200}. Wanted a name that is a text, and None, a bool, "
-        "number (whole ones of 64 bits) or text (without halves of surrogate pairs), or lists and dictionaries of "
+        "number (integers of 64 bits) or text (without halves of surrogate pairs), or lists and dictionaries of "
         "these; in a list all of one kind, and dictionaries with the same names."
     )
 
@@ -210,7 +221,7 @@ _KINDS = (bool, int | float, str, list, dict, type(None))
 
 
 def _are_alike(values: Sequence[Any]) -> bool:
-    """Return whether values can stand in one list: LadybugDB fails on others, or changes them without a word."""
+    """Tell whether values can stand in one list: LadybugDB fails on others, or changes them silently."""
     kinds = {next(kind for kind in _KINDS if isinstance(value, kind)) for value in values}
     if not kinds & {list, dict}:
         return len(kinds - {type(None)}) <= 1

@@ -1,8 +1,8 @@
-"""The grammar of Cypher that only reads, and what fits a query into it.
+"""The grammar of Cypher that only reads, and its parser.
 
 What the grammar does not know is refused: each clause must be one that reads, and between two operands there must be
-an operator, so no other clause can begin anywhere. Inside expressions it takes more than engines do, which is harmless,
-since no clause stands there.
+an operator, so no other clause can begin anywhere. Inside expressions it accepts more than engines do, which is
+harmless, since no clause stands there.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from kg_retrievers.database.tokens import Token, refusal, tokenize
 
-#: Words of which a message says plainly what is wrong with them; whatever else is not in the grammar is refused, too.
+#: Words that do more than read, so that the message can say so; all else that is not in the grammar is refused too.
 _NOT_READING = "ALTER ATTACH COPY CREATE DELETE DETACH DROP EXPORT FOREACH IMPORT INSERT INSTALL LOAD MERGE REMOVE SET"
 NOT_READING = frozenset(_NOT_READING.split())
 
-#: Words in capitals and signs stand for themselves, those with @ for a kind of token, those in small letters for rules.
-#: The first alternative that fits counts; ?, * and + take as much as fits; ! is what must not follow.
+#: Words in capitals and signs stand for themselves, words with @ for a kind of token, words in small letters for rules.
+#: The first alternative that fits counts; ?, * and + take as much as fits; ! precedes what must not follow.
 GRAMMAR = """
 query        = parts ';'? @end
 parts        = part ( UNION ( ALL | DISTINCT )? part )*
@@ -88,16 +88,16 @@ no_variable  = CALL | CREATE | DELETE | DETACH | FOREACH | INSERT | LOAD | MERGE
 name         = @name | @quoted
 """
 
-#: What messages call that which can stand at a place.
+#: What messages call what can stand at a position.
 _TITLES = {"operand": "a value", "operator": "an operator", "name": "a name", "quantifier": "a quantifier"}
-_TITLES |= {"path_mode": "a kind of path", "@integer": "a whole number", "@end": "the end"}
+_TITLES |= {"path_mode": "a kind of path", "@integer": "an integer", "@end": "the end"}
 
 #: How many rules may be nested: some 15 brackets, so that Python's own limit is never met.
 MAX_DEPTH = 100
 
 
 class SyntaxNode(NamedTuple):
-    """The tokens from number `start` up to `end` fit `rule`; `inside` are the nodes of the rules in it."""
+    """The tokens from position `start` up to `end` fit `rule`; `inside` are the nodes of the rules in it."""
 
     rule: str
     start: int
@@ -120,12 +120,12 @@ Fit = Callable[["_Query", int], Found]
 
 
 class _Query:
-    """A query on its way through the grammar, and the furthest token at which something else was wanted."""
+    """A query while it is parsed, and the furthest token at which something else was wanted."""
 
     def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         self.text, self.tokens = text, tokens
         self.words = [token.word for token in tokens]
-        self.known: dict[tuple[str, int], Found] = {}  # what fits where, so that nothing is tried twice
+        self.known: dict[tuple[str, int], Found] = {}  # what fits where; nothing is tried twice
         self.depth = 0
         self.reached, self.wanted = 0, dict[str, None]()
 
@@ -137,7 +137,7 @@ class _Query:
 
 
 def read(query: str) -> tuple[list[Token], SyntaxNode]:
-    """Fit a query into the grammar, in time linear in its length.
+    """Parse a query by the grammar, in time linear in its length.
 
     Args:
         query: The text of a query.
@@ -146,7 +146,7 @@ def read(query: str) -> tuple[list[Token], SyntaxNode]:
         Its tokens without blanks and comments, the last of kind "end", and the node of the rule `query`.
 
     Raises:
-        CypherSafetyError: If it does not fit; the message names the first token without a place and what could stand
+        CypherSafetyError: If it does not fit; the message names the first token that does not, and what could stand
             there instead.
     """
     tokens, root = _read(query)

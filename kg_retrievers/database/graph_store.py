@@ -1,7 +1,8 @@
-"""Cypher through the graph stores of LangChain and LlamaIndex, and whatever has their method."""
+"""Runs Cypher through the graph stores of LangChain and LlamaIndex, and any object that has their method."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -16,19 +17,20 @@ from kg_retrievers.graph import Triple
 class QueryExecutor(DatabaseExecutor):
     """Runs queries through an object with `query(cypher, params)` or `structured_query(cypher, param_map)`.
 
-    Such are LangChain's `Neo4jGraph` and LlamaIndex's property graph stores. What they return is less than what
-    `Neo4jExecutor` and `LadybugExecutor` do, and less sure; take these where you can:
+    LangChain's `Neo4jGraph` and LlamaIndex's property graph stores are such objects. They return less than
+    `Neo4jExecutor` and `LadybugExecutor` do, with fewer guarantees; take these where you can:
 
-    - Nothing but the check of this package, and a user without the right to write, keeps queries from writing.
-    - There is no timeout but the one that the store itself was made with.
-    - All rows come at once; they are bounded by the LIMIT that the query is given, which a UNION cannot have.
+    - Only the check of this package, and a user without the right to write, keep queries from writing.
+    - The only timeout is the one that the store itself was made with.
+    - All rows come at once; the LIMIT that the query is given bounds them, and a UNION cannot have one.
     - A node is the dictionary of its properties. A relationship becomes a `Relationship` only if its two nodes were
       returned in the same row with their keys, as by `render(..., nodes=True)`, and none has the key property of
       another label with another value. A path is a list without directions.
+    - It can be pickled only if the store can.
 
     Args:
         store: The object.
-        schema: What the database holds; None reads it, which needs Neo4j's dialect.
+        schema: What the database holds; None to read it, which needs Neo4j's dialect.
         dialect: The Cypher that the database understands.
         key: As in `Neo4jExecutor`, where the schema is read.
         label: As in `Neo4jExecutor`, where the schema is read.
@@ -57,21 +59,32 @@ class QueryExecutor(DatabaseExecutor):
             raise InvalidArgumentError(
                 f"QueryExecutor: the schema is not read in the dialect {dialect!r}. Give schema=."
             )
+        self._store = store
         self._query: Callable[[str, dict[str, Any]], Sequence[Mapping[str, Any]]] = query
         self._given, self._dialect, self._key, self._label = schema, dialect, key, label
-        self._of = type(store).__name__
 
     @property
     def dialect(self) -> Dialect:
-        """The one it was given."""
+        """The dialect that the constructor was given."""
         return self._dialect
 
     def __repr__(self) -> str:
         """The class of the store."""
-        return f"QueryExecutor({self._of})"
+        return f"QueryExecutor({type(self._store).__name__})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Check that the store, which goes into the pickle, can be pickled; one that holds a connection cannot."""
+        try:
+            pickle.dumps(self._store)
+        except (TypeError, AttributeError, pickle.PicklingError) as cause:
+            raise InvalidArgumentError(
+                f"{self!r}: the store cannot be pickled ({cause}).",
+                hint_python="Make the store and the executor in the other process.",
+            ) from cause
+        return vars(self)
 
     def close(self) -> None:
-        """Do nothing: the store belongs to whoever made it."""
+        """Do nothing: the caller who made the store closes it."""
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         columns, rows = self._read(query, parameters, most, timeout)
@@ -83,7 +96,9 @@ class QueryExecutor(DatabaseExecutor):
             rows = self._query(query, parameters)
         except Exception as cause:  # each store has errors of its own
             reason = str(cause)
-            message = f"{self!r} could not run the query: {reason} Mend the query, or the connection; it was: {query}"
+            message = (
+                f"{self!r} could not run the query: {reason} Correct the query, or the connection; it was: {query}"
+            )
             raise DatabaseQueryError(message, query, reason) from cause
         if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
             raise DatabaseError(f"{self!r}: wanted a list of dictionaries, but the store returned {rows!r:.200}")

@@ -1,4 +1,4 @@
-"""Cypher in the embedded database LadybugDB (https://ladybugdb.com), the successor of Kuzu. Extra: `ladybug`."""
+"""Runs Cypher in the embedded database LadybugDB (https://ladybugdb.com), the successor of Kuzu. Extra: `ladybug`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from collections.abc import Hashable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
-from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
+from kg_retrievers.database.executor import RAISE_TIMEOUT, TIMEOUT, DatabaseExecutor, Fetched
 from kg_retrievers.database.grammar import read
 from kg_retrievers.database.ladybug_loading import load_graph
 from kg_retrievers.database.ladybug_schema import read_schema
@@ -40,8 +40,8 @@ MAX_SIZE = 1 << 40
 #: After so many queries a connection is replaced, since it keeps every statement that it ever prepared.
 QUERIES_OF_A_CONNECTION = 1000
 
-#: How many seconds longer than its timeout a query is waited for: LadybugDB takes no notice of it inside an expression,
-#: or where three and more parts of a query have nothing to do with each other.
+#: How many seconds beyond its timeout a query is waited for: LadybugDB ignores the timeout inside an expression, and
+#: where three or more parts of a query have nothing to do with each other.
 GRACE = 2.0
 
 #: The most nodes whose keys and labels are kept; about 500 bytes each.
@@ -51,15 +51,18 @@ MAX_NODES = 200_000
 class LadybugExecutor(DatabaseExecutor):
     """Runs queries in a LadybugDB database, a file that is opened read-only inside this process.
 
-    Queries of several threads run side by side. One that LadybugDB does not stop at its timeout is given up: its caller
-    gets a `DatabaseTimeoutError`, while it may keep a core busy until the process ends. Run queries of strangers in a
-    process that you can end.
+    Queries of several threads run side by side. A query that LadybugDB does not stop at its timeout is given up: its
+    caller gets a `DatabaseTimeoutError`, but the query may keep a core busy until the process ends. Run untrusted
+    queries in a process that you can end.
+
+    A pickle opens the file again; where `from_graph` made the database for this executor alone, it holds the graph, of
+    which a new database is made.
 
     Args:
         path: The file of the database.
         key: The property that holds an entity's key; the primary key of node tables without that property.
-        label: The property that holds what an entity is called, where there is one.
-        max_memory: The most bytes for pages and for results on the way; None for 80 % of the machine's memory.
+        label: The property that holds the label of an entity, where there is one.
+        max_memory: The most bytes for pages and intermediate results; None for 80 % of the machine's memory.
 
     Raises:
         DatabaseUnavailableError: If there is no database, or it cannot be opened.
@@ -77,7 +80,8 @@ class LadybugExecutor(DatabaseExecutor):
     ) -> None:
         """Open the database."""
         self.path = Path(path)
-        self._key, self._label = key, label
+        self._key, self._label, self._max_memory = key, label, max_memory
+        self._graph: KnowledgeGraph | None = None  # what the database was made from, if for this executor alone
         self._changed = threading.Condition()
         self._idle: list[_Connection] = []
         self._busy: list[_Connection] = []
@@ -87,7 +91,9 @@ class LadybugExecutor(DatabaseExecutor):
         if not self.path.is_file():
             what = "is a folder, not the file of a database" if self.path.is_dir() else "is not there"
             raise DatabaseUnavailableError(
-                f"LadybugExecutor: {str(path)!r} {what}. Make one: LadybugExecutor.from_graph(graph, path)."
+                f"LadybugExecutor: {str(path)!r} {what}.",
+                hint_python="Make one: LadybugExecutor.from_graph(graph, path).",
+                hint_shell="Name the file of a database.",
             )
         self._database: ladybug.Database | None = _open(self.path, max_memory, read_only=True)
 
@@ -101,7 +107,8 @@ class LadybugExecutor(DatabaseExecutor):
 
         Args:
             graph: The graph.
-            path: The file to write; it is there once all is in it. None for one that goes when the executor is closed.
+            path: The file to write; it appears once it is complete. None for a database that is removed when the
+                executor is closed.
             max_memory: As for the class.
 
         Raises:
@@ -122,14 +129,14 @@ class LadybugExecutor(DatabaseExecutor):
             on_error.enter_context(folder)
             file = Path(folder.name) / "graph.lbdb"
             with _open(file, max_memory, read_only=False) as database, ladybug.Connection(database) as connection:
-                connection.execute("CALL threads=1")  # several would number relationships otherwise each time
+                connection.execute("CALL threads=1")  # several would give relationships other ids each time
                 load_graph(connection.execute, graph, Path(folder.name))
                 connection.execute("CHECKPOINT")
             if path is not None:
                 os.replace(file, path)
             executor = cls(path or file, max_memory=max_memory)
             if path is None:
-                executor._at_close = on_error.pop_all()
+                executor._at_close, executor._graph = on_error.pop_all(), graph
         return executor
 
     @property
@@ -138,11 +145,18 @@ class LadybugExecutor(DatabaseExecutor):
         return "ladybug"
 
     def __repr__(self) -> str:
-        """Where the database is."""
+        """The file of the database."""
         return f"LadybugExecutor({str(self.path)!r})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the file of the database, or the graph that it was made from for this executor alone."""
+        if self._graph is not None:
+            return partial(type(self).from_graph, max_memory=self._max_memory), (self._graph,)
+        options: dict[str, Any] = {"key": self._key, "label": self._label, "max_memory": self._max_memory}
+        return partial(type(self), **options), (self.path.absolute(),)
+
     def close(self) -> None:
-        """Stop what runs and close the database; remove it if `from_graph` made it for this executor alone.
+        """Stop the queries that run and close the database; remove it if `from_graph` made it for this executor alone.
 
         If a query does not stop for `GRACE` seconds, the database stays open until the process ends.
         """
@@ -181,7 +195,7 @@ class LadybugExecutor(DatabaseExecutor):
                 self._changed.notify_all()
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
-        """Run a query; one that may not stop in a thread of its own, which is then left alone."""
+        """Run a query; one that may not stop runs in a thread of its own, which is abandoned at the timeout."""
         if _stops(query):
             return self._fetch_here(query, parameters, most, timeout)
         fetched: Future[Fetched] = Future()
@@ -218,14 +232,13 @@ class LadybugExecutor(DatabaseExecutor):
             return DatabaseUnavailableError(f"{self!r} was closed while it ran a query. Open it again.")
         if reason == _INTERRUPTED:
             return DatabaseTimeoutError(
-                f"LadybugExecutor: the query took longer than {timeout:g} s and was stopped. "
-                "Make it smaller, or raise timeout."
+                f"LadybugExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
             )
-        message = f"LadybugExecutor: LadybugDB refused the query: {reason} Mend the query; it was: {query}"
+        message = f"LadybugExecutor: LadybugDB refused the query: {reason} Correct the query; it was: {query}"
         return DatabaseQueryError(message, query, reason)
 
     def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
-        """Read keys and labels, of whole tables where these are small: LadybugDB finds a node by number in no index."""
+        """Read keys and labels, of whole tables where these are small: LadybugDB has no index of nodes by id."""
         schema = self.schema()
         found = self._nodes if len(self._nodes) <= MAX_NODES else {}
         offsets: dict[str, list[int]] = {}
@@ -233,16 +246,16 @@ class LadybugExecutor(DatabaseExecutor):
             offsets.setdefault(table, []).append(int(offset))
         for table, wanted in offsets.items():
             label = self._tables[table]
-            called = schema.label if schema.label and schema.label in label.properties else label.key
+            name_property = schema.label if schema.label and schema.label in label.properties else label.key
             match = f"MATCH (n:{backticked(label.name)})"
             parameters: dict[str, Any] = {}
             most: int = self._fetch(f"{match} RETURN count(*)", {}, 1, TIMEOUT).rows[0][0]
             if len(found) + most > MAX_NODES:
                 match, parameters, most = f"{match} WHERE offset(id(n)) IN $offsets", {"offsets": wanted}, len(wanted)
-            query = f"{match} RETURN offset(id(n)), n.{backticked(label.key)}, n.{backticked(called)}"
+            query = f"{match} RETURN offset(id(n)), n.{backticked(label.key)}, n.{backticked(name_property)}"
             for offset, key, name in self._fetch(query, parameters, most, TIMEOUT).rows:
                 id = f"{table}:{offset}"
-                found[id] = StoredNode(id, (label.name,), {called: name, label.key: key})
+                found[id] = StoredNode(id, (label.name,), {name_property: name, label.key: key})
         self._nodes = found
         return [found[id] for id in ids if id in found]
 
@@ -251,7 +264,7 @@ class LadybugExecutor(DatabaseExecutor):
         return schema
 
 
-#: Databases in which a query did not stop; to close one then would end the process.
+#: Databases in which a query did not stop; closing one would end the process.
 _LEFT_OPEN: list[ladybug.Database | None] = []
 
 
@@ -261,18 +274,19 @@ class _Connection(ladybug.Connection):
     queries = 0
 
 
-#: What LadybugDB says of a query that was stopped.
+#: The message of LadybugDB for a query that was stopped.
 _INTERRUPTED = "Interrupted."
 
-#: What there is of loops inside of expressions: comprehensions and `reduce` have a bar.
+#: What loops inside of expressions are written with: comprehensions and `reduce` have a bar.
 _LOOPS = {"|", "ANY", "ALL", "NONE", "SINGLE"}
 
 
 @lru_cache(maxsize=1024)
 def _stops(query: str) -> bool:
-    """Whether LadybugDB surely stops a query at its timeout: one without loops inside of expressions, and of two parts.
+    """Tell whether LadybugDB always stops a query at its timeout.
 
-    Parts are patterns that have no variable in common, UNWIND, and what comes after a WITH.
+    It does if the query has at most two parts and no loops inside of expressions. Parts are patterns that have no
+    variable in common, UNWIND, and what comes after a WITH.
     """
     try:
         tokens, root = read(query)
@@ -283,8 +297,10 @@ def _stops(query: str) -> bool:
         if node.rule == "path":
             named = [tokens[inner.start].name for inner in node.walk() if inner.rule == "variable"]
             names = {*named, f" {node.start}"}
-            parts = [part for part in parts if not part & names] + [names.union(*(p for p in parts if p & names))]
-    more = sum(node.rule == "clause" and tokens[node.start].word in ("UNWIND", "WITH") for node in root.walk())
+            joined = [part for part in parts if part & names]
+            parts = [part for part in parts if not part & names] + [names.union(*joined)]
+    clauses = [tokens[node.start].word for node in root.walk() if node.rule == "clause"]
+    more = clauses.count("UNWIND") + clauses.count("WITH")
     return len(parts) + more <= 2 and not any(token.word in _LOOPS for token in tokens)
 
 
@@ -297,7 +313,7 @@ def _stored(value: Any) -> Any:
         return [_stored(part) for part in value]
     if not isinstance(value, dict):
         return value
-    if "_RELS" in value:  # a path, or what a variable on a relationship of several hops holds: no nodes at its ends
+    if "_RELS" in value:  # a path, or the value of a variable on a relationship of several hops: no nodes at its ends
         nodes, relationships = _stored(value["_NODES"]), _stored(value["_RELS"])
         return StoredPath(tuple(nodes), tuple(relationships)) if len(nodes) > len(relationships) else relationships
     properties = {name: plain(part) for name, part in value.items() if name[0] != "_" and part is not None}
@@ -321,5 +337,5 @@ def _open(path: Path, max_memory: int | None, *, read_only: bool) -> ladybug.Dat
         )
     except RuntimeError as cause:
         raise DatabaseUnavailableError(
-            f"LadybugExecutor: {str(path)!r} cannot be opened: {cause} Close it where it is written, or make it anew."
+            f"LadybugExecutor: {str(path)!r} cannot be opened: {cause} Close it where it is written, or make it again."
         ) from cause

@@ -1,4 +1,4 @@
-"""A knowledge graph as statements of LadybugDB that load it: one node table, and one table for each relation."""
+"""Loads a knowledge graph into LadybugDB: one node table, and one table for each relation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kg_retrievers.graph import KnowledgeGraph
 #: The node table of all entities.
 ENTITY = "Entity"
 
-#: What cannot stand in a table's name: a dot separates databases, the others are refused in queries.
+#: Characters that a table's name cannot have: a dot separates databases, the others are refused in queries.
 _UNFIT = re.compile(r"[.\\$`\x00-\x1f\x7f]")
 
 #: Read by one thread, since only so line breaks in quotes are read as they are.
@@ -28,13 +28,13 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
     """Load a graph into an empty database.
 
     Entities become nodes `(:Entity {key, label, types, aliases})`, each relation a relationship type of its name. Where
-    LadybugDB cannot have that name, as with a dot in it or two that differ only by case, the type is called nearly so
-    and the relation is written into the comment of its table.
+    LadybugDB cannot have that name, as with a dot in it or two that differ only by case, the type gets a similar name,
+    and the comment of its table holds the relation.
 
     Args:
         execute: Runs a statement.
         graph: The graph.
-        folder: An empty folder for files on the way.
+        folder: An empty folder for temporary files.
     """
     separator = _separator([*graph.types, *graph.names])
     lists = ", ".join(
@@ -46,7 +46,7 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
     execute(f"CREATE NODE TABLE {ENTITY}(key STRING PRIMARY KEY, label STRING, types STRING[], aliases STRING[])")
     keys = list(graph.entities)
     names = list(graph.names)
-    labels = [names[number] for number in graph.labels.tolist()]
+    labels = [names[id] for id in graph.labels.tolist()]
     rows = (
         (key, label, separator.join(graph.types_of(key)), separator.join(graph.aliases(key)))
         for key, label in zip(keys, labels, strict=True)
@@ -56,17 +56,17 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
     heads, relations, tails = graph.edges.T
     order = np.argsort(relations, kind="stable")
     starts = np.searchsorted(relations[order], np.arange(len(graph.relations) + 1))
-    for number, (relation, name) in enumerate(type_names(graph.relations).items()):
+    for id, (relation, name) in enumerate(type_names(graph.relations).items()):
         execute(f"CREATE REL TABLE {backticked(name)}(FROM {ENTITY} TO {ENTITY})")
         if name != relation:
             execute(f"COMMENT ON TABLE {backticked(name)} IS {quoted(json.dumps({'relation': relation}))}")
-        edges = order[starts[number] : starts[number + 1]]
+        edges = order[starts[id] : starts[id + 1]]
         _write(file, ((keys[head], keys[tail]) for head, tail in zip(heads[edges], tails[edges], strict=True)))
         execute(f"COPY {backticked(name)} FROM {quoted(file)} {_CSV}")
 
 
 def type_names(relations: Iterable[str]) -> dict[str, str]:
-    """Return a name for the table of each relation: its own where that can be, one that no other table has else.
+    """Return a name for the table of each relation: the relation itself where that can be, else one that is free.
 
     Example:
         >>> type_names(["film.genre", "starring", "film_genre", "Starring"])
@@ -77,10 +77,10 @@ def type_names(relations: Iterable[str]) -> dict[str, str]:
     taken = {ENTITY.casefold()}
     for relation in sorted(relations, key=lambda relation: _UNFIT.search(relation) is not None):  # fitting ones first
         plain = name = _UNFIT.sub("_", relation)
-        number = 1
+        count = 1
         while name.casefold() in taken:
-            number += 1
-            name = f"{plain}_{number}"
+            count += 1
+            name = f"{plain}_{count}"
         taken.add(name.casefold())
         names[relation] = name
     return names
@@ -89,7 +89,7 @@ def type_names(relations: Iterable[str]) -> dict[str, str]:
 def _separator(texts: Sequence[str]) -> str:
     """Return the first of the control characters, and then of all characters, that occurs in none of the texts."""
     used = set().union(*texts)
-    return next(character for number in range(1, 0x110000) if (character := chr(number)) not in used)
+    return next(character for character in map(chr, range(1, 0x110000)) if character not in used)
 
 
 def _write(file: Path, rows: Iterable[Sequence[str]]) -> None:

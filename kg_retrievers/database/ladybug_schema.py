@@ -1,4 +1,4 @@
-"""The schema of a LadybugDB database, from its catalog."""
+"""Reads the schema of a LadybugDB database from its catalog."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def read_schema(fetch: Fetch, key: str, label: str | None) -> tuple[DatabaseSche
     Args:
         fetch: Runs a query.
         key: The property that holds keys; the primary key in tables without it.
-        label: The property that holds what an entity is called.
+        label: The property that holds the label of an entity.
 
     Returns:
-        The schema, and the node labels by the number of their table, as text.
+        The schema, and the node labels by the id of their table, as text.
     """
 
     def read(query: str) -> Sequence[Sequence[Any]]:
@@ -30,12 +30,12 @@ def read_schema(fetch: Fetch, key: str, label: str | None) -> tuple[DatabaseSche
 
     tables: dict[str, NodeLabel] = {}
     relations = []
-    for number, name, kind, comment in read("CALL show_tables() RETURN id, name, type, comment ORDER BY name"):
+    for id, name, kind, comment in read("CALL show_tables() RETURN id, name, type, comment ORDER BY name"):
         columns = read(f"CALL table_info({quoted(name)}) RETURN *")
         properties = {column[1]: column[2] for column in columns}
         if kind == "NODE":
             primary = next(column[1] for column in columns if column[4])
-            tables[str(number)] = NodeLabel(name, key if key in properties else primary, properties)
+            tables[str(id)] = NodeLabel(name, key if key in properties else primary, properties)
         elif kind == "REL":
             ends = read(f"CALL show_connection({quoted(name)}) RETURN *")
             pairs = tuple(sorted((row[0], row[1]) for row in ends))

@@ -1,4 +1,4 @@
-"""Cypher in Neo4j, and in other databases that speak its protocol Bolt. Extra: `neo4j`."""
+"""Runs Cypher in Neo4j, and in other databases that speak its protocol Bolt. Extra: `neo4j`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import threading
 import weakref
 from collections.abc import Coroutine, Hashable, Mapping
 from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any, TypeVar
 
-from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
+from kg_retrievers.database.executor import RAISE_TIMEOUT, TIMEOUT, DatabaseExecutor, Fetched
 from kg_retrievers.database.neo4j_login import address_in, credentials
 from kg_retrievers.database.neo4j_schema import read_schema
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked
@@ -48,22 +49,25 @@ class Neo4jExecutor(DatabaseExecutor):
     """Runs queries in a Neo4j database, in sessions that may only read, each with a timeout of its own.
 
     User name and password are read from the environment variables NEO4J_USERNAME and NEO4J_PASSWORD. Nothing is sent
-    before the first query.
+    before the first query. A pickle holds the address, never a password: the process that loads it reads them from its
+    own environment.
 
     Args:
-        uri: Where the database is, as in "neo4j://localhost:7687" or "bolt+s://example.org".
+        uri: The address of the database, as in "neo4j://localhost:7687" or "bolt+s://example.org".
         database: The name of the database; None for the server's default one.
         key: The property that holds an entity's key, as text; or that property by node label, "key" where none is
-            given. A node without it is called by its element id.
-        label: The property that holds what an entity is called, where there is one.
-        auth: The driver's `neo4j.Auth`, such as `neo4j.bearer_auth(token)`, in place of name and password.
-        explain: Whether the database is asked what a query does, by EXPLAIN, before it is run for the first time. False
-            for databases that cannot tell, as ArcadeDB; then nothing but the check of this package and a user without
-            the right to write keeps queries from writing.
+            given. The key of a node without it is its element id.
+        label: The property that holds the label of an entity, where there is one.
+        auth: The driver's `neo4j.Auth`, such as `neo4j.bearer_auth(token)`, instead of name and password. An executor
+            made with it cannot be pickled.
+        explain: Whether the database is asked, by EXPLAIN, whether a query only reads, before it is run for the first
+            time. False for databases that cannot tell, as ArcadeDB; then only the check of this package, and a user
+            without the right to write, keep queries from writing.
         connection_timeout: How many seconds it may take to connect.
 
     Raises:
-        InvalidArgumentError: If the URI cannot be read or holds a password, or only one of name and password is set.
+        InvalidArgumentError: If the URI cannot be read or holds a password, if only one of name and password is set,
+            or, from `pickle`, if `auth` was given.
     """
 
     def __init__(
@@ -80,9 +84,18 @@ class Neo4jExecutor(DatabaseExecutor):
         """Prepare the driver."""
         self.address = address_in(uri)
         self._database, self._key, self._label, self._explain = database, key, label, explain
+        self._made_with: dict[str, Any] = {
+            "uri": uri,
+            "database": database,
+            "key": key,
+            "label": label,
+            "explain": explain,
+            "connection_timeout": connection_timeout,
+        }
+        self._takes_auth = auth is not None
         self._explained: set[str] = set()
         self._closed, self._closing = False, threading.Lock()
-        # The driver's asyncio side: other than the synchronous one, it can give up on a server that does not answer.
+        # The driver's asyncio side: unlike the synchronous one, it can give up on a server that does not answer.
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=(self._loop,), name="Neo4jExecutor", daemon=True).start()
         self._stop = weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
@@ -103,11 +116,21 @@ class Neo4jExecutor(DatabaseExecutor):
         return "neo4j"
 
     def __repr__(self) -> str:
-        """Where the database is; no name, no password."""
+        """The address of the database; no name, no password."""
         return f"Neo4jExecutor({self.address!r})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the address and the options; name and password are read from the environment again."""
+        if self._takes_auth:
+            raise InvalidArgumentError(
+                f"{self!r} was made with auth=, which is not written into a pickle.",
+                hint_python="Set NEO4J_USERNAME and NEO4J_PASSWORD in both processes and leave auth= out, or make the "
+                "executor in the other process.",
+            )
+        return partial(type(self), **self._made_with), ()
+
     def close(self) -> None:
-        """Close the connections; queries that run are given up."""
+        """Close the connections; running queries are cancelled."""
         with self._closing:
             closed, self._closed = self._closed, True
         if not closed:
@@ -123,8 +146,8 @@ class Neo4jExecutor(DatabaseExecutor):
         await self._loop.shutdown_asyncgens()
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do something on the thread of the driver, and wait for it on this one."""
-        with self._closing:  # so that the loop goes on until all that it was given is done or given up
+        """Run a coroutine on the thread of the driver, and wait for it on this one."""
+        with self._closing:  # so that the loop runs until all its work is done or cancelled
             if self._closed:
                 work.close()
                 raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
@@ -172,20 +195,22 @@ class Neo4jExecutor(DatabaseExecutor):
         return Fetched(columns, [record.values() for record in records])
 
     def _check_kind(self, query: str, summary: neo4j.ResultSummary) -> None:
-        """Refuse a query of which the database does not say that it only reads."""
+        """Refuse a query if the database does not say that it only reads."""
         if summary.query_type != "r":
             raise CypherSafetyError(
                 f"Neo4jExecutor: the database says that the query is of type {summary.query_type!r}, not 'r' for "
-                "reading. Write one that only reads. (Of a database that says so of all queries, give explain=False.)",
+                "reading. Write one that only reads.",
                 query[:80],
                 0,
+                hint_python="(If the database says so of every query, make the executor with explain=False.)",
+                hint_shell="",
             )
         if len(self._explained) >= MAX_EXPLAINED:
             self._explained.clear()
         self._explained.add(query)
 
     def _check_names(self, summary: neo4j.ResultSummary) -> None:
-        """Refuse the empty result of a query with a label or type that has gone since the schema was read."""
+        """Refuse the empty result of a query that names a label or type removed since the schema was read."""
         if self._schema is None:
             return
         had = {label.name for label in self._schema.labels} | {type.name for type in self._schema.relations}
@@ -198,28 +223,30 @@ class Neo4jExecutor(DatabaseExecutor):
         ]
         if gone:
             raise StaleSchemaError(
-                f"Neo4jExecutor: the database has no {gone} any longer, which were there when its schema was read. "
-                "Read it again, by schema(refresh=True), and write the query anew.",
+                f"Neo4jExecutor: the database has no {gone} any longer, which were there when its schema was read.",
                 gone,
+                hint_python="Read it again, by schema(refresh=True), and write the query anew.",
+                hint_shell="Ask again.",
             )
 
     def _error(self, cause: Exception, query: str, timeout: float) -> Exception:
         code = (cause.code or "") if isinstance(cause, exceptions.Neo4jError) else ""
         if isinstance(cause, TimeoutError) or "TransactionTimedOut" in code or code.endswith(".Terminated"):
             return DatabaseTimeoutError(
-                f"Neo4jExecutor: the query took longer than {timeout:g} s and was stopped. "
-                "Make it smaller, or raise timeout."
+                f"Neo4jExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
             )
         if code.startswith("Neo.ClientError.Security.") or isinstance(cause, exceptions.AuthError):
+            login = "Set the environment variables NEO4J_USERNAME and NEO4J_PASSWORD to a user who may read there"
             return DatabaseLoginError(
-                f"Neo4jExecutor: {self.address} does not let this user in ({code}). Set the environment variables "
-                "NEO4J_USERNAME and NEO4J_PASSWORD to a user who may read there, before the executor is made."
+                f"Neo4jExecutor: {self.address} does not let this user in ({code}).",
+                hint_python=f"{login}, before the executor is made.",
+                hint_shell=f"{login}.",
             )
         refused = code.startswith(("Neo.ClientError.", "Neo.DatabaseError.")) and ".Database." not in code
         reason = (cause.message or code) if isinstance(cause, exceptions.Neo4jError) else str(cause)
         if refused:
             return DatabaseQueryError(
-                f"Neo4jExecutor: {self.address} refused the query: {reason} Mend the query; it was: {query}",
+                f"Neo4jExecutor: {self.address} refused the query: {reason} Correct the query; it was: {query}",
                 query,
                 reason,
             )
@@ -248,7 +275,7 @@ class Neo4jExecutor(DatabaseExecutor):
         return read_schema(self._read, self._key, self._label, "Neo4jExecutor")
 
 
-#: What Neo4j says of a label or type that it does not have.
+#: The message of Neo4j for a label or type that it does not have.
 _MISSING = re.compile(
     r"Unknown(?:Label|RelationshipType)Warning.*the missing (?:label name|relationship type) is: (.*)\)", re.DOTALL
 )

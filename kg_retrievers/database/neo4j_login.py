@@ -1,4 +1,4 @@
-"""Where a Neo4j database is, and who asks. Names and passwords come from the environment, and go nowhere else."""
+"""The address of a Neo4j database, and the login. Name and password come from the environment, and go nowhere else."""
 
 from __future__ import annotations
 

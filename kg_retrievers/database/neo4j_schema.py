@@ -1,4 +1,4 @@
-"""The schema of a Neo4j database, read from samples: no plug-in, no pass over the whole graph."""
+"""Reads the schema of a Neo4j database from samples: no plug-in, no pass over the whole graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDE_SAMPLE = 100_000
 #: The most names of labels, and of types.
 MOST = 100_000
 
-#: What the types of values are called, by the names of their classes in Python and in the driver.
+#: The types of values, by the names of their classes in Python and in the driver.
 _TYPES = {
     "bool": "BOOLEAN",
     "int": "INTEGER",
@@ -44,13 +44,13 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None, w
     """Read labels, types, their properties and what types join.
 
     Properties and ends are those of the first `SAMPLE` nodes of each label and relationships of each type, since the
-    procedures that know all of them (`db.schema.nodeTypeProperties`) read the whole graph for it.
+    procedures that return all of them (`db.schema.nodeTypeProperties`) read the whole graph for it.
 
     Args:
         fetch: Runs a query, and returns values as the driver does.
         key: The property that holds keys; or that property by label, "key" where none is given.
-        label: The property that holds what an entity is called.
-        who: The class that asks, for messages.
+        label: The property that holds the label of an entity.
+        who: The class that reads it, for messages.
 
     Raises:
         InvalidArgumentError: If there are nodes, and no label has its key.
@@ -67,7 +67,9 @@ def read_schema(fetch: Fetch, key: str | Mapping[str, str], label: str | None, w
         found = {label.name: list(label.properties)[:5] for label in labels[:5]}
         raise InvalidArgumentError(
             f"{who}: no label has the property that holds keys, {sorted({label.key for label in labels})}. "
-            f"There are, for example, {found}. Name it, by label if need be: key='name' or key={{'Person': 'name'}}."
+            f"There are, for example, {found}.",
+            hint_python="Name it, by label if need be: key='name' or key={'Person': 'name'}.",
+            hint_shell="Name it, by label if need be: --key name or --key Person=name.",
         )
     relations = []
     for name in _names(
@@ -103,7 +105,7 @@ def _types_of(samples: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     types: dict[str, str] = {}
     for properties in samples:
         for name, value in properties.items():
-            if types.get(name, "LIST") == "LIST":  # of an empty one, another says more
+            if types.get(name, "LIST") == "LIST":  # another value says more than an empty list
                 types[name] = _type_of(value)
     return dict(sorted(types.items()))
 

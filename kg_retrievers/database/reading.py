@@ -1,4 +1,4 @@
-"""A whole graph out of a graph database, in pages."""
+"""Reads a whole graph from a graph database, in pages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from kg_retrievers.graph import GraphRows, Triple
 #: How many seconds one page may take.
 PAGE_TIMEOUT = 600.0
 
+#: What to do with nodes that have no label.
+_GIVE_LABEL = "Give them one, as by MATCH (n) WHERE size(labels(n)) = 0 SET n:Entity, and a key."
 
 #: `Executor.run`.
 Run = Callable[..., Rows]
@@ -22,9 +24,9 @@ Run = Callable[..., Rows]
 def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int) -> GraphRows:
     """Read all triples, labels, types and aliases.
 
-    A page begins where the one before ended, by key, so that each costs the same; where keys are indexed, no more than
-    itself. Nodes with equal keys become one entity, with the triples of all. What is changed meanwhile may be read or
-    not.
+    A page begins where the one before ended, by key, so that each costs the same; where keys are indexed, no page costs
+    more than its own rows. Nodes with equal keys become one entity, with the triples of all. A change made meanwhile
+    may be read or not.
 
     Args:
         run: Runs a query.
@@ -35,21 +37,22 @@ def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: in
     Raises:
         InvalidArgumentError: If there are nodes without a label, or without a text as key.
     """
-    if dialect == "neo4j":  # the other knows no such nodes
+    if dialect == "neo4j":  # LadybugDB has no such nodes
         (without,) = run(
             "MATCH (n) WHERE size(labels(n)) = 0 RETURN count(*) AS nodes", limit=1, timeout=PAGE_TIMEOUT
         ).column("nodes")
         if without:
             raise InvalidArgumentError(
-                f"KnowledgeGraph.from_executor: {without} nodes have no label, by which nodes are read. Give them one, "
-                "as by MATCH (n) WHERE size(labels(n)) = 0 SET n:Entity, and a key, and make another executor."
+                f"KnowledgeGraph.from_executor: {without} nodes have no label, by which nodes are read.",
+                hint_python=f"{_GIVE_LABEL} Then make another executor.",
+                hint_shell=_GIVE_LABEL,
             )
     rows = GraphRows()
     relations = {relation.name: relation.relation or relation.name for relation in schema.relations}
     read: dict[str, set[str]] = {}
     for label in schema.labels:
         keys = _read_entities(run, schema, label, page_size, rows)
-        # A key may be there of the same node, whose triples are there then, or of another one.
+        # An earlier label may hold the key: of the same node, whose triples were read then, or of another one.
         done = [earlier for earlier, its_keys in read.items() if not its_keys.isdisjoint(keys)]
         for start in range(0, len(keys), page_size):
             part = keys[start : start + page_size]
@@ -70,7 +73,9 @@ def _read_entities(run: Run, schema: DatabaseSchema, label: NodeLabel, page_size
     if with_key < nodes:
         raise InvalidArgumentError(
             f"KnowledgeGraph.from_executor: {nodes - with_key} of {nodes} nodes {label.name!r} have no text in "
-            f"{label.key!r}, which holds their keys. Give them one, or make the executor with another key=..."
+            f"{label.key!r}, which holds their keys.",
+            hint_python="Give them one, or make the executor with another key=...",
+            hint_shell="Give them one, or name another property, by label if need be: --key LABEL=PROPERTY.",
         )
     lists = [name for name in (schema.types, schema.aliases) if name is not None and name in label.properties]
     names = [schema.label, *lists] if schema.label in label.properties else lists

@@ -1,8 +1,8 @@
-"""What a Cypher query may do before it is run: it must only read, and only what it may.
+"""Checks, before a Cypher query is run, that it only reads, and only what it may.
 
 A driver's read-only mode is not enough: LadybugDB's still reads files (`LOAD FROM`), writes files (`COPY ... TO`) and
 changes settings (`CALL timeout=0`), Neo4j's calls procedures that open URLs. Lists of forbidden words refuse data that
-hold them and miss what they do not know. So a query must fit into a grammar of reading; what that does not know is
+contain them and miss words that they do not know. So a query must fit into a grammar of reading; everything else is
 refused.
 """
 
@@ -42,9 +42,9 @@ list_has_any list_max list_min list_position list_prepend list_product list_reve
 list_sort list_sum list_to_string list_unique
 array_cosine_similarity array_distance array_dot_product array_inner_product array_squared_distance array_value
 """
-#: Functions that only read, in small letters. What opens files or addresses, changes sequences or settings, waits or is
-#: random is not among them; nor what makes a large value of a small one, such as `range` and `repeat`, for which
-#: LadybugDB takes all memory and no notice of a timeout.
+#: Functions that only read, in small letters. Functions that open files or addresses, change sequences or settings,
+#: wait or are random are not among them; nor are those that make a large value of a small one, such as `range` and
+#: `repeat`, for which LadybugDB takes all memory and ignores the timeout.
 READ_FUNCTIONS = frozenset(_FUNCTIONS.split())
 
 
@@ -59,7 +59,7 @@ class CheckedQuery:
         order_by: Whether its rows come in an order.
         limit: Its own LIMIT, a parameter's name where its value is not known, None where there is none.
         union: Whether it is a UNION. Then it has no `order_by` and no `limit`, whatever its parts have.
-        total_order: Whether its rows are sorted by all columns, so that only equal rows can change places.
+        total_order: Whether its rows are sorted by all columns, so that only equal rows can swap.
     """
 
     text: str
@@ -69,7 +69,7 @@ class CheckedQuery:
     limit: int | str | None = None
     union: bool = False
     total_order: bool = False
-    # What sorts by all columns, where that is known; what it is sorted by; the places behind ORDER BY, or where it
+    # What sorts by all columns, where that is known; what it is sorted by; the positions behind ORDER BY, or where it
     # belongs, and before LIMIT.
     _sort_by: tuple[str | None, ...] = field(default=(), repr=False)
     _sorted_by: tuple[str, ...] = field(default=(), repr=False)
@@ -94,8 +94,8 @@ def check_read_only(
     same rules. Everything else is refused, among it CALL { ... }, EXPLAIN and a second query after `;`. Words such as
     `create` and `set` are free as properties, keys, labels and aliases, and as anything in back-ticks or quotes.
 
-    Not refused is what merely takes long, as `-[*]->`: that is what timeouts are for. Nor is what doubles a text again
-    and again, by `+`: the memory of a database is to be bounded where it runs.
+    A query that merely takes long, as `-[*]->`, is not refused: that is what timeouts are for. Nor is one that doubles
+    a text again and again, by `+`: bound the memory of a database where it runs.
 
     Args:
         query: One query in Cypher, of at most `MAX_QUERY` characters.
@@ -103,15 +103,15 @@ def check_read_only(
         relations: The relationship types that it may name; None allows any.
         procedures: The procedures that it may call, by full name.
         functions: Functions that it may use besides `READ_FUNCTIONS`, by full name.
-        parameters: The parameters that it will be run with; others are refused. None allows any.
-        values_as_parameters: Whether texts in quotation marks are refused, so that such a value must be a parameter.
+        parameters: The parameters that it is run with; others are refused. None allows any.
+        values_as_parameters: Whether texts in quotation marks are refused, so that each such value must be a parameter.
 
     Returns:
         The query as it is to be sent, and what is known of its result.
 
     Raises:
         CypherSafetyError: If the query may do more than read or names what it may not. The message says what stands
-            where and what to write instead, so that a model can repair it.
+            where and what to write instead, so that a model can correct it.
 
     Example:
         >>> checked = check_read_only("MATCH (m:Movie {title: $title})<-[:DIRECTED]-(p) RETURN p.name AS name LIMIT 5;")
@@ -210,7 +210,7 @@ def _used(tokens: list[Token], nodes: list[SyntaxNode]) -> Iterator[tuple[str, s
 
 
 def _value(count: Token, parameters: Mapping[str, Any]) -> int | str:
-    """Return a number, or the name of the parameter where its value is not known."""
+    """Return an integer, or the name of the parameter where its value is not known."""
     if count.kind == "integer":
         return int(count.text)
     value = parameters.get(count.name)
@@ -224,13 +224,13 @@ def _shown(names: Collection[str]) -> str:
 def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -> CheckedQuery:
     """Return a query that fetches one row more than `limit`, sorted by all its columns where that is possible.
 
-    With one row more it is known whether there are more than `limit`, and with that order it is always the same rows
-    that are cut off. The query's own ORDER BY comes first, without the columns in it being sorted by once more, and its
-    own LIMIT stays if it is not above `limit`. Columns cannot be sorted by in `RETURN *`, where an expression without
-    an alias is more than names and calls, and where an alias is the name of another variable; then the number of rows
-    is all that is bounded, and `total_order` is False.
-    A UNION cannot be bounded at its end, where LIMIT belongs to its last part: it comes back as it is. So whoever runs
-    a query stops after `limit + 1` rows in any case.
+    The row more tells whether there are more than `limit`; the order makes it always the same rows that are cut off.
+    The query's own ORDER BY comes first, its columns are not sorted by once more, and its own LIMIT stays if it is not
+    above `limit`. Columns cannot be sorted by in `RETURN *`, where an expression without an alias is more than names
+    and calls, and where an alias is the name of another variable; then only the number of rows is bounded, and
+    `total_order` is False.
+    A UNION cannot be bounded at its end, where LIMIT belongs to its last part: it comes back as it is. So a caller that
+    runs a query stops after `limit + 1` rows in any case.
 
     Args:
         checked: A query from `check_read_only`.
@@ -253,7 +253,7 @@ def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -
     if isinstance(checked.limit, str):
         raise InvalidArgumentError(
             f"limited: the query's own LIMIT is ${checked.limit}, whose value is not known. "
-            "Give a whole number for it in check_read_only(parameters=...), or write the number into the query."
+            "Give an integer for it in check_read_only(parameters=...), or write the integer into the query."
         )
     if checked.union:
         return checked

@@ -1,4 +1,4 @@
-"""What a graph database holds: labels, relationship types and properties, and which property holds what."""
+"""The schema of a graph database: labels, relationship types and properties, and which property holds what."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RelationType:
         name: The type, as it stands in queries between back-ticks.
         ends: The labels of head and tail that it joins, as pairs.
         properties: The names and types of its properties.
-        relation: What it is called in triples, where the database cannot call it so; empty if `name`.
+        relation: Its name in triples, where the database cannot have that name; empty if it is `name`.
     """
 
     name: str
@@ -47,12 +47,12 @@ class RelationType:
 
 @dataclass(frozen=True)
 class DatabaseSchema:
-    """What a graph database holds, and how it calls what a `KnowledgeGraph` calls key, label, types and aliases.
+    """What a graph database holds, and which properties hold the keys, labels, types and aliases of entities.
 
     Args:
         labels: The labels of nodes, sorted by name.
         relations: The types of relationships, sorted by name.
-        label: The property that holds what an entity is called; None if there is none.
+        label: The property that holds the label of an entity; None if there is none.
         types: The property that holds the list of types of an entity; None if its node labels are its types.
         aliases: The property that holds the list of further names of an entity; None if there is none.
         sampled: Whether ends and properties are those of a sample, so that there may be more.
@@ -77,11 +77,11 @@ class DatabaseSchema:
         return tuple(sorted({label.key for label in self.labels}))
 
     def relation_of(self, name: str) -> str:
-        """Return what the relationship type `name` is called in triples."""
+        """Return the name in triples of the relationship type `name`."""
         return next((found.relation or name for found in self.relations if found.name == name), name)
 
     def type_of(self, relation: str) -> str:
-        """Return the relationship type that is called `relation` in triples, or is written so.
+        """Return the relationship type whose name in triples is `relation`, or whose own name is.
 
         Raises:
             InvalidArgumentError: If there is none.
@@ -91,8 +91,9 @@ class DatabaseSchema:
         if relation not in names:
             near = get_close_matches(relation, names) or sorted(names)[:10]
             raise InvalidArgumentError(
-                f"DatabaseSchema: the database has no relationship type {relation!r}. It has, for example, {near}. "
-                "If it was added lately, read the schema again: schema(refresh=True)."
+                f"DatabaseSchema: the database has no relationship type {relation!r}. It has, for example, {near}.",
+                hint_python="If it was added lately, read the schema again: schema(refresh=True).",
+                hint_shell="Index the graph of this database again.",
             )
         return names[relation]
 

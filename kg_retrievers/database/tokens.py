@@ -1,7 +1,7 @@
 r"""The tokens of a Cypher query: names, strings, numbers, parameters, signs, blanks and comments.
 
-The rules are those that engines have in common (openCypher 9, Neo4j's Cypher 5 and 25, LadybugDB). What one engine may
-cut at other places than another is refused, since words could hide there:
+The rules are those that engines have in common (openCypher 9, Neo4j's Cypher 5 and 25, LadybugDB). Text that engines
+may cut into tokens differently is refused, since words could hide there:
 
 - `\u`, which Neo4j replaces everywhere before it looks for tokens, so that `\u0027` ends a string;
 - comments that hold `*` or end at anything but a line feed: LadybugDB reads on over the end of `/* **/`;
@@ -43,7 +43,7 @@ _REASONS = {
     '"': "a string that does not end",
     "`": "a name in back-ticks that does not end, or an empty one",
     "$": "a parameter without a name. Labels, types and properties cannot be computed; values are $name",
-    "/": "a comment that does not end, or whose end engines see in different places. Leave the comment out",
+    "/": "a comment that does not end, or whose end engines see at different positions. Leave the comment out",
 }
 
 

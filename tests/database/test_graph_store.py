@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -115,6 +117,17 @@ def test_llama_index() -> None:
     assert parameters == {"no": "x"}
     nothing = QueryExecutor(LlamaIndexStore([]), schema=SCHEMA).run("MATCH (n) RETURN n.title")
     assert (nothing.columns, nothing.rows) == (("n.title",), ())
+
+
+def test_it_is_pickled_with_its_store(store: LangChainStore) -> None:
+    executor = QueryExecutor(LlamaIndexStore([{"r": "Her"}]), schema=SCHEMA)
+    query = "MATCH (n) RETURN n.title AS r"
+    again = pickle.loads(pickle.dumps(executor))
+    assert again.run(query) == executor.run(query)
+    assert (repr(again), again.schema()) == ("QueryExecutor(LlamaIndexStore)", SCHEMA)
+    assert copy.deepcopy(executor) is executor
+    with pytest.raises(InvalidArgumentError, match=r"LangChainStore\): the store cannot be pickled .* in the other"):
+        pickle.dumps(QueryExecutor(store, schema=SCHEMA))
 
 
 def test_what_is_refused() -> None:

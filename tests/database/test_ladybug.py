@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 import threading
@@ -29,6 +31,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph import Path as Walk
+from kg_retrievers.testing.other_process import call_in_other_process
 
 HER = ("Her", "directed by", "Spike Jonze")
 FACTS = [HER, ("Her", "starring", "Amy Adams"), ("Her", "written by", "Spike Jonze"), ("Her", "sequel of", "Her")]
@@ -181,6 +184,44 @@ def test_a_file_of_its_own_goes(graph: KnowledgeGraph) -> None:
     assert not executor.path.parent.exists()
     with pytest.raises(DatabaseUnavailableError, match="is closed"):
         executor.run("MATCH (n) RETURN n")
+
+
+STARS = "MATCH (film)-[:starring]->(person) RETURN film.key, person.key, person.label"
+
+
+def test_a_pickle_opens_the_file_again(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with LadybugExecutor.from_graph(graph, "graph.lbdb") as executor:
+        executor.path.rename("moved.lbdb")
+    with LadybugExecutor("moved.lbdb", key="label", max_memory=1 << 28) as executor:
+        expected = executor.run(STARS)
+        schema = executor.schema()
+        assert schema.keys == ("label",)
+        pickled = pickle.dumps(executor)
+        assert call_in_other_process(executor.run, STARS) == expected
+        assert call_in_other_process(executor.schema) == schema
+    monkeypatch.chdir("/")
+    with pickle.loads(pickled) as again:
+        assert (again.run(STARS), again.schema()) == (expected, schema)
+    (tmp_path / "moved.lbdb").unlink()
+    with pytest.raises(DatabaseUnavailableError, match=r"moved\.lbdb' is not there\. Make one"):
+        pickle.loads(pickled)
+
+
+def test_a_pickle_of_a_database_of_its_own_holds_the_graph(graph: KnowledgeGraph) -> None:
+    with LadybugExecutor.from_graph(graph, max_memory=1 << 28) as executor:
+        expected = executor.run(STARS)
+        pickled = pickle.dumps(executor)
+        assert call_in_other_process(executor.run, STARS) == expected
+    assert not executor.path.exists()
+    with pickle.loads(pickled) as again:
+        assert again.path != executor.path
+        assert again.run(STARS) == expected
+
+
+def test_a_copy_is_the_executor_itself(executor: LadybugExecutor) -> None:
+    assert copy.copy(executor) is executor
+    assert copy.deepcopy({"executor": executor})["executor"] is executor
 
 
 def test_nothing_is_left_of_what_failed(graph: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import logging
+import pickle
 import re
 import socket
 import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
+from multiprocessing import get_context
 from typing import Any
 
 import neo4j
@@ -437,6 +440,43 @@ def test_a_name_that_never_was_is_no_change(serve: Serve) -> None:
     _, executor = serve(("RETURN x", Reply(["x"], notifications=[note])))
     executor.schema()
     assert executor.run("MATCH (n) RETURN x").rows == ()
+
+
+# --- pickles ----------------------------------------------------------------------------------------------------------
+
+
+TITLES = "MATCH (n:Film) RETURN n.title AS title"
+
+
+def test_a_pickle_holds_no_password(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub, executor = serve((r"MATCH \(n:Film\) RETURN n\.title", Reply(["title"], [["Her"]])))
+    expected = executor.run(TITLES)
+    pickled = pickle.dumps(executor)
+    assert PASSWORD.encode() not in pickled
+    assert USER.encode() not in pickled
+    assert copy.deepcopy(executor) is copy.copy(executor) is executor
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:  # which has the environment of this one
+        assert process.submit(executor.run, TITLES).result(60) == expected
+    asked = len(stub.queries())
+    monkeypatch.delenv("NEO4J_USERNAME")
+    monkeypatch.delenv("NEO4J_PASSWORD")
+    with pickle.loads(pickled) as again, pytest.raises(DatabaseLoginError, match="Set the environment variables"):
+        again.run(TITLES)
+    assert len(stub.queries()) == asked
+
+
+def test_a_pickle_keeps_all_options(serve: Serve) -> None:
+    _, executor = serve(database="films", label=None, explain=False, connection_timeout=3.0)
+    with pickle.loads(pickle.dumps(executor)) as again:
+        assert again._made_with == executor._made_with
+        assert again.address == executor.address
+
+
+def test_what_was_handed_in_is_not_pickled(serve: Serve) -> None:
+    _, executor = serve(auth=neo4j.basic_auth(USER, PASSWORD))
+    with pytest.raises(InvalidArgumentError, match=r"made with auth=, which is not written into a pickle\. Set"):
+        pickle.dumps(executor)
+    assert copy.deepcopy(executor) is executor
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------
