@@ -51,16 +51,18 @@ demo: $(CORE) ## ask the sample graph a few questions; no download of models, no
 	@$(BIN)/kg-retrievers demo
 
 test: $(TEST) ## run the tests, the README and the notebooks
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-all: $(TEST) ## run the tests that take minutes too
 	@$(PIP) --editable ".[test-heavy]"
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m ''
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --hypothesis-profile thorough -m ''
 
-lint: $(TEST) ## check style, format and types
+lint: $(TEST) ## check style, format, types, who imports whom, and the dependencies
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/deptry kg_retrievers
 
 format: $(TEST) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix

@@ -19,11 +19,13 @@ _RENAMED = {"check_names": "check_grounding"}
 _NEED_EXTRAS = frozenset(
     {
         "CausalLM",
+        "GraphPromptExample",
         "GraphPromptModel",
         "KnowledgeGraphMiddleware",
         "LadybugExecutor",
         "Neo4jExecutor",
         "as_llama_index",
+        "graph_prompt_examples",
         "train_graph_prompt",
         "train_graph_reasoner",
         "train_triple_scorer",
