@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from langchain_core.prompts import ChatPromptTemplate
 
+from kg_retrievers.core.replies import marked_answers
+
 #: The version of the prompt. It changes with any change of its words.
 VERSION = "1"
 
@@ -43,3 +45,13 @@ Answer:""",
         )
     ]
 )
+
+
+def parse_answers(reply: str) -> list[str]:
+    """Read the answers from a model's reply to `ANSWER_PROMPT`; none where it says "not available".
+
+    Example:
+        >>> parse_answers("Netherlands; France"), parse_answers("not available")
+        (['Netherlands', 'France'], [])
+    """
+    return marked_answers(reply)

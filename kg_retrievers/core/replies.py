@@ -1,4 +1,4 @@
-"""One lenient reader of the replies of language models, for patterns, answers, citations, verdicts and routing.
+"""One lenient reader of the replies of language models: the object in a reply, and the answers in it.
 
 A reply is data: nothing in it is evaluated.
 """
@@ -6,7 +6,7 @@ A reply is data: nothing in it is evaluated.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,6 +19,12 @@ MAX_REPLY = 100_000
 
 #: How deeply lists and objects are read into each other.
 MAX_DEPTH = 8
+
+#: Stands for the answer where there is no evidence, or a model finds no answer in it.
+NO_ANSWER = "The knowledge graph holds no answer to this question."
+
+#: Stands for the answer where the evidence proposes no entity, as that of a pattern without a target.
+NO_TARGET = "The knowledge graph holds facts on this question, but they propose no entity as the answer."
 
 _THINK_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THINK_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
@@ -36,18 +42,184 @@ def without_reasoning(reply: str) -> str:
     return _THINK_OPENS.split(_THINK_CLOSES.split(reply)[-1])[0]
 
 
+# Answers ------------------------------------------------------------------------------------------------------------
+
+# "Answer:", "**Final answer:**", "- ans:" at the beginning of a line.
+_MARKER = re.compile(r"[ \t>*_`#-]*(?:final )?ans(?:wers?)?[ \t*_`]*:[*_` \t]*", re.IGNORECASE)
+# The same inside of a line, where no line begins with it.
+_INNER_MARKER = re.compile(r"\b(?:(?:final )?answers?(?: is| are)?|ans)[*_`]*:[*_` \t]*", re.IGNORECASE)
+# Where a model goes on with an example of its own, or explains itself.
+_LABEL = re.compile(
+    r"[ \t>*_`#-]*(?:question|evidence|facts|graph|paths|steps|reason|explanation|note)[*_`]*:", re.IGNORECASE
+)
+_BULLET = re.compile(r"\s*[-*+\u2022]\s+(?=\S)")
+_NUMBERED = re.compile(r"\s*(\d{1,3})[.)]\s+(?=\S)")
+_EMPHASIS = re.compile(r"(\*\*|__|`)(.+)\1")
+
+# Sentences by which a model says that it has no answer; they are read in small letters, from their beginning.
+_SOURCE = r"(?:evidence|facts?|(?:sub)?graphs?|triples?|paths?|context|information|data|documents?)"
+_NOT = r"(?: not|n['\u2019]t|not)\b"
+_LEAD = r"(?:(?:sorry|i['\u2019]?m sorry|unfortunately|however|based on|from|according to)\b[^.;]{0,80}?, )?(?:but )?"
+_ABSTENTIONS = (
+    rf"(?:not available|n/a|none|no answer|unanswerable|i do{_NOT} know)[.!]?\Z",
+    r"(?:there (?:is|are|was|were) )?(?:no|not enough|insufficient) (?:\w+ ){0,2}?(?:answers?|information|evidence)\b",
+    r"there (?:is|are|was|were) (?:no|nothing)\b",
+    rf"none of the (?:\w+ ){{0,2}}?{_SOURCE}\b",
+    rf"(?:(?:the|these|this|those|given|provided) (?:\w+ ){{0,3}}?)?{_SOURCE}(?: \w+){{0,3}}?"
+    rf"(?: (?:do|does|did|is|are|was|were|can|could){_NOT}| lacks?\b"
+    r"| (?:have|has|holds?|contains?|gives?|says?|shows?|names?|supports?) (?:no|nothing|none)\b"
+    r"| (?:is|are) insufficient\b)",
+    rf"no (?:\w+ )?{_SOURCE} (?:answer|give|mention|name|sa[iy]|state|support|tell)",
+    rf"the (?:[^.;\s]+ ){{1,12}}?(?:(?:is|are|was|were){_NOT} (?:mention|named|provided|specif|state)"
+    rf"|(?:can|could){_NOT} be (?:answer|determine|found|identif|infer))",
+    rf"(?:it|this|that|they|the (?:question|answer)) (?:\w+ ){{0,8}}?(?:can|could|is|are|was|do|does){_NOT} (?:be )?"
+    r"(?:answer|determine|find|found|infer|say|said|state|given|mention|specif|provided|known|available)",
+    r"it is (?:im|not )possible to\b",
+    rf"i (?:can{_NOT}|could{_NOT}|am unable to|was unable to) (?:answer|find|determine|say)\b",
+    rf"(?:can|could){_NOT} (?:be )?(?:answer|determine|found|infer)",
+    rf"not (?:stated|given|mentioned|specified|provided|enough|answerable|in the {_SOURCE})\b",
+)
+_ABSTENTION = re.compile(f"{_LEAD}(?:{'|'.join(_ABSTENTIONS)})")
+
+
+def is_abstention(text: str) -> bool:
+    """Whether a text says, from its beginning, that there is no answer.
+
+    Example:
+        >>> is_abstention("The evidence does not say."), is_abstention("Spike Jonze. The evidence does not say more.")
+        (True, False)
+    """
+    words = " ".join(text[:400].casefold().split()).strip("*_`\"' ")
+    return words.startswith(NO_TARGET.casefold()) or _ABSTENTION.match(words) is not None
+
+
 def plain_answers(reply: str) -> list[str]:
-    """Return the text of a reply, after its reasoning, as the one answer; none where it is blank."""
+    """Return the text of a reply, after its reasoning, as the one answer; none where it is blank or an abstention."""
     text = without_reasoning(reply).strip()
-    return [text] if text else []
+    return [text] if text and not is_abstention(text) else []
+
+
+def marked_answers(reply: str, separator: str | None = ";") -> list[str]:
+    r"""Read the answers that stand behind a marker, "Answer:" or "ans:", after the reasoning.
+
+    The answers are the items of a list, or of a line what stands between separators. Where a line holds the marker
+    alone, they follow on the next lines. Without a marker the whole reply is read: its bullets, or its only line, or
+    else all of it as one answer. An answer that is an abstention is left out, and so is one that comes again.
+
+    Args:
+        reply: The text of the reply, of which the first `MAX_REPLY` characters after the reasoning are read.
+        separator: What separates several answers on one line; None where each marker has one answer.
+
+    Example:
+        >>> marked_answers("Reason: Both rise there [1].\nAnswer: Netherlands; France")
+        ['Netherlands', 'France']
+        >>> marked_answers("Reason: No fact tells it.\nAnswer: The evidence does not say.")
+        []
+    """
+    lines = _lines_before_another_question(reply)
+    marked = [number for number, line in enumerate(lines) if _MARKER.match(line)]
+    if not marked:
+        text = "\n".join(lines).strip()
+        if inner := _INNER_MARKER.search(text):
+            lines = text[inner.end() :].split("\n")
+            return _different(_block_answers(lines[0], lines[1:], separator))
+        return _different(_text_answers(text, ";"))
+    answers: list[str] = []
+    for number, after in zip(marked, [*marked[1:], len(lines)], strict=True):
+        first = lines[number][_MARKER.match(lines[number]).end() :]  # type: ignore[union-attr]
+        answers += _block_answers(first, lines[number + 1 : after], separator)
+    return _different(answers)
+
+
+def listed_answers(reply: str) -> list[str]:
+    r"""Read answers that stand one a line, after the reasoning; a marker before them, "Answers:", may be missing.
+
+    Example:
+        >>> listed_answers("Enceladus\nMimas"), listed_answers("not available")
+        (['Enceladus', 'Mimas'], [])
+    """
+    lines = _lines_before_another_question(reply)
+    marked = [number for number, line in enumerate(lines) if _MARKER.match(line)]
+    if len(marked) > 1:
+        return marked_answers(reply, None)
+    if marked:
+        lines = lines[marked[0] :]
+        lines[0] = _MARKER.sub("", lines[0], count=1)
+    paragraph = _paragraph(lines)
+    return _different(_text_answers(paragraph[0], ";") if len(paragraph) == 1 else _items(paragraph))
+
+
+def _lines_before_another_question(reply: str) -> list[str]:
+    """Return the lines of a reply; after the first marker only those before the model goes on with something else."""
+    lines = [line.rstrip() for line in without_reasoning(reply)[:MAX_REPLY].strip().splitlines()]
+    first = next((number for number, line in enumerate(lines) if _MARKER.match(line)), None)
+    if first is None:
+        return lines
+    end = next((number for number in range(first + 1, len(lines)) if _LABEL.match(lines[number])), len(lines))
+    return lines[:end]
+
+
+def _block_answers(first: str, following: list[str], separator: str | None) -> list[str]:
+    """Return the answers of a marker's line and of what belongs to it below."""
+    below = _paragraph(following)
+    if first.strip() and not first.endswith(":"):
+        bullets = [line for line in below if _BULLET.match(line)]
+        return _text_answers(first, separator) + _items(bullets)
+    return _text_answers(below[0], separator) if len(below) == 1 else _items(below)
+
+
+def _text_answers(text: str, separator: str | None) -> list[str]:
+    """Return the answers of a text: the bullets of a list, the parts of a line, or all of it."""
+    lines = text.strip().split("\n")
+    if any(_BULLET.match(line) for line in lines):
+        return _items([line for line in lines if _BULLET.match(line)])
+    if is_abstention(text):
+        return []
+    if quoted := _quoted_list(text.strip()):
+        return quoted
+    if len(lines) > 1 or separator is None:
+        return [text]
+    return text.split(separator + " ")
+
+
+def _quoted_list(text: str) -> list[str]:
+    """Return the texts of a list in brackets, whose items are in quotes."""
+    if text[:1] != "[" or text[1:2] not in CLOSING:
+        return []
+    nodes, _ = read_nodes(text)
+    whole = nodes[0].is_list and nodes[0].end == len(text)
+    return [value for value in nodes[0].values if isinstance(value, str)] if whole else []
+
+
+def _items(lines: list[str]) -> list[str]:
+    """Return the items of a list without bullets, and without numbers where these count from 1."""
+    lines = [line for line in lines if not line.endswith(":")]
+    numbers = [found[1] if (found := _NUMBERED.match(line)) else "" for line in lines]
+    counted = len(lines) > 1 and numbers == [str(number) for number in range(1, len(lines) + 1)]
+    return [(_NUMBERED if counted else _BULLET).sub("", line, count=1) for line in lines]
+
+
+def _paragraph(lines: list[str]) -> list[str]:
+    """Return the first lines with something in them, up to a blank one."""
+    text = "\n".join(lines).strip("\n")
+    return text.split("\n\n", 1)[0].split("\n")
+
+
+def _different(answers: Iterable[str]) -> list[str]:
+    """Return answers without emphasis, each once, without blanks and abstentions."""
+    bare = [_EMPHASIS.sub(r"\2", answer.strip()).rstrip(";").strip() for answer in answers]
+    return [answer for answer in dict.fromkeys(bare) if answer and not is_abstention(answer)]
+
+
+# Objects ------------------------------------------------------------------------------------------------------------
 
 
 def parse_object(reply: str, form: type[Form]) -> Form:
     """Read the first object of a reply that has the wanted form.
 
     Accepts what `read_nodes` accepts: reasoning in `<think>` tags, code fences, other text around the object, single or
-    typographic quotes, missing or superfluous commas, a missing brace. Refuses an object that breaks off inside of a
-    string.
+    typographic quotes, missing or superfluous commas, a missing last brace. Refuses an object that breaks off inside of
+    a text or a list.
 
     Args:
         reply: The text of the reply, of which the first `MAX_REPLY` characters after the reasoning are read.
@@ -59,14 +231,18 @@ def parse_object(reply: str, form: type[Form]) -> Form:
     text = without_reasoning(reply)[:MAX_REPLY]
     nodes, cut_short = read_nodes(text)
     reason = "the reply is empty." if not text.strip() else "the reply holds no complete JSON object."
+    nearest = -1
     for node in nodes:
-        if node.opener != "{" or not node.is_whole or (cut_short and node.end is None):
+        if not any(node.keys) or not node.is_whole or (cut_short and node.end is None):
             continue
         try:
             return form.model_validate(node.data())
         except ValidationError as error:
-            problems = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False)]
-            reason = f"the JSON object does not have the wanted form: {'; '.join(problems)}."
+            known = len({*form.model_fields} & {*node.keys})
+            if known > nearest:  # the problems of the object that was meant
+                nearest = known
+                problems = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+                reason = f"the JSON object does not have the wanted form: {'; '.join(problems)}."
     raise AnswerParseError(f"{reason} Wanted one JSON object with {list(form.model_fields)}.", reply)
 
 
@@ -88,6 +264,7 @@ _STRING_ENDS = {
 }
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_JSON_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[\"\\/bfnrt])")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -103,6 +280,7 @@ class ReplyNode:
     values: list[ReplyNode | str | None] = field(default_factory=list)
     next_key: str | None = None
     end: int | None = None
+    last_is_quoted: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -112,10 +290,12 @@ class ReplyNode:
     @property
     def is_whole(self) -> bool:
         """Whether it is closed, or is an object that lacks nothing but its last brace."""
-        if self.end is not None or self.opener != "{" or not self.values:
+        if self.end is not None or self.opener != "{" or not self.values or self.next_key is not None:
             return self.end is not None
         last = self.values[-1]
-        return isinstance(last, ReplyNode) and last.end is not None
+        if isinstance(last, ReplyNode):
+            return last.end is not None
+        return self.last_is_quoted and self.keys[-1] is not None
 
     def get(self, names: Iterable[str]) -> ReplyNode | str | None:
         """Return the value of the first name that is a key here, or None."""
@@ -132,65 +312,112 @@ class ReplyNode:
             return values
         return {key: value for key, value in zip(self.keys, values, strict=True) if key is not None}
 
+    def add(self, value: ReplyNode | str | None, quoted: bool = False) -> None:
+        """Append a value under the key that was read last, if any."""
+        self.keys.append(self.next_key)
+        self.values.append(value)
+        self.next_key = None
+        self.last_is_quoted = quoted
 
-def read_nodes(text: str) -> tuple[list[ReplyNode], bool]:
-    """Return all nodes of the text, outer ones first, and whether it ends inside a string."""
-    nodes: list[ReplyNode] = []
-    stack: list[ReplyNode] = []
-    still_open = {"{": 0, "[": 0}
-    position = 0
-    while True:
-        if not stack:
-            if not (start := _START.search(text, position)):
-                return nodes, False
-            position = start.start()
-        if not (token := _TOKEN.match(text, position)):
-            return nodes, False
-        kind, position = token.lastgroup, token.end()
-        mark = token[kind or 0]
-        here = stack[-1] if stack else None
-        value: ReplyNode | str | None
-        if kind == "close":
-            opener = "{" if mark == "}" else "["
-            while still_open[opener]:  # forgotten closers in between are put up with
-                closed = stack.pop()
-                closed.end = position
-                still_open[closed.opener] -= 1
-                if closed.opener == opener:
-                    break
-            continue
-        if kind == "colon":
-            if here and here.values and isinstance(here.values[-1], str) and here.keys[-1] is None:
-                here.keys.pop()
-                here.next_key = str(here.values.pop()).strip()
-            continue
-        if kind == "open":
-            value = ReplyNode("{" if mark == "{" else "[", token.start("open"), here, here.next_key if here else None)
-            nodes.append(value)
-            stack.append(value)
-            still_open[value.opener] += 1
-        elif kind == "quote":
-            ends = (found for found in _STRING_ENDS[mark].finditer(text, position) if found[0][0] != "\\")
-            if not (end := next(ends, None)):
-                return nodes, True
-            value, position = _unescape(text[position : end.start()]), end.end()
-        else:
-            value = None if mark.strip().casefold() in ("null", "none") else mark.strip()
-        if here:
-            here.keys.append(here.next_key)
-            here.values.append(value)
-            here.next_key = None
+    def take_key(self) -> None:
+        """Make the last value the key of the next one."""
+        if self.values and isinstance(self.values[-1], str) and self.keys[-1] is None:
+            self.keys.pop()
+            self.next_key = str(self.values.pop()).strip()
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
+    """Return a text without the backslashes that escape its characters."""
+    return _unescaped(text, _ESCAPE)
+
+
+def unescape_json(text: str) -> str:
+    """Return a text without the escapes that JSON has; other backslashes stay, as those of regular expressions."""
+    return _unescaped(text, _JSON_ESCAPE)
+
+
+def read_nodes(text: str, unescape: Callable[[str], str] = unescape) -> tuple[list[ReplyNode], bool]:
+    """Return all nodes of the text, outer ones first, and whether it ends inside a string.
+
+    Args:
+        text: Any text; time and memory are linear in its length.
+        unescape: Reads what stands between quotes.
+    """
+    return _NodeReader(text, unescape).read()
+
+
+class _NodeReader:
+    """Reads nodes, token by token."""
+
+    def __init__(self, text: str, unescape: Callable[[str], str]) -> None:
+        self.text, self.unescape, self.position = text, unescape, 0
+        self.nodes: list[ReplyNode] = []
+        self.stack: list[ReplyNode] = []
+        self.still_open = {"{": 0, "[": 0}
+
+    def read(self) -> tuple[list[ReplyNode], bool]:
+        """Return what `read_nodes` returns."""
+        while token := self._next_token():
+            kind, mark = token.lastgroup, token[token.lastgroup or 0]
+            self.position = token.end()
+            if kind == "open":
+                self._open("{" if mark == "{" else "[", token.start("open"))
+            elif kind == "close":
+                self._close("{" if mark == "}" else "[")
+            elif kind == "colon":
+                self.stack[-1].take_key()
+            elif kind == "quote":
+                if not self._read_string(mark):
+                    return self.nodes, True
+            else:
+                self.stack[-1].add(None if mark.strip().casefold() in ("null", "none") else mark.strip())
+        return self.nodes, False
+
+    def _next_token(self) -> re.Match[str] | None:
+        """Return the next token; outside of all nodes, the next that opens one."""
+        if not self.stack:
+            if not (start := _START.search(self.text, self.position)):
+                return None
+            self.position = start.start()
+        return _TOKEN.match(self.text, self.position)
+
+    def _open(self, opener: str, start: int) -> None:
+        parent = self.stack[-1] if self.stack else None
+        node = ReplyNode(opener, start, parent, parent.next_key if parent else None)
+        if parent:
+            parent.add(node)
+        self.nodes.append(node)
+        self.stack.append(node)
+        self.still_open[opener] += 1
+
+    def _close(self, opener: str) -> None:
+        """Close the nearest node of that kind, and with it those inside that were never closed."""
+        while self.stack and self.still_open[opener]:
+            closed = self.stack.pop()
+            closed.end = self.position
+            self.still_open[closed.opener] -= 1
+            if closed.opener == opener:
+                break
+
+    def _read_string(self, quote: str) -> bool:
+        """Read a string up to its end; return whether it has one."""
+        ends = (found for found in _STRING_ENDS[quote].finditer(self.text, self.position) if found[0][0] != "\\")
+        if not (end := next(ends, None)):
+            return False
+        self.stack[-1].add(self.unescape(self.text[self.position : end.start()]), quoted=True)
+        self.position = end.end()
+        return True
+
+
+def _unescaped(text: str, escapes: re.Pattern[str]) -> str:
     def character(escape: re.Match[str]) -> str:
         code = escape[1]
         if len(code) == 1:
             return _ESCAPED.get(code, code)
-        number = int(code[1:], 16)
-        return chr(number) if number <= 0x10FFFF else "\N{REPLACEMENT CHARACTER}"
+        codepoint = int(code[1:], 16)
+        return chr(codepoint) if codepoint <= 0x10FFFF else "\N{REPLACEMENT CHARACTER}"
 
     if "\\" not in text:
         return text
     # JSON writes characters beyond the 16-bit range as two escapes; they are joined here.
-    return _ESCAPE.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return escapes.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

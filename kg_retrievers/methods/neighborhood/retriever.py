@@ -7,7 +7,7 @@ and of GNN-RAG (arXiv:2405.20139, appendix D).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
-from kg_retrievers.core.facts_prompt import ANSWER_PROMPT
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import Style, refuse_sources
@@ -77,6 +77,8 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     max_triples: int = Field(default=MAX_TRIPLES, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: Reads the answers from a reply to it.
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(

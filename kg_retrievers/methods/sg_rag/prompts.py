@@ -8,12 +8,11 @@ way a relation points, serves best. The paper has no prompt for queries: it fill
 
 from __future__ import annotations
 
-import json
 import re
 
 from langchain_core.prompts import ChatPromptTemplate
 
-from kg_retrievers.core.replies import without_reasoning
+from kg_retrievers.core.replies import marked_answers, read_nodes, unescape_json, without_reasoning
 from kg_retrievers.errors import CypherGenerationError
 
 #: The version of all prompts in this file. It changes with any change of their words.
@@ -96,8 +95,8 @@ Question: {question}
 Answer:""")
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
-_IN_JSON = re.compile(r'"(?:query|cypher|statement)"\s*:\s*("(?:[^"\\]|\\.)*+")', re.IGNORECASE)
-_ESCAPE = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')  # or a backslash that JSON does not have
+# What a query is called in an object.
+_QUERY_KEYS = ("query", "cypher", "statement")
 _SPECIAL = re.compile(r"<\|[^|<>\s]{1,40}\|>|</?s>|\[/?INST\]")
 # Where a query begins; words that sentences begin with, too, must be in capitals or be followed by what clauses hold.
 _START = re.compile(
@@ -114,8 +113,9 @@ _GOES_ON = re.compile(
 def parse_cypher(reply: str) -> str:
     r"""Read the query from a model's reply to `CYPHER_PROMPT` or `REPAIR_PROMPT`.
 
-    Put up with are reasoning in `<think>` tags, code fences, sentences before and after, marks such as `<|im_end|>`,
-    and a JSON object with the query in it. Of several queries the first counts; whether it may run is not checked here.
+    Accepts reasoning in `<think>` tags, code fences, sentences before and after, marks such as `<|im_end|>`, and an
+    object with the query in it, read as `read_nodes` does. Of several queries the first counts; whether it may run is
+    not checked here.
     Time is linear in the length of the reply, of which the first `MAX_REPLY` characters after the reasoning are read.
 
     Raises:
@@ -126,8 +126,7 @@ def parse_cypher(reply: str) -> str:
         'MATCH (n) RETURN n;'
     """
     text = without_reasoning(reply)[:MAX_REPLY].replace("\r\n", "\n")
-    if found := _IN_JSON.search(text):
-        text = json.loads(_ESCAPE.sub(lambda escape: escape[1] or r"\\", found[1]), strict=False)
+    text = _query_in_object(text) or text
     for part in (*_FENCED.findall(text), text):
         if start := _START.search(part):
             paragraphs = _SPECIAL.split(part[start.start(1) :])[0].split("```")[0].split("\n\n")
@@ -144,3 +143,20 @@ def parse_cypher(reply: str) -> str:
     else:
         reason = "the reply holds no query; one begins with MATCH."
     raise CypherGenerationError(f"parse_cypher: {reason} Wanted one Cypher query and nothing else.", reply)
+
+
+def _query_in_object(text: str) -> str | None:
+    """Return the query that an object of a reply holds, or None."""
+    nodes, _ = read_nodes(text, unescape_json)
+    values = (node.get(_QUERY_KEYS) for node in nodes if node.opener == "{")
+    return next((value for value in values if isinstance(value, str) and _START.search(value)), None)
+
+
+def parse_answers(reply: str) -> list[str]:
+    """Read the answers from a model's reply to `ANSWER_PROMPT`; none where it says that the facts support none.
+
+    Example:
+        >>> parse_answers("Netherlands; France"), parse_answers("The facts do not support an answer.")
+        (['Netherlands', 'France'], [])
+    """
+    return marked_answers(reply)

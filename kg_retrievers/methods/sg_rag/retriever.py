@@ -8,27 +8,27 @@ Machine Learning and Knowledge Extraction 7(3), 2025, 74.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self, cast
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import Field, PlainValidator
+from pydantic import Field, PlainValidator, with_config
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_sources
-from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
+from kg_retrievers.core.stages import EXACT, QuestionShape, RetrievalState, Stage
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
-from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT
+from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import check_query, check_shows_facts
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first, merge_overlapping
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, subgraphs_of
@@ -58,6 +58,7 @@ CypherQuery = TypedDict(
         "example": NotRequired[dict[str, Any]],
     },
 )
+with_config(EXACT)(CypherQuery)
 
 
 class CypherState(RetrievalState, total=False):
@@ -146,6 +147,8 @@ class CypherRetriever(BaseKGRetriever):
     timeout: float = Field(default=TIMEOUT, gt=0, le=MAX_TIMEOUT)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
+    #: Reads the answers from a reply to it.
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from langchain_core.prompts import ChatPromptTemplate
 
+from kg_retrievers.core.replies import marked_answers
+
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "1"
 
@@ -74,3 +76,15 @@ Steps:""",
         )
     ]
 )
+
+
+def parse_answers(reply: str) -> list[str]:
+    r"""Read the answers from a model's reply to `ANSWER_PROMPT`; none where it ends with "ans: not available".
+
+    Without "ans:", the whole reply is the answer: see `marked_answers`.
+
+    Example:
+        >>> parse_answers("Its moons are Titania [2] and Miranda [5].\nans: Titania\nans: Miranda")
+        ['Titania', 'Miranda']
+    """
+    return marked_answers(reply, separator=None)
