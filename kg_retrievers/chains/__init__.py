@@ -1,6 +1,6 @@
 """From evidence to an answer, an answer with citations, or a verdict on a claim."""
 
-from kg_retrievers.chains.answer import NO_ANSWER, Answerer, ExtractiveAnswerer, answer_chain, llm_answerer
+from kg_retrievers.chains.answer import Answerer, ExtractiveAnswerer, answer_chain, llm_answerer
 from kg_retrievers.chains.cited_answer import (
     CitedAnswer,
     CitedAnswerer,
@@ -10,6 +10,7 @@ from kg_retrievers.chains.cited_answer import (
 )
 from kg_retrievers.chains.evidence import AnswerInput, Citation, EvidenceStyle, ShownEvidence, show_evidence
 from kg_retrievers.chains.fact_verification import FactVerifier, Verdict, fact_verification_chain
+from kg_retrievers.core.replies import NO_ANSWER
 
 __all__ = [
     "NO_ANSWER",

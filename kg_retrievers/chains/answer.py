@@ -15,18 +15,13 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_token_budget, evidence_of, show_evidence
 from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
-#: What is answered where there is no evidence.
-NO_ANSWER = "The knowledge graph holds no answer to this question."
-
-#: What the extractive answerer says of evidence that proposes no entity, as that of a pattern without a target.
-NO_TARGET = "The knowledge graph holds facts on this question, but they propose no entity as the answer."
-
-#: Anything that turns a question and its evidence into a text: `prompt | llm`, the extractive one, a trained model.
+#: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model.
 Answerer = Runnable[AnswerInput, str]
 
 Answer = TypeVar("Answer")
@@ -48,26 +43,63 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     """
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
-        """Return the labels, each once, or `NO_ANSWER` without evidence, `NO_TARGET` without answers."""
+        """Return the labels, each once; `refusal_text` without evidence, `NO_TARGET` without answers."""
         return self._call_with_config(self._answer, input, config)
 
     def _answer(self, input: AnswerInput) -> str:
         if not input["documents"]:
-            return NO_ANSWER
+            return refusal_text(input)
         return "; ".join(proposed_answers(input["documents"])) or NO_TARGET
 
 
-def llm_answerer(prompt: BasePromptTemplate[Any], llm: BaseLanguageModel[Any]) -> Answerer:
-    """Return an answerer that shows the evidence to a language model; without evidence the model is not called.
+def refusal_text(input: AnswerInput) -> str:
+    """Return what is answered without evidence: `NO_ANSWER`, and the reason if it is known."""
+    reason = input.get("reason")
+    return f"{NO_ANSWER} {reason}" if reason else NO_ANSWER
+
+
+def llm_answerer(
+    prompt: BasePromptTemplate[Any],
+    llm: BaseLanguageModel[Any],
+    parse_answers: Callable[[str], list[str]] | None = None,
+) -> Answerer:
+    r"""Return an answerer that shows the evidence to a language model; without evidence the model is not called.
+
+    Args:
+        prompt: The prompt, with the placeholders `question` and `evidence`.
+        llm: The language model.
+        parse_answers: Reads the answers from a reply, as a retriever's `parse_answers` does for its `answer_prompt`.
+            They are joined by "; "; where there are none, the answer is `NO_ANSWER`. It reads whole replies, so that
+            the answer is one chunk at the end of a stream. None for the reply as it comes, token by token.
 
     Raises:
-        InvalidArgumentError: If `llm` is no language model, or the prompt has other placeholders than `question` and
-            `evidence`.
+        InvalidArgumentError: If `llm` is no language model, the prompt has other placeholders, or `parse_answers`
+            cannot be called.
+
+    Example:
+        >>> from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
+        >>> from kg_retrievers.testing import ScriptedChatModel
+        >>> llm = ScriptedChatModel(replies=["So says fact 1.\nans: Spike Jonze"])
+        >>> value = {"question": "Who directed Her?", "documents": [Document("Her -> directed by -> Spike Jonze")]}
+        >>> llm_answerer(ANSWER_PROMPT, llm, parse_answers).invoke(value)
+        'Spike Jonze'
     """
     check_model(llm, "llm_answerer")
     check_placeholders(prompt, ["question", "evidence"], "llm_answerer: prompt")
-    ask = RunnableLambda(_prompt_values) | prompt | llm | StrOutputParser()
-    return RunnableLambda(lambda value: ask if value["documents"] else NO_ANSWER).with_config(run_name="llm_answerer")
+    ask: Answerer = RunnableLambda(_prompt_values) | prompt | llm | StrOutputParser()
+    if callable(parse_answers):
+        ask |= RunnableLambda(partial(_joined, parse_answers))
+    elif parse_answers is not None:
+        raise InvalidArgumentError(
+            "llm_answerer: parse_answers must be a function from a reply to its answers, or None, but got "
+            f"{parse_answers!r:.100}."
+        )
+    choose = RunnableLambda(lambda value: ask if value["documents"] else refusal_text(value))
+    return choose.with_config(run_name="llm_answerer")
+
+
+def _joined(parse_answers: Callable[[str], list[str]], reply: str) -> str:
+    return "; ".join(parse_answers(reply)) or NO_ANSWER
 
 
 def _prompt_values(value: AnswerInput) -> dict[str, str]:
@@ -80,7 +112,7 @@ def choose_answerer(
     with_model: Callable[[BaseLanguageModel[Any]], Runnable[AnswerInput, Answer]],
     who: str,
 ) -> Runnable[AnswerInput, Answer]:
-    """Return an answerer as it is, and make one of a language model, or of nothing.
+    """Return the answerer, or make one of a language model, or of None.
 
     Raises:
         InvalidArgumentError: If it is something else, such as the name of a model.
@@ -98,7 +130,7 @@ def choose_answerer(
 
 
 class Retrieval(GeneratorRunnable[str, AnswerInput]):
-    """The first half of every chain: from a question to what an answerer is given."""
+    """The first half of every chain: turns a question into the input of an answerer."""
 
     def __init__(
         self,
@@ -117,8 +149,11 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         self.show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
 
     def body(self, input: str) -> Body[AnswerInput]:
-        """Retrieve, then verbalize."""
-        documents = yield Call(self.retriever, input)
+        """Retrieve, then verbalize; a refusal becomes the reason."""
+        try:
+            documents = yield Call(self.retriever.bind(on_refusal="raise"), input)
+        except RefusalError as refusal:
+            return {"question": input, "documents": [], "evidence": "", "citable": [], "reason": str(refusal)}
         shown = self.show(documents)
         return {"question": input, "documents": documents, "evidence": shown.text, "citable": shown.citable}
 
@@ -132,10 +167,13 @@ def answer_chain(
 ) -> Runnable[str, str]:
     """Return a chain from a question to an answer; it streams what the answerer streams.
 
+    A question that the retriever refuses is answered by `NO_ANSWER` and the reason, whatever its `on_refusal`.
+
     Args:
         retriever: Any retriever of this package.
-        answerer: An answerer; or a language model, which is asked with the retriever's own prompt; or None for the
-            extractive answerer.
+        answerer: An answerer; or a language model, which is asked with the retriever's own prompt and whose reply is
+            read by the retriever's `parse_answers` (see `llm_answerer`; `plain_answers` streams token by token); or
+            None for the extractive answerer.
         max_tokens: The most tokens of evidence that the answerer is shown; None for no limit.
         count_tokens: Counts them, as the model at hand does.
 
@@ -151,6 +189,7 @@ def answer_chain(
             f"answer_chain: {type(answerer).__name__} cites numbered facts. Use cited_answer_chain(retriever, ...)."
         )
     retrieval = Retrieval(retriever, "documents", max_tokens, count_tokens)
-    by_model = partial(llm_answerer, retriever.answer_prompt)
+    parse_answers = None if retriever.parse_answers is plain_answers else retriever.parse_answers
+    by_model = partial(llm_answerer, retriever.answer_prompt, parse_answers=parse_answers)
     chosen = choose_answerer(answerer, ExtractiveAnswerer, by_model, "answer_chain")
     return retrieval | chosen

@@ -74,7 +74,7 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
     def body(self, input: AnswerInput) -> Body[Cited]:
         """Show the facts, ask, read, and if need be ask again with the reason."""
         if not input["documents"]:
-            return self._refusal()
+            return self._refusal(input.get("reason") or "")
         shown = evidence_of(input, "numbered")
         values = {"question": input["question"], "evidence": shown.text}
         if feedback := input.get("feedback"):
@@ -103,5 +103,5 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         """Return what a reply says, with its citations as facts that were shown."""
 
     @abstractmethod
-    def _refusal(self) -> Cited:
-        """Return what is said where there are no documents."""
+    def _refusal(self, reason: str) -> Cited:
+        """Return what is said where there are no documents, and why there are none."""

@@ -10,10 +10,11 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
-from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, Retrieval, choose_answerer, proposed_answers
+from kg_retrievers.chains.answer import Retrieval, choose_answerer, proposed_answers
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
+from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError
@@ -26,7 +27,7 @@ class CitedAnswer(TypedDict):
     Attributes:
         answer: The answers as one text, or `NO_ANSWER`.
         answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
-        explanation: How the facts answer the question.
+        explanation: How the facts answer the question; why there are none, where the question was refused.
         citations: The facts that the answers rest on; only facts that were shown.
         rejected_citations: How many citations, and marks "[n]" in texts, of facts that were not shown were left out.
     """
@@ -38,7 +39,7 @@ class CitedAnswer(TypedDict):
     rejected_citations: int
 
 
-#: Anything that turns a question and its evidence into an answer with citations.
+#: Turns a question and its evidence into an answer with citations.
 CitedAnswerer = Runnable[AnswerInput, CitedAnswer]
 
 
@@ -52,7 +53,7 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
     def _answer(self, input: AnswerInput) -> CitedAnswer:
         documents = input["documents"]
         if not documents:
-            return no_answer()
+            return no_answer(input.get("reason") or "")
         shown = evidence_of(input, "numbered")
         answers, own = proposed_answers(documents), documents[0].metadata["triples"]
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
@@ -98,11 +99,16 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
         citations, strange = shown.cite(reply.citations)
         return check_answer({**reply.model_dump(), "citations": citations}, shown, strange)
 
-    def _refusal(self) -> CitedAnswer:
-        return no_answer()
+    def _refusal(self, reason: str) -> CitedAnswer:
+        return no_answer(reason)
 
 
-def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence, strange: Sequence[int] = ()) -> CitedAnswer:
+def check_answer(
+    draft: str | Mapping[str, Any],
+    shown: ShownEvidence,
+    strange: Sequence[int] = (),
+    parse_answers: Callable[[str], list[str]] | None = None,
+) -> CitedAnswer:
     """Return an answer without citations, and without marks "[n]", of facts that were not shown.
 
     The citations are written anew from their triples. Of a text, the facts that it marks are its citations.
@@ -111,13 +117,14 @@ def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence, strange: 
         draft: A text, or a mapping with "answers" and "citations", each of these with its "triple".
         shown: The evidence that was shown.
         strange: Numbers of no fact that were taken out of the draft before.
+        parse_answers: Reads the answers from a text; None where they are not told apart.
     """
     if isinstance(draft, str):
         text, marked, gone = shown.read_marks(draft)
         citations, _ = shown.cite(marked)
         return {
             "answer": text,
-            "answers": [],
+            "answers": parse_answers(text) if parse_answers else [],
             "explanation": "",
             "citations": citations,
             "rejected_citations": len(set(gone)),
@@ -142,15 +149,15 @@ def check_answer(draft: str | Mapping[str, Any], shown: ShownEvidence, strange: 
 class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
     """Asks any answerer, and checks what it cites."""
 
-    def __init__(self, answerer: Runnable[AnswerInput, Any]) -> None:
-        """Take the answerer."""
-        self.answerer = answerer
+    def __init__(self, answerer: Runnable[AnswerInput, Any], parse_answers: Callable[[str], list[str]]) -> None:
+        """Take the answerer, and what reads the answers from its text."""
+        self.answerer, self.parse_answers = answerer, parse_answers
 
     def body(self, input: AnswerInput) -> Body[CitedAnswer]:
         """Ask, then check."""
         draft = yield Call(self.answerer, input)
         check_draft(draft, self.answerer, "cited_answer_chain")
-        return check_answer(draft, evidence_of(input, "numbered"))
+        return check_answer(draft, evidence_of(input, "numbered"), parse_answers=self.parse_answers)
 
 
 def check_draft(draft: object, answerer: object, who: str) -> None:
@@ -168,9 +175,9 @@ def check_draft(draft: object, answerer: object, who: str) -> None:
         )
 
 
-def no_answer() -> CitedAnswer:
-    """Return the refusal where there is no evidence."""
-    return {"answer": NO_ANSWER, "answers": [], "explanation": "", "citations": [], "rejected_citations": 0}
+def no_answer(reason: str = "") -> CitedAnswer:
+    """Return the answer where there is no evidence, for this reason."""
+    return {"answer": NO_ANSWER, "answers": [], "explanation": reason, "citations": [], "rejected_citations": 0}
 
 
 def cited_answer_chain(
@@ -181,6 +188,9 @@ def cited_answer_chain(
     count_tokens: Callable[[str], int] = approximate_tokens,
 ) -> Runnable[str, CitedAnswer]:
     """Return a chain from a question to an answer with citations.
+
+    A question that the retriever refuses is answered by `NO_ANSWER`, with the reason as the explanation, whatever its
+    `on_refusal`.
 
     Args:
         retriever: Any retriever of this package.
@@ -197,4 +207,5 @@ def cited_answer_chain(
         [{'number': 1, 'triple': ['Her', 'directed_by', 'Spike Jonze'], 'text': 'Her -> directed by -> Spike Jonze'}]
     """
     chosen = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "cited_answer_chain")
-    return Retrieval(retriever, "numbered", max_tokens, count_tokens) | CheckedAnswerer(chosen)
+    retrieval = Retrieval(retriever, "numbered", max_tokens, count_tokens)
+    return retrieval | CheckedAnswerer(chosen, retriever.parse_answers)

@@ -27,7 +27,8 @@ class AnswerInput(TypedDict):
 
     Attributes:
         question: The question.
-        documents: The evidence, best first.
+        documents: The evidence, best first; none where the question was refused.
+        reason: Why it was refused: what was not understood, and what came nearest.
         evidence: The text to show to a model; without it, an answerer shows all of the documents.
         citable: The triples that this text numbers, the first of them being `[1]`.
         feedback: What was wrong with the `draft`, where an answer is asked for once more.
@@ -36,6 +37,7 @@ class AnswerInput(TypedDict):
 
     question: str
     documents: list[Document]
+    reason: NotRequired[str]
     evidence: NotRequired[str]
     citable: NotRequired[list[list[str]]]
     feedback: NotRequired[str]
@@ -124,10 +126,10 @@ def check_token_budget(max_tokens: object, count_tokens: object, who: str) -> No
     """Check a budget of tokens and what counts them.
 
     Raises:
-        InvalidArgumentError: If the budget is not a number from 1 or None, or the counter cannot be called.
+        InvalidArgumentError: If the budget is not an integer from 1 or None, or the counter cannot be called.
     """
     if max_tokens is not None and (not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 1):
-        raise InvalidArgumentError(f"{who}: max_tokens is a whole number from 1, or None, but got {max_tokens!r:.100}.")
+        raise InvalidArgumentError(f"{who}: max_tokens is an integer from 1, or None, but got {max_tokens!r:.100}.")
     if not callable(count_tokens):
         raise InvalidArgumentError(
             f"{who}: count_tokens must be a function from a text to a number, but got {count_tokens!r:.100}."

@@ -23,7 +23,7 @@ class Verdict(TypedDict):
 
     Attributes:
         verdict: The verdict; one that cites nothing that was shown is "not enough evidence", whatever the model says.
-        explanation: How the facts bear on the claim.
+        explanation: How the facts bear on the claim; why there are none, where the claim was refused.
         citations: The facts that the verdict rests on; only facts that were shown.
         rejected_citations: How many citations of facts that were not shown were left out.
     """
@@ -64,8 +64,8 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
             "rejected_citations": len({*strange, *gone}),
         }
 
-    def _refusal(self) -> Verdict:
-        return {"verdict": "not enough evidence", "explanation": "", "citations": [], "rejected_citations": 0}
+    def _refusal(self, reason: str) -> Verdict:
+        return {"verdict": "not enough evidence", "explanation": reason, "citations": [], "rejected_citations": 0}
 
 
 def fact_verification_chain(
@@ -77,9 +77,11 @@ def fact_verification_chain(
 ) -> Runnable[str, Verdict]:
     """Return a chain from a claim to a verdict.
 
+    A claim that the retriever refuses gets "not enough evidence", with the reason as the explanation, whatever its
+    `on_refusal`.
+
     Args:
-        retriever: Any retriever of this package; a claim that names no entity of its graph gets "not enough evidence"
-            if its `no_entity` is "empty".
+        retriever: Any retriever of this package.
         llm: A language model, or a `FactVerifier` with prompts of yours.
         max_tokens: The most tokens of evidence that the model is shown; None for no limit.
         count_tokens: Counts them, as the model at hand does.

@@ -1,10 +1,11 @@
-"""One question after the other, each measured."""
+"""Asks one question after the other and measures each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from time import perf_counter
+from types import FunctionType
 from typing import Any, Literal
 
 from langchain_core.documents import Document
@@ -20,11 +21,12 @@ from kg_retrievers.errors import (
     BudgetError,
     DatabaseLoginError,
     DatabaseUnavailableError,
-    EntityLinkingError,
     InvalidArgumentError,
     KGRetrieversError,
     MissingExtraError,
     ModelMismatchError,
+    RefusalError,
+    SearchBudgetError,
     StaleIndexError,
 )
 from kg_retrievers.evaluation.identity import digest, identity
@@ -35,10 +37,10 @@ from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import embedding_name
 
-#: Whether a retriever is told the entities of a question, or has to find them in its text.
+#: Whether a retriever is given the entities of a question, or has to find them in its text.
 Topic = Literal["given", "linked"]
 
-# They say that something is wrong with the run, not with one question.
+# These errors say that something is wrong with the run, not with one question.
 _OF_THE_RUN = (
     InvalidArgumentError,
     MissingExtraError,
@@ -67,7 +69,7 @@ class Asker:
             "topic": self.topic,
             "retriever": type(self.retriever).__name__,
             "fields": {
-                name: _told(value)
+                name: _setting(value)
                 for name, value in fields.items()
                 if name not in {"name", "tags", "metadata", "index"}
             },
@@ -86,7 +88,7 @@ class Asker:
                 if self._retrieve(question, {})[0]:
                     break
 
-    def record(self, number: str, question: Question) -> Record:
+    def record(self, id: str, question: Question) -> Record:
         """Ask a question and measure."""
         counter = CostCounter()
         config: RunnableConfig = {"callbacks": [counter]}
@@ -94,12 +96,13 @@ class Asker:
         documents, reason, error = self._retrieve(question, config)
         latency = 1000 * (perf_counter() - began)
         prediction, error = self._answer(question, documents, config, error)
+        said = self._read(prediction)
         answers = documents_answers(documents)
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
         metrics = question_metrics(question, answers, triples, failed=error is not None)
         label = self.retriever.graph.label
         return {
-            "id": number,
+            "id": id,
             "question": question.text,
             "hops": question.hops,
             "kind": question.kind,
@@ -113,19 +116,21 @@ class Asker:
             "prediction": prediction,
             "llm_calls": counter.llm_calls,
             "latency_ms": latency,
-            "refused": error is None and (not documents or (prediction is not None and not _answered(prediction))),
+            "refused": error is None and (not documents or (said is not None and not _answered(said))),
             "reason": reason,
             "error": error,
-            "metrics": metrics | _text_metrics(prediction, [label(key) for key in question.answers]),
+            "metrics": metrics | _text_metrics(said, [label(key) for key in question.answers]),
         }
 
     def _retrieve(self, question: Question, config: RunnableConfig) -> tuple[list[Document], str | None, str | None]:
-        """Return the evidence; why no entity was found; and what went wrong."""
+        """Return the evidence; why the question was refused; and what went wrong."""
         seeds = question.seed_entities if self.topic == "given" else ()
         given = {"seed_entities": list(seeds)} if seeds else {}
         try:
-            return self.retriever.invoke(question.text, config, **given), None, None
-        except EntityLinkingError as error:
+            return self.retriever.invoke(question.text, config, on_refusal="raise", **given), None, None
+        except SearchBudgetError as error:  # it does not say that there is nothing
+            return [], None, f"{type(error).__name__}: {error}"
+        except RefusalError as error:
             return [], str(error), None
         except _OF_THE_RUN:
             raise
@@ -154,17 +159,23 @@ class Asker:
             )
         return answers, None
 
+    def _read(self, prediction: str | list[str] | None) -> str | list[str] | None:
+        """Return what a prediction says; of a text, the answers that `parse_answers` reads, one a line."""
+        return "\n".join(self.retriever.parse_answers(prediction)) if isinstance(prediction, str) else prediction
 
-def _told(field: object) -> Any:
-    """Return a field as JSON holds it, where it is a plain value or a row of such; else what it is called."""
+
+def _setting(field: object) -> Any:
+    """Return a field as JSON holds it, where it is a plain value or a list of such; else its name or its class."""
     plain = bool | int | float | str | None
     if isinstance(field, list | tuple) and all(isinstance(item, plain) for item in field):
         return list(field)
+    if isinstance(field, FunctionType):
+        return f"{field.__module__}.{field.__qualname__}"
     return field if isinstance(field, plain) else type(field).__name__
 
 
 def _is_part(field: object) -> bool:
-    """Whether a field holds what the figures hang on beside its name: a generator, a model, other retrievers."""
+    """Whether the figures depend on what a field holds, not only on its class: a generator, a model, retrievers."""
     if isinstance(field, list | tuple):
         return any(map(_is_part, field))
     return isinstance(field, Runnable | TrainedModel) and not isinstance(field, BasePromptTemplate)

@@ -42,9 +42,9 @@ def evaluate(
     Document holds one of several equally good results. The evidence is that of all Documents, as many as the
     retriever's `k`. Where the retriever proposes no answers (`proposes_answers`), what compares answers is None.
 
-    A question is refused where there is no Document, or, with an answerer, where its reply holds no answers. A text
-    that says that it does not know is an answer here: measure refusals with an answerer that returns its answers as a
-    list, as `LLMCitedAnswerer` does.
+    A question is refused where there is no Document, or, with an answerer, where its reply holds no answers. A reply
+    that is a text is read by the retriever's `parse_answers`: what it finds is scored, and an abstention such as "ans:
+    not available" is a refusal.
 
     The latency is the wall time of the retrieval, calls of language models included, one question after the other.
     Where no stage calls one, a question or a few are asked before, since the first search compiles.

@@ -11,9 +11,9 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import ExtractiveAnswerer, GraphIndex, HashedEmbeddings, SimGRAGRetriever, answer_chain
-from kg_retrievers.chains import show_evidence
-from kg_retrievers.chains.answer import NO_ANSWER, NO_TARGET, llm_answerer
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.chains import NO_ANSWER, llm_answerer, show_evidence
+from kg_retrievers.core.replies import NO_TARGET, plain_answers
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple, verbalize
 from kg_retrievers.graph.verbalize import Style
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
@@ -21,6 +21,11 @@ from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = "Who starred in Amélie?"
 ANSWER = "Audrey Tautou; Mathieu Kassovitz; Dominique Pinon"
+UNKNOWN = "Who directed Xyzzyplugh?"
+REFUSAL = (
+    f"{NO_ANSWER} No entity of the graph was found in 'Who directed Xyzzyplugh?'. "
+    "Did you mean: 'David Lynch', 'Denis Villeneuve', 'Alien Resurrection'?"
+)
 SHORT = PromptTemplate.from_template("{question}\n{evidence}")
 
 
@@ -119,7 +124,7 @@ def test_documents_without_a_style_are_cut_to_groups(retriever: SimGRAGRetriever
 @pytest.mark.parametrize("style", ["numbered", "prose"])
 def test_documents_have_no_other_style(retriever: SimGRAGRetriever, style: str) -> None:
     with pytest.raises(
-        InvalidArgumentError, match=r"SimGRAGRetriever: style: .*'triples', 'grouped', 'tables' or 'paths'"
+        InvalidArgumentError, match=r"SimGRAGRetriever: style.* 'triples', 'grouped', 'tables' or 'paths'"
     ):
         SimGRAGRetriever.from_index(retriever.index, style=style)
 
@@ -164,7 +169,7 @@ async def test_chain_without_a_model(retriever: SimGRAGRetriever) -> None:
     chain = answer_chain(retriever)
     assert chain.invoke(QUESTION) == ANSWER
     assert await chain.ainvoke(QUESTION) == ANSWER
-    assert chain.batch([QUESTION, "Who directed Xyzzyplugh?"]) == [ANSWER, NO_ANSWER]
+    assert chain.batch([QUESTION, UNKNOWN]) == [ANSWER, REFUSAL]
     assert await chain.abatch(["Who directed 千と千尋の神隠し?"]) == ["宮崎駿"]
     assert list(chain.stream(QUESTION)) == [ANSWER]
 
@@ -179,10 +184,52 @@ async def test_chain_with_a_model(retriever: SimGRAGRetriever, asynchronous: boo
 
 
 async def test_chain_streams(retriever: SimGRAGRetriever) -> None:
-    chain = answer_chain(retriever, ScriptedChatModel(replies=["one two three", "four five"]))
+    plain = retriever.model_copy(update={"parse_answers": plain_answers})
+    chain = answer_chain(plain, ScriptedChatModel(replies=["one two three", "four five"]))
     assert [part for part in chain.stream(QUESTION) if part] == ["one", " two", " three"]
     assert [part async for part in chain.astream(QUESTION) if part] == ["four", " five"]
-    assert list(chain.stream("Who directed Xyzzyplugh?")) == [NO_ANSWER]
+    assert list(chain.stream(UNKNOWN)) == [REFUSAL]
+
+
+async def test_answers_that_are_read_come_in_one_chunk(retriever: SimGRAGRetriever) -> None:
+    chain = answer_chain(retriever, ScriptedChatModel(replies=["Two [1].\nAnswer: one; two"] * 2))
+    assert list(chain.stream(QUESTION)) == [part async for part in chain.astream(QUESTION)] == ["one; two"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("They act in it [1].\nAnswer: Audrey Tautou; Dominique Pinon", "Audrey Tautou; Dominique Pinon"),
+        ("<think>Answer: nobody</think>Answer: Audrey Tautou", "Audrey Tautou"),
+        ("Audrey Tautou.", "Audrey Tautou."),
+        ("No fact tells it.\nAnswer: The evidence does not say.", NO_ANSWER),
+        ("", NO_ANSWER),
+    ],
+)
+async def test_the_answers_of_a_reply_are_read(
+    retriever: SimGRAGRetriever, reply: str, answer: str, asynchronous: bool
+) -> None:
+    chain = answer_chain(retriever, ScriptedChatModel(replies=[reply]))
+    assert (await chain.ainvoke(QUESTION) if asynchronous else chain.invoke(QUESTION)) == answer
+
+
+def test_what_cannot_read_answers_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="parse_answers must be a function"):
+        llm_answerer(SHORT, ScriptedChatModel(replies=[]), "ans:")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("on_refusal", ["empty", "raise"])
+@pytest.mark.parametrize("model", [False, True], ids=["extractive", "model"])
+async def test_a_refusal_is_answered_with_its_reason(retriever: SimGRAGRetriever, on_refusal: str, model: bool) -> None:
+    refusing = retriever.model_copy(update={"on_refusal": on_refusal})
+    llm = ScriptedChatModel(replies=[])
+    chain = answer_chain(refusing, llm if model else None)
+    assert chain.invoke(UNKNOWN) == await chain.ainvoke(UNKNOWN) == REFUSAL
+    assert llm.prompts == []
+    far = retriever.model_copy(update={"on_refusal": on_refusal, "max_distance": 0.01})
+    nothing = "SimGRAGRetriever: nothing in the graph fits the question 'Who stared in Ameliee?'."
+    assert answer_chain(far).invoke("Who stared in Ameliee?") == f"{NO_ANSWER} {nothing}"
 
 
 def test_chain_uses_the_prompt_of_the_retriever(retriever: SimGRAGRetriever) -> None:
@@ -206,9 +253,6 @@ async def test_errors_come_through(retriever: SimGRAGRetriever) -> None:
         failing.invoke(QUESTION)
     with pytest.raises(TimeoutError, match="late"):
         await failing.ainvoke(QUESTION)
-    strict = retriever.model_copy(update={"on_refusal": "raise"})
-    with pytest.raises(EntityLinkingError):
-        answer_chain(strict).invoke("Who directed Xyzzyplugh?")
     with pytest.raises(InvalidArgumentError, match="empty"):
         answer_chain(retriever).invoke("")
 

@@ -159,9 +159,12 @@ async def test_chains_keep_to_the_budget(retriever: SimGRAGRetriever) -> None:
         (reply(answers=[1999, "x"]), ["1999", "x"], []),
         ('{"explanation": "", "answers": [], "citations": 4}', [], [4]),
         ('{"other": 1} ' + reply(7), ["Audrey Tautou"], [7]),
+        (reply(1)[:-1], ["Audrey Tautou"], [1]),
+        (reply(1).replace('"', "'"), ["Audrey Tautou"], [1]),
+        (reply(1, 2).replace("]}", ",],}"), ["Audrey Tautou"], [1, 2]),
     ],
 )
-def test_replies_that_are_put_up_with(text: str, answers: list[str], citations: list[int]) -> None:
+def test_replies_that_are_read(text: str, answers: list[str], citations: list[int]) -> None:
     got = parse_object(text, AnswerReply)
     assert (got.answers, got.citations) == (answers, citations)
 
@@ -172,7 +175,9 @@ def test_replies_that_are_put_up_with(text: str, answers: list[str], citations: 
         ("", "empty"),
         ("<think>I wonder", "empty"),
         ("Audrey Tautou [1]", "no complete JSON"),
-        (reply(1)[:-1], "no complete JSON"),
+        (reply(1)[:-2], "no complete JSON"),
+        (reply(1)[:10], "no complete JSON"),
+        ('{"explanation": "So it', "no complete JSON"),
         ('{"answers": ["x"]}', "explanation"),
         (reply("one"), "citations"),
         (reply(True), "citations"),
@@ -271,10 +276,17 @@ async def test_one_repair_then_an_error_with_the_reply(retriever: SimGRAGRetriev
 async def test_no_model_is_called_without_evidence(retriever: SimGRAGRetriever) -> None:
     llm = ScriptedChatModel(replies=[])
     nothing = "Who directed Xyzzyplugh?"
-    got = cited_answer_chain(retriever, llm).invoke(nothing)
-    assert got == await cited_answer_chain(retriever).ainvoke(nothing)
-    assert (got["answer"], got["answers"], got["citations"]) == (NO_ANSWER, [], [])
-    assert fact_verification_chain(retriever, llm).invoke(nothing)["verdict"] == "not enough evidence"
+    reason = "No entity of the graph was found in 'Who directed Xyzzyplugh?'. Did you mean: 'David Lynch'"
+    for on_refusal in ("empty", "raise"):
+        refusing = retriever.model_copy(update={"on_refusal": on_refusal})
+        got = cited_answer_chain(refusing, llm).invoke(nothing)
+        assert got == await cited_answer_chain(refusing).ainvoke(nothing)
+        assert (got["answer"], got["answers"], got["citations"]) == (NO_ANSWER, [], [])
+        assert got["explanation"].startswith(reason)
+        verdict = fact_verification_chain(refusing, llm).invoke(nothing)
+        assert verdict == await fact_verification_chain(refusing, llm).ainvoke(nothing)
+        assert (verdict["verdict"], verdict["citations"]) == ("not enough evidence", [])
+        assert verdict["explanation"] == got["explanation"]
     assert llm.prompts == []
 
 
@@ -308,7 +320,7 @@ def test_any_answerer_that_cites(retriever: SimGRAGRetriever) -> None:
     text: Any = cited_answer_chain(retriever, RunnableLambda(lambda value: "Tautou [1], as [99] says.")).invoke(
         QUESTION
     )
-    assert text["answer"] == "Tautou [1], as says."
+    assert (text["answer"], text["answers"]) == ("Tautou [1], as says.", ["Tautou [1], as says."])
     assert [citation["triple"] for citation in text["citations"]] == TRIPLES[:1]
     bare = RunnableLambda(lambda value: {"answer": "All of them [1, 96].", "answers": [], "citations": []})
     unlisted: Any = cited_answer_chain(retriever, bare).invoke(QUESTION)  # type: ignore[arg-type]
@@ -372,8 +384,8 @@ def test_what_chains_refuse(retriever: SimGRAGRetriever, chain: Any) -> None:
         with pytest.raises(InvalidArgumentError, match=message):
             chain(*arguments)
     for options, message in (
-        ({"max_tokens": "10"}, "max_tokens is a whole number"),
-        ({"max_tokens": -5}, "max_tokens is a whole number"),
+        ({"max_tokens": "10"}, "max_tokens is an integer"),
+        ({"max_tokens": -5}, "max_tokens is an integer"),
         ({"count_tokens": "words"}, "count_tokens must be a function"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
