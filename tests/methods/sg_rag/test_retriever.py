@@ -60,7 +60,6 @@ def executor_of(graph: KnowledgeGraph) -> LadybugExecutor:
 class TestCypher(RetrieverContract):
     retriever_class = CypherRetriever
     exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break"}
-    pickles = False  # the database is open
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         given = {"executor": executor_of(index.graph)} | ({} if "llm" in fields else {"examples": TINY_EXAMPLES})
@@ -78,7 +77,6 @@ class TestCypherByLLM(RetrieverContract):
 
     retriever_class = CypherRetriever
     links_entities = False
-    pickles = False  # the database is open
 
     def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
         given = {"executor": executor_of(index.graph), "llm": ScriptedChatModel(replies=query_for)}
