@@ -37,7 +37,7 @@ BEAM_WIDTH = 3
 #: The most walks at every hop; `max_paths` of them are shown.
 MAX_WALKS = 100_000
 
-#: How a triple is crossed: from head to tail, from tail to head, or as it comes; as the directions of labels (whether backward).
+#: How a triple is crossed: from head to tail, from tail to head, or either way; as whether its label is backward.
 DIRECTIONS: dict[str, tuple[bool, ...]] = {"forward": (False,), "backward": (True,), "either": (False, True)}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -21,10 +20,11 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_sources
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import InvalidArgumentError, PatternError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
 from kg_retrievers.index import GraphIndex
-from kg_retrievers.methods.simgrag.matching import MAX, Candidates, Match, MatchNode, MatchQuery, match_pattern
+from kg_retrievers.methods.simgrag.match_query import match_query
+from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.patterns.examples import ExamplePatternGenerator
 from kg_retrievers.patterns.linked import LinkedPatternGenerator
@@ -184,11 +184,10 @@ class SimGRAGRetriever(BaseKGRetriever):
         return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
     def _pin_seeds(self, pattern: Pattern, seeds: Sequence[str]) -> Pattern:
-        """Let the nodes that a seed entity is named by stand for it alone, whoever wrote the pattern."""
-        named = {
-            seed: {name.casefold() for name in (seed, self.graph.label(seed), *self.graph.aliases(seed))}
-            for seed in seeds
-        }
+        """Pin the nodes that name a seed entity to that entity, whoever wrote the pattern."""
+        graph = self.graph
+        named = {seed: (seed, graph.label(seed), *graph.aliases(seed)) for seed in seeds}
+        named = {seed: tuple(name.casefold() for name in names) for seed, names in named.items()}
         pinned = {}
         for node in pattern.nodes:
             if isinstance(node, Known) and node.entity is None:
@@ -219,87 +218,50 @@ class SimGRAGRetriever(BaseKGRetriever):
         return [self._evidence(pattern, match) for match in found]
 
     def query(self, pattern: Pattern) -> MatchQuery:
-        """Give every text of a pattern its candidates."""
-        nodes = pattern.nodes
-        relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))
-        typed = len(self.graph.types) > 0
-        if not any(isinstance(term, Known) or (typed and term.type is not None) for term in (*nodes, *relations)):
-            raise PatternError(
-                "SimGRAGRetriever: everything in the pattern is unknown, so that any part of the graph would fit. "
-                "Name an entity, a relation or a type of the graph."
-            )
-        entity_candidates = self._nearest(self.index.nearest_entities, nodes, self.k_nodes)
-        types = [node.type for node in nodes if node.type is not None] if typed else []
-        nearest_types = dict(zip(types, self.index.nearest_types(types, self.k_types), strict=True))
-        match_nodes = []
-        for node in nodes:
-            kinds = nearest_types.get(node.type) if node.type is not None else None
-            members = kinds and [np.array(self.graph.type_entities(kind), np.int32) for kind in kinds.ids.tolist()]
-            types_of = None
-            if kinds and members:  # an entity without type may be of any
-                extra = kinds.distances - kinds.distances.min()
-                types_of = np.append(extra, 0.0), [*members, self.graph.untyped]
-            match_nodes.append(MatchNode(entity_candidates.get(node), types_of))
-        relation_candidates = self._nearest(self.index.nearest_relations, relations, self.k_relations)
-        node_number = {node: number for number, node in enumerate(nodes)}
-        term_number = {relation: number for number, relation in enumerate(relations)}
-        return MatchQuery(
-            match_nodes,
-            [relation_candidates.get(relation) for relation in relations],
-            [(node_number[head], term_number[relation], node_number[tail]) for head, relation, tail in pattern.triples],
-            [(node_number[a], node_number[b]) for a, b in pattern.different],
+        """Return what the matcher searches for: each text of a pattern with its candidates.
+
+        Raises:
+            PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
+        """
+        return match_query(
+            pattern, self.index, k_nodes=self.k_nodes, k_relations=self.k_relations, k_types=self.k_types
         )
-
-    def _nearest(self, search: Any, terms: Sequence[Term], k: int) -> dict[Term, Candidates]:
-        known = [term for term in terms if isinstance(term, Known)]
-        texts = [term.text for term in known if term.entity is None]
-        found = iter(search(texts, k))
-        return {term: next(found) if term.entity is None else self._pinned(term.entity) for term in known}
-
-    def _pinned(self, key: str) -> Candidates:
-        number = self.graph.entities.find(key)
-        if number < 0:
-            raise PatternError(f"SimGRAGRetriever: the pattern names the entity {key!r}, which is not in the graph.")
-        return Candidates(np.array([number], np.int32), np.zeros(1, np.float32))
 
     def _evidence(self, pattern: Pattern, match: Match) -> Evidence:
         graph = self.graph
         entities = dict(zip(pattern.nodes, match.entities, strict=True))
-        numbers = dict.fromkeys(number for edge in match.triples for number in edge.tolist())
-        relations = {
-            triple.relation: graph.relations[relation]
-            for triple, relation in zip(pattern.triples, match.relations, strict=True)
-            if relation >= 0
-        }
-        target = next((node for node in entities if not isinstance(node, Known) and node.name == pattern.target), None)
+        triples = dict.fromkeys(triple for edge in match.triples for triple in edge.tolist())
+        target = next((entities[node] for node in entities if _is_target(node, pattern)), None)
+        return Evidence(
+            triples=tuple(graph.triple(triple) for triple in triples),
+            score=1 / (1 + match.distance),
+            answers=() if target is None else tuple(graph.entities[entity] for entity in target.tolist()),
+            truncated=match.truncated,
+            details=self._details(pattern, match),
+        )
+
+    def _details(self, pattern: Pattern, match: Match) -> dict[str, Any]:
+        """Return the distance, what each known text matched, and, of a single binding, what each unknown is."""
+        graph = self.graph
+        firsts = [(node, graph.entities[int(ids[0])]) for node, ids in zip(pattern.nodes, match.entities, strict=True)]
+        names = [graph.relations[relation] if relation >= 0 else None for relation in match.relations]
+        relations = [(triple.relation, name) for triple, name in zip(pattern.triples, names, strict=True)]
         details: dict[str, Any] = {
             "distance": match.distance,
-            "entities": [
-                [node.text, graph.entities[int(ids[0])]] for node, ids in entities.items() if isinstance(node, Known)
-            ],
-            "relations": [
-                [triple.relation.text, graph.relations[relation]]
-                for triple, relation in zip(pattern.triples, match.relations, strict=True)
-                if isinstance(triple.relation, Known)
-            ],
+            "entities": [[node.text, key] for node, key in firsts if isinstance(node, Known)],
+            "relations": [[term.text, name] for term, name in relations if isinstance(term, Known)],
             "pattern": pattern.to_dict(),
         }
         if self.ties == "break":  # each unknown is one thing; two bindings may share all their facts
             details["unknowns"] = {
-                "entities": {
-                    node.name: graph.entities[int(ids[0])]
-                    for node, ids in entities.items()
-                    if isinstance(node, Unknown)
-                },
-                "relations": {term.name: relation for term, relation in relations.items() if isinstance(term, Unknown)},
+                "entities": {node.name: key for node, key in firsts if isinstance(node, Unknown)},
+                "relations": {term.name: name for term, name in relations if isinstance(term, Unknown) and name},
             }
-        return Evidence(
-            triples=tuple(graph.triple(number) for number in numbers),
-            score=1 / (1 + match.distance),
-            answers=tuple(graph.entities[number] for number in entities[target].tolist()) if target else (),
-            truncated=match.truncated,
-            details=details,
-        )
+        return details
+
+
+def _is_target(node: Term, pattern: Pattern) -> bool:
+    return isinstance(node, Unknown) and node.name == pattern.target
 
 
 def _as_state(pattern: Pattern) -> dict[str, Any]:

@@ -12,7 +12,7 @@ MESSAGE_SHARE = 0.5
 
 
 @compiled
-def first_place(values: Array, low: int, high: int, wanted: int) -> int:
+def first_not_below(values: Array, low: int, high: int, wanted: int) -> int:
     """Return the first place in `values[low:high]`, ascending, that is not below `wanted`."""
     while low < high:
         middle = (low + high) // 2
@@ -49,7 +49,7 @@ def own_cost(plan: Plan, node: int, entity: int) -> int:
     """Return what an entity costs at a node; INFINITE if it is no candidate."""
     if plan.nodes[node].known:
         high = plan.starts[node + 1]
-        place = first_place(plan.candidates, plan.starts[node], high, entity)
+        place = first_not_below(plan.candidates, plan.starts[node], high, entity)
         if place < high and plan.candidates[place] == entity:
             return int(plan.candidate_costs[place])
         return INFINITE
@@ -139,7 +139,7 @@ def lower_bounds(
                     label = adjacency.labels[i]
                     cost = costs[relation_of(label)]
                     if cost == INFINITE or not on_side(label, side):
-                        i = first_place(adjacency.labels, i, end, label + 1)
+                        i = first_not_below(adjacency.labels, i, end, label + 1)
                         continue
                     a, below = adjacency.neighbors[i], x
                     if from_parent:

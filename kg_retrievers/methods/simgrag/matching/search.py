@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.bounds import (
-    first_place,
+    first_not_below,
     least_of,
     lower_bounds,
     on_side,
@@ -65,6 +66,21 @@ from kg_retrievers.methods.simgrag.matching.state import (
 _SCRATCH = Scratch()
 
 
+# --- the options of a step -------------------------------------------------------------------------------------------
+
+
+class _Listing(NamedTuple):
+    """How the options of a step are listed."""
+
+    step: int
+    rest: int  # the least cost of everything but the step and what hangs below it
+    worst: int  # options with this bound or a higher one are left out
+    width: int  # option keys are packed by it
+    levels: int  # there are relations * levels slots
+    by_slot: bool  # few choices, each reached over and over: `slots` keeps the best bound of each
+    free: bool  # the relation is no part of the choice
+
+
 @compiled
 def _key_width(adjacency: Adjacency, plan: Plan) -> int:
     """Return a number above every code, by which option keys are packed as relation * width + code.
@@ -77,196 +93,289 @@ def _key_width(adjacency: Adjacency, plan: Plan) -> int:
 @compiled
 def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int) -> None:
     """List the choices at a step, the cheapest bound first, then by relation and code."""
-    size, width = len(adjacency.indptr) - 1, _key_width(adjacency, plan)
-    u, v, t = plan.steps[s].near, plan.steps[s].far, plan.steps[s].term
-    side, kind = plan.steps[s].side, plan.steps[s].kind
-    begin = state.steps[s].first_option
-    end = begin
-    worst, rest = worst_bound(state), prefix + state.steps[s].pending
-    levels = max(plan.level_costs.shape[1], 1)
-    by_slot = kind == CYCLE or plan.nodes[v].as_set  # few choices, each reached over and over: keep the best of each
-    free = kind == START or plan.steps[s].free
-    relations = 1 if free else plan.relation_costs.shape[1]
-    best = state.slots
-    slots = relations * levels if by_slot else 0
+    kind, v = plan.steps[s].kind, plan.steps[s].far
+    listing = _Listing(
+        s,
+        prefix + state.steps[s].pending,
+        worst_bound(state),
+        _key_width(adjacency, plan),
+        max(plan.level_costs.shape[1], 1),
+        kind == CYCLE or plan.nodes[v].as_set != 0,
+        kind == START or plan.steps[s].free != 0,
+    )
+    relations = 1 if listing.free else plan.relation_costs.shape[1]
+    slots = relations * listing.levels if listing.by_slot else 0
     for slot in range(slots):
-        best[slot] = INFINITE
+        state.slots[slot] = INFINITE
+    begin = end = state.steps[s].first_option
     if kind == START:
-        low, high = (plan.starts[v], plan.starts[v + 1]) if plan.nodes[v].known else (0, size)
-        if spend(state, high - low) or not has_room(state, state.options, end, high - low):
-            return
-        for i in range(low, high):
-            e = plan.candidates[i] if plan.nodes[v].known else i
-            code = code_of(plan, v, e)
-            bound = rest + subtree_cost(plan, state, v, e)
-            if code < 0 or bound >= worst or not fits_match(plan, state, v, e):
-                continue
-            if by_slot:
-                best[code] = min(best[code], bound)
-            elif allowed(plan, state, v, e, s):
-                state.options[end, 0], state.options[end, 1] = bound, e
-                end += 1
+        end = _list_starts(adjacency, plan, state, listing, end)
+    elif kind == CYCLE:
+        _list_joining(adjacency, plan, state, listing, end)
     else:
-        costs = plan.relation_costs[t]
-        only_relation = state.steps[s].only
-        if plan.steps[s].first_use >= 0 and plan.steps[s].first_use < s:
-            only_relation = state.steps[plan.steps[s].first_use].relation
-        # One neighbour is as good as another where nothing is known of them.
-        alike = by_slot and kind == TREE and state.nodes[v].lower_row < 0 and plan.nodes[v].level_row < 0
-        back = other_side(side)
-        begin_set, end_set, others = state.sets[s, u, 0], state.sets[s, u, 1], 0
-        first = state.pool[begin_set]
-        if kind == TREE and state.nodes[v].lower_row >= 0 and end_set - begin_set == 1:
-            low, high = row_of(adjacency, first, only_relation, side)
-            if state.nodes[v].weight < high - low:  # fewer edges at the entities that the other end may be
-                begin_set, end_set, others = 0, state.nodes[v].reach, 1
-        for p in range(begin_set, end_set):
-            a = state.reached[state.nodes[v].lower_row, p] if others else state.pool[p]
-            i, stop = row_of(adjacency, a, only_relation, back if others else side)
-            wanted, flip = first, others
-            if kind == CYCLE:
-                wanted = a if u == v else state.nodes[v].code
-                other, other_stop = row_of(adjacency, wanted, only_relation, back)
-                if other_stop - other < stop - i:  # the row of the other end is shorter
-                    i, stop, wanted, flip = other, other_stop, a, 1
-            if spend(state, stop - i + 1) or not has_room(state, state.options, end, stop - i):
-                return
-            while i < stop:
-                label = adjacency.labels[i]
-                r = relation_of(label)
-                cost = costs[r]
-                if cost == INFINITE or not on_side(label, back if flip else side) or rest + cost >= worst:
-                    i = first_place(adjacency.labels, i, stop, label + 1)
-                    continue
-                e = adjacency.neighbors[i]
-                i += 1
-                if kind == CYCLE:
-                    if e == wanted:
-                        slot = (0 if free else r) * levels
-                        best[slot] = min(best[slot], rest + cost)
-                    continue
-                if others:
-                    if e != wanted:
-                        continue
-                    e = a
-                bound = rest + cost + subtree_cost(plan, state, v, e)
-                if bound >= worst:
-                    continue
-                code = code_of(plan, v, e)
-                if code < 0 or not fits_match(plan, state, v, e) or not allowed(plan, state, v, e, s):
-                    continue
-                if by_slot:
-                    slot = (0 if free else r) * levels + code
-                    best[slot] = min(best[slot], bound)
-                    if alike:
-                        i = first_place(adjacency.labels, i, stop, label + 1)
-                else:
-                    state.options[end, 0], state.options[end, 1] = bound, (0 if free else r) * width + e
-                    end += 1
-    if not has_room(state, state.options, end, slots):
+        end = _list_neighbors(adjacency, plan, state, listing, end)
+    if state.counts[STOPPED] != 0 or not has_room(state, state.options, end, slots):
         return
     for slot in range(slots):
-        if best[slot] < worst:
-            state.options[end, 0], state.options[end, 1] = best[slot], (slot // levels) * width + slot % levels
-            end += 1
+        if state.slots[slot] < listing.worst:
+            relation, code = slot // listing.levels, slot % listing.levels
+            end = _add_option(state, listing, end, relation, code, state.slots[slot])
     sort_pairs(state.options[begin:end])
     state.steps[s + 1].first_option = end
 
 
 @compiled
+def _add_option(state: State, listing: _Listing, end: int, relation: int, code: int, bound: int) -> int:
+    """Write an option at the end of all options; return the new end."""
+    state.options[end, 0], state.options[end, 1] = bound, relation * listing.width + code
+    return end + 1
+
+
+@compiled
+def _keep_in_slot(state: State, listing: _Listing, relation: int, code: int, bound: int) -> None:
+    """Lower the bound of a choice."""
+    slot = (0 if listing.free else relation) * listing.levels + code
+    state.slots[slot] = min(state.slots[slot], bound)
+
+
+@compiled
+def _list_starts(adjacency: Adjacency, plan: Plan, state: State, listing: _Listing, end: int) -> int:
+    """List the entities, or levels, of a root; return the end of the options."""
+    v, known = plan.steps[listing.step].far, plan.nodes[plan.steps[listing.step].far].known
+    low, high = (plan.starts[v], plan.starts[v + 1]) if known else (0, len(adjacency.indptr) - 1)
+    if spend(state, high - low) or not has_room(state, state.options, end, high - low):
+        return end
+    for i in range(low, high):
+        e = plan.candidates[i] if known else i
+        code = code_of(plan, v, e)
+        bound = listing.rest + subtree_cost(plan, state, v, e)
+        if code < 0 or bound >= listing.worst or not fits_match(plan, state, v, e):
+            continue
+        if listing.by_slot:
+            _keep_in_slot(state, listing, 0, code, bound)
+        elif allowed(plan, state, v, e, listing.step):
+            end = _add_option(state, listing, end, 0, e, bound)
+    return end
+
+
+@compiled
+def _relation_wanted(plan: Plan, state: State, s: int) -> int:
+    """Return the only relation that a step may take; -1 where it chooses."""
+    first_use = plan.steps[s].first_use
+    if first_use >= 0 and first_use < s:
+        return int(state.steps[first_use].relation)
+    return int(state.steps[s].only)
+
+
+@compiled
+def _list_joining(adjacency: Adjacency, plan: Plan, state: State, listing: _Listing, end: int) -> None:
+    """Keep in slots the relations that join two placed nodes."""
+    s = listing.step
+    u, v, side = plan.steps[s].near, plan.steps[s].far, plan.steps[s].side
+    costs, only = plan.relation_costs[plan.steps[s].term], _relation_wanted(plan, state, s)
+    for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
+        a = state.pool[p]
+        wanted, seen_from = (a if u == v else state.nodes[v].code), side
+        i, stop = row_of(adjacency, a, only, side)
+        other, other_stop = row_of(adjacency, wanted, only, other_side(side))
+        if other_stop - other < stop - i:  # the row of the other end is shorter
+            i, stop, wanted, seen_from = other, other_stop, a, other_side(side)
+        if spend(state, stop - i + 1) or not has_room(state, state.options, end, stop - i):
+            return
+        while i < stop:
+            label = adjacency.labels[i]
+            cost = costs[relation_of(label)]
+            if cost == INFINITE or not on_side(label, seen_from) or listing.rest + cost >= listing.worst:
+                i = first_not_below(adjacency.labels, i, stop, label + 1)
+                continue
+            if adjacency.neighbors[i] == wanted:
+                _keep_in_slot(state, listing, relation_of(label), 0, listing.rest + cost)
+            i += 1
+
+
+@compiled
+def _list_neighbors(adjacency: Adjacency, plan: Plan, state: State, listing: _Listing, end: int) -> int:
+    """List the relations to, and entities or levels of, a node next to a placed one; return the end of the options."""
+    s = listing.step
+    u, v, side = plan.steps[s].near, plan.steps[s].far, plan.steps[s].side
+    costs, only = plan.relation_costs[plan.steps[s].term], _relation_wanted(plan, state, s)
+    # One neighbor is as good as another where nothing is known of them.
+    alike = listing.by_slot and state.nodes[v].lower_row < 0 and plan.nodes[v].level_row < 0
+    begin_set, end_set = state.sets[s, u, 0], state.sets[s, u, 1]
+    near = state.pool[begin_set]
+    from_far = _is_far_end_lighter(adjacency, plan, state, s, only)
+    if from_far:
+        begin_set, end_set, side = 0, state.nodes[v].reach, other_side(side)
+    for p in range(begin_set, end_set):
+        a = state.reached[state.nodes[v].lower_row, p] if from_far else state.pool[p]
+        i, stop = row_of(adjacency, a, only, side)
+        if spend(state, stop - i + 1) or not has_room(state, state.options, end, stop - i):
+            return end
+        while i < stop:
+            label = adjacency.labels[i]
+            cost = costs[relation_of(label)]
+            if cost == INFINITE or not on_side(label, side) or listing.rest + cost >= listing.worst:
+                i = first_not_below(adjacency.labels, i, stop, label + 1)
+                continue
+            e = adjacency.neighbors[i]
+            i += 1
+            if from_far and e != near:
+                continue
+            e = a if from_far else e
+            bound = listing.rest + cost + subtree_cost(plan, state, v, e)
+            if bound >= listing.worst or not _may_take(plan, state, v, e, s):
+                continue
+            if not listing.by_slot:
+                end = _add_option(state, listing, end, 0 if listing.free else relation_of(label), e, bound)
+                continue
+            _keep_in_slot(state, listing, relation_of(label), code_of(plan, v, e), bound)
+            if alike:
+                i = first_not_below(adjacency.labels, i, stop, label + 1)
+    return end
+
+
+@compiled
+def _is_far_end_lighter(adjacency: Adjacency, plan: Plan, state: State, s: int, only: int) -> bool:
+    """Return whether fewer edges are at what the far end may be than at the one entity of the near end."""
+    u, v = plan.steps[s].near, plan.steps[s].far
+    begin, end = state.sets[s, u, 0], state.sets[s, u, 1]
+    if state.nodes[v].lower_row < 0 or end - begin != 1:
+        return False
+    low, high = row_of(adjacency, state.pool[begin], only, plan.steps[s].side)
+    return bool(state.nodes[v].weight < high - low)
+
+
+@compiled
+def _may_take(plan: Plan, state: State, node: int, entity: int, s: int) -> bool:
+    """Return whether a node may take an entity at step s, as far as its types and the other nodes go."""
+    if code_of(plan, node, entity) < 0 or not fits_match(plan, state, node, entity):
+        return False
+    return allowed(plan, state, node, entity, s)
+
+
+# --- the state after an option ---------------------------------------------------------------------------------------
+
+
+@compiled
 def _apply(adjacency: Adjacency, plan: Plan, state: State, s: int, relation: int, code: int) -> bool:
-    """Write the state after step s with an option; whether a match is still possible."""
-    size = len(adjacency.indptr) - 1
-    u, v, side, kind = plan.steps[s].near, plan.steps[s].far, plan.steps[s].side, plan.steps[s].kind
-    row = s + 1
+    """Write the state after step s with an option; return whether a match is still possible."""
+    row, v, kind = s + 1, plan.steps[s].far, plan.steps[s].kind
     for w in range(len(plan.nodes)):
         state.sets[row, w, 0], state.sets[row, w, 1] = state.sets[s, w, 0], state.sets[s, w, 1]
     state.steps[row].top = state.steps[s].top
     state.steps[s].relation = relation
-    as_set = kind != CYCLE and plan.nodes[v].as_set
-    if kind != CYCLE:
-        state.nodes[v].code = code
-        if not as_set:
-            if not has_room(state, state.pool, state.steps[row].top, 1):
-                return False
-            state.pool[state.steps[row].top] = code
-            make_set(state, row, v, 1)
-    if kind == START and as_set:
-        if spend(state, size) or not has_room(state, state.pool, state.steps[row].top, size):
+    if kind == CYCLE:
+        return _keep_joined(adjacency, plan, state, s)
+    state.nodes[v].code = code
+    if plan.nodes[v].as_set:
+        if kind == START:
+            return _place_everything(adjacency, plan, state, s)
+        return _place_neighbors(adjacency, plan, state, s)
+    if not has_room(state, state.pool, state.steps[row].top, 1):
+        return False
+    state.pool[state.steps[row].top] = code
+    make_set(state, row, v, 1)
+    if kind == TREE and not _keep_joined(adjacency, plan, state, s):
+        return False
+    return _keep_different(adjacency, plan, state, s)
+
+
+@compiled
+def _place_everything(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+    """Place an unknown root: the set of all entities of its level; return whether there are any."""
+    row, v, size = s + 1, plan.steps[s].far, len(adjacency.indptr) - 1
+    if spend(state, size) or not has_room(state, state.pool, state.steps[row].top, size):
+        return False
+    count = 0
+    for e in range(size):
+        if code_of(plan, v, e) == state.nodes[v].code and allowed(plan, state, v, e, s):
+            state.pool[state.steps[row].top + count] = e
+            count += 1
+    make_set(state, row, v, count)
+    return count > 0
+
+
+@compiled
+def _place_neighbors(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+    """Place an unknown node: the set of all neighbors that fit; return whether a match is still possible."""
+    row, u, v = s + 1, plan.steps[s].near, plan.steps[s].far
+    relation, code, side = state.steps[s].relation, state.nodes[v].code, plan.steps[s].side
+    costs, worst = plan.relation_costs[plan.steps[s].term], worst_bound(state)
+    state.counts[STAMP] += 2
+    taken, refused = state.counts[STAMP], state.counts[STAMP] - 1
+    top, count = state.steps[row].top, 0
+    for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
+        low, high = row_of(adjacency, state.pool[p], relation, side)
+        if spend(state, high - low + 1) or not has_room(state, state.pool, top + count, high - low):
             return False
-        count = 0
-        for e in range(size):
-            if code_of(plan, v, e) == code and allowed(plan, state, v, e, s):
-                state.pool[state.steps[row].top + count] = e
+        for i in range(low, high):
+            e, label = adjacency.neighbors[i], adjacency.labels[i]
+            if state.stamps[e] >= refused or not on_side(label, side) or costs[relation_of(label)] == INFINITE:
+                continue
+            state.stamps[e] = refused
+            fits = subtree_cost(plan, state, v, e) < worst and code_of(plan, v, e) == code
+            if fits and allowed(plan, state, v, e, s):
+                state.stamps[e] = taken
+                state.pool[top + count] = e
                 count += 1
-        make_set(state, row, v, count)
-        return count > 0
-    if kind == TREE and as_set:
-        costs = plan.relation_costs[plan.steps[s].term]
-        worst = worst_bound(state)
-        state.counts[STAMP] += 2
-        taken, refused = state.counts[STAMP], state.counts[STAMP] - 1
-        top, count = state.steps[row].top, 0
-        for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
-            low, high = row_of(adjacency, state.pool[p], relation, side)
-            if spend(state, high - low + 1) or not has_room(state, state.pool, top + count, high - low):
-                return False
-            for i in range(low, high):
-                e, label = adjacency.neighbors[i], adjacency.labels[i]
-                if state.stamps[e] >= refused or not on_side(label, side) or costs[relation_of(label)] == INFINITE:
-                    continue
-                state.stamps[e] = refused
-                fits = subtree_cost(plan, state, v, e) < worst and code_of(plan, v, e) == code
-                if fits and allowed(plan, state, v, e, s):
-                    state.stamps[e] = taken
-                    state.pool[top + count] = e
-                    count += 1
-        if count == 0:
+    if count == 0:
+        return False
+    make_set(state, row, v, count)
+    return propagate(adjacency, plan, state, row, v)
+
+
+@compiled
+def _keep_joined(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+    """Keep of the near end what the relation joins to the entity of the far end; return whether a match is possible."""
+    row, u, v = s + 1, plan.steps[s].near, plan.steps[s].far
+    relation, side = state.steps[s].relation, plan.steps[s].side
+    begin, end, top = state.sets[s, u, 0], state.sets[s, u, 1], state.steps[row].top
+    if not has_room(state, state.pool, top, end - begin):
+        return False
+    count = 0
+    for p in range(begin, end):
+        a = state.pool[p]
+        other = state.nodes[v].code if u != v else a
+        if joined(adjacency, a, other, relation, side):
+            state.pool[top + count] = a
+            count += 1
+        if spend(state, 1):
             return False
-        make_set(state, row, v, count)
-        if not propagate(adjacency, plan, state, row, v):
-            return False
-    elif kind != START:
-        begin, end, top = state.sets[s, u, 0], state.sets[s, u, 1], state.steps[row].top
+    if count == end - begin:
+        return True
+    make_set(state, row, u, count)
+    return propagate(adjacency, plan, state, row, u)
+
+
+@compiled
+def _keep_different(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+    """Take the entity of step s out of the sets of nodes that must differ; return whether a match is still possible."""
+    row, v, code = s + 1, plan.steps[s].far, state.nodes[plan.steps[s].far].code
+    for w in range(len(plan.nodes)):
+        if not plan.nodes[w].as_set or not plan.differs[v, w] or plan.nodes[w].step >= s:
+            continue
+        begin, end, top = state.sets[row, w, 0], state.sets[row, w, 1], state.steps[row].top
         if not has_room(state, state.pool, top, end - begin):
             return False
         count = 0
         for p in range(begin, end):
-            a = state.pool[p]
-            other = state.nodes[v].code if u != v else a
-            if joined(adjacency, a, other, relation, side):
-                state.pool[top + count] = a
+            if state.pool[p] != code:
+                state.pool[top + count] = state.pool[p]
                 count += 1
-            if spend(state, 1):
-                return False
         if count < end - begin:
-            make_set(state, row, u, count)
-            if not propagate(adjacency, plan, state, row, u):
+            make_set(state, row, w, count)
+            if not propagate(adjacency, plan, state, row, w):
                 return False
-    if kind != CYCLE and not as_set:  # the entity leaves the sets of nodes that must differ
-        for w in range(len(plan.nodes)):
-            if not plan.nodes[w].as_set or not plan.differs[v, w] or plan.nodes[w].step >= s:
-                continue
-            begin, end, top = state.sets[row, w, 0], state.sets[row, w, 1], state.steps[row].top
-            if not has_room(state, state.pool, top, end - begin):
-                return False
-            count = 0
-            for p in range(begin, end):
-                if state.pool[p] != code:
-                    state.pool[top + count] = state.pool[p]
-                    count += 1
-            if count < end - begin:
-                make_set(state, row, w, count)
-                if not propagate(adjacency, plan, state, row, w):
-                    return False
     return True
 
 
+# --- the k best ------------------------------------------------------------------------------------------------------
+
+
 @compiled
-def _keep(plan: Plan, state: State, cost: int) -> None:
-    """Put a complete combination among the k best, unless it is there already."""
-    steps, k, found = len(plan.steps), len(state.keys), state.counts[FOUND]
-    key = state.key
+def _write_key(plan: Plan, state: State) -> None:
+    """Write what tells the combination at hand apart from others."""
+    steps, key = len(plan.steps), state.key
     for i in range(steps):
         key[i] = state.steps[i].relation if plan.steps[i].in_key else -1
     for v in range(len(plan.nodes)):
@@ -275,23 +384,53 @@ def _keep(plan: Plan, state: State, cost: int) -> None:
             key[steps + v] = plan.levels[plan.nodes[v].level_row, state.nodes[v].code]
         elif plan.nodes[v].key != NOTHING:
             key[steps + v] = state.nodes[v].code
-    for i in range(found):
+
+
+@compiled
+def _is_kept(state: State) -> bool:
+    """Return whether the combination at hand is among the k best already."""
+    for i in range(state.counts[FOUND]):
         same = True
-        for j in range(len(key)):
-            same = same and state.keys[i, j] == key[j]
+        for j in range(len(state.key)):
+            same = same and state.keys[i, j] == state.key[j]
         if same:
-            return
-    place = found
-    while place > 0 and state.costs[place - 1] > cost:
-        place -= 1
-    for i in range(min(found, k - 1), place, -1):
-        for j in range(len(key)):
+            return True
+    return False
+
+
+@compiled
+def _keep(plan: Plan, state: State, cost: int) -> None:
+    """Put a complete combination among the k best, unless it is there already."""
+    _write_key(plan, state)
+    if _is_kept(state):
+        return
+    k, found, position = len(state.keys), state.counts[FOUND], state.counts[FOUND]
+    while position > 0 and state.costs[position - 1] > cost:
+        position -= 1
+    for i in range(min(found, k - 1), position, -1):
+        for j in range(len(state.key)):
             state.keys[i, j] = state.keys[i - 1, j]
         state.costs[i] = state.costs[i - 1]
-    for j in range(len(key)):
-        state.keys[place, j] = key[j]
-    state.costs[place] = cost
+    for j in range(len(state.key)):
+        state.keys[position, j] = state.key[j]
+    state.costs[position] = cost
     state.counts[FOUND] = min(found + 1, k)
+
+
+@compiled
+def _cost_of(plan: Plan, s: int, relation: int, code: int) -> int:
+    """Return what an option of a step costs."""
+    cost = 0
+    if plan.steps[s].kind != START and not plan.steps[s].free:
+        cost += plan.relation_costs[plan.steps[s].term, relation]
+    if plan.steps[s].kind == CYCLE:
+        return cost
+    v = plan.steps[s].far
+    if not plan.nodes[v].as_set:
+        return cost + own_cost(plan, v, code)
+    if plan.nodes[v].level_row >= 0:
+        cost += plan.level_costs[plan.nodes[v].level_row, code]
+    return cost
 
 
 @compiled
@@ -310,21 +449,12 @@ def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
         key = state.options[i, 1]
         if i > state.steps[s].first_option and key == state.options[i - 1, 1]:
             continue  # reached from several entities
-        relation, code, cost = key // width, key % width, 0
-        if plan.steps[s].kind != START:
-            if plan.steps[s].free:
-                relation = -1
-            else:
-                cost += plan.relation_costs[plan.steps[s].term, relation]
-        if plan.steps[s].kind != CYCLE:
-            v = plan.steps[s].far
-            if not plan.nodes[v].as_set:
-                cost += own_cost(plan, v, code)
-            elif plan.nodes[v].level_row >= 0:
-                cost += plan.level_costs[plan.nodes[v].level_row, code]
+        relation, code = key // width, key % width
+        if plan.steps[s].free and plan.steps[s].kind != START:
+            relation = -1
+        total = state.steps[s].prefix + _cost_of(plan, s, relation, code)
         if not _apply(adjacency, plan, state, s, relation, code):
             continue
-        total = state.steps[s].prefix + cost
         if s + 1 < steps:
             s += 1
             state.steps[s].prefix = total
@@ -336,19 +466,58 @@ def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
             collect(adjacency, plan, state)
 
 
+# --- the whole search ------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _add_pending(plan: Plan, state: State) -> None:
+    """Write the least cost of what is neither placed before a step nor below it."""
+    for s in range(len(plan.steps)):
+        for later in range(len(plan.steps)):
+            if not plan.outside[s, later]:
+                continue
+            if plan.steps[later].kind != CYCLE:
+                state.steps[s].pending += state.nodes[plan.steps[later].far].least
+            if plan.steps[later].kind != START:
+                costs = plan.relation_costs[plan.steps[later].term]
+                state.steps[s].pending += least_of(costs, 0, len(costs))
+
+
+@compiled
+def _complete(adjacency: Adjacency, plan: Plan, state: State, match: int) -> None:
+    """Collect the bindings and facts of one of the best combinations, by a search for it alone."""
+    counts, steps = state.counts, len(plan.steps)
+    counts[MATCH], counts[SCANS], counts[STOPPED], counts[LEFT_OUT] = match, 0, 0, 0
+    first = counts[BINDINGS]
+    for i in range(len(state.costs)):
+        state.costs[i] = state.best_costs[match] + 1
+    for s in range(steps):
+        state.steps[s].only = state.keys[match, s]
+    for v in range(len(plan.nodes)):
+        state.nodes[v].only = state.keys[match, steps + v]
+        state.nodes[v].bound = 0
+    _walk(adjacency, plan, state)
+    bits = len(plan.nodes) * (len(adjacency.indptr) - 1)
+    for i in range(first, counts[BINDINGS]):
+        state.is_bound[state.bindings[i] % bits] = False
+
+
+@compiled
+def _clear_bounds(state: State) -> None:
+    """Leave `lower` as the next search wants it."""
+    for v in range(len(state.nodes)):
+        row = state.nodes[v].lower_row
+        if row >= 0:
+            for i in range(state.nodes[v].reach):
+                state.lower[row, state.reached[row, i]] = INFINITE
+
+
 @compiled
 def _solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
     """Find the k best combinations, collect the bindings and facts of each, and return how many there are."""
-    counts, steps, size = state.counts, len(plan.steps), len(adjacency.indptr) - 1
+    counts = state.counts
     counts[SCANS] = lower_bounds(adjacency, plan, state.nodes, state.lower, state.reached, state.message, state.touched)
-    for s in range(steps):
-        for later in range(steps):
-            if plan.outside[s, later]:
-                if plan.steps[later].kind != CYCLE:
-                    state.steps[s].pending += state.nodes[plan.steps[later].far].least
-                if plan.steps[later].kind != START:
-                    costs = plan.relation_costs[plan.steps[later].term]
-                    state.steps[s].pending += least_of(costs, 0, len(costs))
+    _add_pending(plan, state)
     _walk(adjacency, plan, state)
     found, cut = counts[FOUND], counts[STOPPED] != 0
     for i in range(found):
@@ -357,24 +526,9 @@ def _solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
     for match in range(found):
         if counts[FULL] != 0:
             break
-        counts[MATCH], counts[SCANS], counts[STOPPED], counts[LEFT_OUT] = match, 0, 0, 0
-        first = counts[BINDINGS]
-        for i in range(len(state.costs)):
-            state.costs[i] = state.best_costs[match] + 1
-        for s in range(steps):
-            state.steps[s].only = state.keys[match, s]
-        for v in range(len(plan.nodes)):
-            state.nodes[v].only = state.keys[match, steps + v]
-            state.nodes[v].bound = 0
-        _walk(adjacency, plan, state)
+        _complete(adjacency, plan, state, match)
         state.truncated[match] = cut or counts[STOPPED] != 0 or counts[LEFT_OUT] != 0
-        for i in range(first, counts[BINDINGS]):
-            state.is_bound[state.bindings[i] % (len(plan.nodes) * size)] = False
-    for v in range(len(plan.nodes)):
-        row = state.nodes[v].lower_row
-        if row >= 0:
-            for i in range(state.nodes[v].reach):
-                state.lower[row, state.reached[row, i]] = INFINITE
+    _clear_bounds(state)
     return int(found)
 
 
@@ -406,7 +560,7 @@ def find_matches(
         adjacency: The graph.
         plan: The pattern.
         k: How many matches.
-        limit: Matches at this cost or above are not wanted.
+        limit: Matches at this cost or above are left out.
         max_bindings: The most entities of one unknown node in one match.
         max_scans: The most adjacency entries to look at.
         stop: Shape (1); the search for the best ends soon after it is set to 1.
@@ -418,11 +572,47 @@ def find_matches(
     Raises:
         SearchBudgetError: If a budget ends the search before anything is found.
     """
+    state = _fresh_state(adjacency, plan, k, limit, max_bindings, max_scans, stop, capacity)
+    counts = state.counts
+    try:
+        found = _run(adjacency, plan, state)
+        _SCRATCH.stamp = int(counts[STAMP])
+    except BaseException:
+        _SCRATCH.__init__()  # type: ignore[misc]
+        raise
+    if counts[FULL]:
+        return None
+    matches = _matches(adjacency, plan, state, found)
+    if counts[STOPPED] and not matches:
+        raise SearchBudgetError(
+            f"match_pattern: a budget (max_scans={max_scans} or max_seconds) ended the search before anything was "
+            "found. Raise it, or name more in the pattern."
+        )
+    return matches
+
+
+def _edge_steps(plan: Plan) -> list[int]:
+    """Return the step of each edge of the pattern."""
+    edges = plan.steps["edge"]
+    steps = np.argsort(edges, kind="stable")
+    return [int(s) for s in steps[edges[steps] >= 0]]
+
+
+def _fresh_state(
+    adjacency: Adjacency,
+    plan: Plan,
+    k: int,
+    limit: int,
+    max_bindings: int,
+    max_scans: int,
+    stop: Array,
+    capacity: int,
+) -> State:
+    """Return the state in which a search begins; arguments as in `find_matches`."""
     steps, nodes, size = len(plan.steps), len(plan.nodes), len(adjacency.indptr) - 1
-    edge_steps = [s for _, s in sorted((edge, s) for s, edge in enumerate(plan.steps["edge"].tolist()) if edge >= 0)]
-    edges, triples = len(edge_steps), len(adjacency.triples)
     counts = np.zeros(12, np.int64)
-    counts[[STAMP, MATCH, MAX_SCANS, MAX_BINDINGS, EDGES]] = _SCRATCH.stamp, -1, max_scans, max_bindings, edges
+    given = [_SCRATCH.stamp, -1, max_scans, max_bindings, len(_edge_steps(plan))]
+    counts[[STAMP, MATCH, MAX_SCANS, MAX_BINDINGS, EDGES]] = given
     state = State(
         np.zeros(steps + 1, STEP_STATE),
         np.zeros(nodes, NODE_STATE),
@@ -438,16 +628,15 @@ def find_matches(
         *_SCRATCH.arrays(capacity, size, int(np.count_nonzero(plan.nodes["informs"])), nodes),
     )
     state.steps["only"] = state.nodes["only"] = -1
-    try:
-        found = _run(adjacency, plan, state)
-        _SCRATCH.stamp = int(counts[STAMP])
-    except BaseException:
-        _SCRATCH.__init__()  # type: ignore[misc]
-        raise
-    if counts[FULL]:
-        return None
-    entities = grouped(state.bindings[: counts[BINDINGS]], found * nodes, size)
-    facts = grouped(state.facts[: counts[FACTS]], found * edges, triples)
+    return state
+
+
+def _matches(adjacency: Adjacency, plan: Plan, state: State, found: int) -> list[Match]:
+    """Read the matches from the state in which a search ended."""
+    edge_steps, nodes, counts = _edge_steps(plan), len(plan.nodes), state.counts
+    edges = len(edge_steps)
+    entities = grouped(state.bindings[: counts[BINDINGS]], found * nodes, len(adjacency.indptr) - 1)
+    facts = grouped(state.facts[: counts[FACTS]], found * edges, len(adjacency.triples))
     matches = []
     for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True)):
         of_nodes = tuple(entities[i * nodes : (i + 1) * nodes])
@@ -455,9 +644,4 @@ def find_matches(
         if all(map(len, of_nodes)):  # else the budget ended before anything was bound
             chosen = tuple(key[s] for s in edge_steps)
             matches.append(Match(cost / SCALE, of_nodes, of_edges, chosen, bool(state.truncated.any())))
-    if counts[STOPPED] and not matches:
-        raise SearchBudgetError(
-            f"match_pattern: a budget (max_scans={max_scans} or max_seconds) ended the search before anything was "
-            "found. Raise it, or name more in the pattern."
-        )
     return matches

@@ -10,7 +10,7 @@ import numpy as np
 from kg_retrievers.algorithms.compiled import compiled
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.methods.simgrag.matching.bounds import first_place, on_side, own_cost
+from kg_retrievers.methods.simgrag.matching.bounds import first_not_below, on_side, own_cost
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, LEVEL, Array, Plan
 
 #: Places in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the last
@@ -152,8 +152,8 @@ def row_of(adjacency: Adjacency, entity: int, relation: int, side: int) -> tuple
     """Return the part of an entity's row with a relation (-1: any) and, with a relation, of a direction (-1: any)."""
     low, high = adjacency.indptr[entity], adjacency.indptr[entity + 1]
     if relation >= 0:
-        low = first_place(adjacency.labels, low, high, label_of(relation, side > 0))
-        high = first_place(adjacency.labels, low, high, label_of(relation, side != 0) + 1)
+        low = first_not_below(adjacency.labels, low, high, label_of(relation, side > 0))
+        high = first_not_below(adjacency.labels, low, high, label_of(relation, side != 0) + 1)
     return low, high
 
 
@@ -169,7 +169,7 @@ def joined(adjacency: Adjacency, a: int, b: int, relation: int, side: int) -> bo
     for way in range(2):
         if side < 0 or way == side:
             low, high = row_of(adjacency, a, relation, way)  # one relation and direction: ascending neighbours
-            place = first_place(adjacency.neighbors, low, high, b)
+            place = first_not_below(adjacency.neighbors, low, high, b)
             if place < high and adjacency.neighbors[place] == b:
                 return True
     return False

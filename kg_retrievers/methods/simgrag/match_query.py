@@ -1,0 +1,88 @@
+"""From a pattern to what the matcher searches for: each known text with its nearest names in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from kg_retrievers.errors import PatternError
+from kg_retrievers.graph import Known, Pattern, Term
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import Candidates, GraphIndex
+from kg_retrievers.methods.simgrag.matching import MatchNode, MatchQuery
+
+#: From texts and a number k to the k nearest names of each text.
+NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
+
+#: What a type of a node adds to the distance, and the entities of each such type.
+TypeCosts: TypeAlias = tuple[Array, list[Array]]
+
+
+def match_query(pattern: Pattern, index: GraphIndex, *, k_nodes: int, k_relations: int, k_types: int) -> MatchQuery:
+    """Return what the matcher searches for.
+
+    Args:
+        pattern: The pattern.
+        index: Finds the names nearest to the pattern's texts.
+        k_nodes: How many names are candidates for a known node.
+        k_relations: How many relations are candidates for a known relation.
+        k_types: How many types are candidates for the type of a node; ignored where the graph has no types.
+
+    Raises:
+        PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
+    """
+    nodes = pattern.nodes
+    relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))
+    _check_something_is_known(nodes, relations, index)
+    entity_candidates = _candidates(index.nearest_entities, nodes, k_nodes, index)
+    relation_candidates = _candidates(index.nearest_relations, relations, k_relations, index)
+    type_costs = _type_costs(nodes, k_types, index)
+    node_id = {node: position for position, node in enumerate(nodes)}
+    term_id = {relation: position for position, relation in enumerate(relations)}
+    return MatchQuery(
+        [MatchNode(entity_candidates.get(node), type_costs.get(node)) for node in nodes],
+        [relation_candidates.get(relation) for relation in relations],
+        [(node_id[head], term_id[relation], node_id[tail]) for head, relation, tail in pattern.triples],
+        [(node_id[one], node_id[other]) for one, other in pattern.different],
+    )
+
+
+def _check_something_is_known(nodes: Sequence[Term], relations: Sequence[Term], index: GraphIndex) -> None:
+    has_types = len(index.graph.types) > 0
+    for term in (*nodes, *relations):
+        if isinstance(term, Known) or (has_types and term.type is not None):
+            return
+    raise PatternError(
+        "SimGRAGRetriever: everything in the pattern is unknown, so that any part of the graph would fit. "
+        "Name an entity, a relation or a type of the graph."
+    )
+
+
+def _candidates(search: NearestNames, terms: Sequence[Term], k: int, index: GraphIndex) -> dict[Term, Candidates]:
+    """Return the candidates of each known term: its entity where it is pinned to one, else the nearest names."""
+    known = [term for term in terms if isinstance(term, Known)]
+    found = iter(search([term.text for term in known if term.entity is None], k))
+    return {term: next(found) if term.entity is None else _pinned(term.entity, index) for term in known}
+
+
+def _pinned(key: str, index: GraphIndex) -> Candidates:
+    entity = index.graph.entities.find(key)
+    if entity < 0:
+        raise PatternError(f"SimGRAGRetriever: the pattern names the entity {key!r}, which is not in the graph.")
+    return Candidates(np.array([entity], np.int32), np.zeros(1, np.float32))
+
+
+def _type_costs(nodes: Sequence[Term], k: int, index: GraphIndex) -> dict[Term, TypeCosts]:
+    """Return the costs of the types nearest to each typed node; an entity without type costs nothing."""
+    graph = index.graph
+    typed = [node for node in nodes if node.type is not None] if len(graph.types) else []
+    costs: dict[Term, TypeCosts] = {}
+    for node, nearest in zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True):
+        if not len(nearest.ids):
+            continue
+        members = [np.array(graph.type_entities(kind), np.int32) for kind in nearest.ids.tolist()]
+        beyond_nearest = nearest.distances - nearest.distances.min()
+        costs[node] = np.append(beyond_nearest, 0.0), [*members, graph.untyped]
+    return costs
