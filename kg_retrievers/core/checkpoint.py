@@ -1,70 +1,150 @@
-"""Trained models on disk: a folder with the weights, `model.safetensors`, and what belongs to them, `config.json`."""
+"""Trained models on disk: one file in a folder, `model.safetensors`, with the configuration in its metadata.
+
+One rename is the save. Folders of version 0.1, which have the configuration in `config.json`, still open.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from uuid import uuid4
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
 from kg_retrievers.graph.columns import Array
 
-#: Raised by one with every change of the layout; a folder of a later version is refused.
-FORMAT_VERSION = 1
+#: Raised by one with every change of the layout; a later one is refused.
+FORMAT_VERSION = 2
 
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
+WEIGHTS = "model.safetensors"
 
-#: What `save_checkpoint` itself writes into the config.
-_OWN_KEYS = ("format_version", "library_version", "method", "weights")
+#: The key of the file's metadata whose value is the header, as JSON. One key alone, since several have no fixed order.
+METADATA = "kg_retrievers"
+
+#: The file of version 0.1 with the configuration, and what that version itself wrote into it.
+CONFIG = "config.json"
+_KEYS_OF_0_1 = ("format_version", "library_version", "method", "weights")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a folder says of the model in it.
+
+    Attributes:
+        method: The name of the method whose model it is.
+        config: What else is needed to use it: values of JSON.
+        digest: Hexadecimal digits that change with the configuration and the weights.
+        format_version: The version of the layout.
+    """
+
+    method: str
+    config: dict[str, Any]
+    digest: str
+    format_version: int = FORMAT_VERSION
 
 
 def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], weights: Mapping[str, Array]) -> None:
     """Write a trained model to a folder, in place of an earlier one there.
 
-    Each file is replaced in one step, the config last. It holds a digest of the weights, so that files of two models,
-    as after an interruption between the two steps, are never loaded together. Other files in the folder stay.
+    The file is replaced in one step, so that a reader finds the earlier model or this one. Other files stay.
 
     Args:
         folder: The folder; it is made where it is missing.
-        method: Whose model it is, as the command line calls the method.
+        method: Whose model it is, by the method's name.
         config: What else is needed to use the model: values of JSON, no NaN or infinity.
         weights: Arrays of any shape, by name. They keep their type: bool, or integers and floats of up to 64 bits.
 
     Raises:
-        InvalidArgumentError: If the config is not JSON or has a key that is written here, the weights are no such
-            arrays, or there is a file in place of the folder, or a model of Hugging Face in it.
+        InvalidArgumentError: If the config is not JSON, the weights are no such arrays, or there is a file in place of
+            the folder, or a model of Hugging Face in it.
     """
     folder = Path(folder)
-    if taken := [key for key in _OWN_KEYS if key in config]:
-        raise InvalidArgumentError(f"save_checkpoint: it writes {taken} into the config itself. Rename them.")
-    try:
-        # Of an array in another order, safetensors would save the elements as they lie in memory.
-        data = save({name: np.asarray(array, order="C") for name, array in weights.items()})
-    except SafetensorError as cause:
-        raise InvalidArgumentError(
-            f"save_checkpoint: wanted weights that are arrays of numbers, but {cause}"
-        ) from cause
-    own = dict(zip(_OWN_KEYS, (FORMAT_VERSION, version("kg-retrievers"), method, _digest(data)), strict=True))
-    try:
-        text = json.dumps({**own, **config}, indent=2, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError) as cause:
-        raise InvalidArgumentError(f"save_checkpoint: wanted a config of JSON values, but {cause}.") from cause
+    data = _serialize(method, config, weights)
     check_own_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as cause:
         raise InvalidArgumentError(f"save_checkpoint: {folder} is a file, or inside of one. Name a folder.") from cause
     _replace(folder / WEIGHTS, data)
-    _replace(folder / CONFIG, text)
+    if "format_version" in read_config(folder):  # an earlier model, of version 0.1
+        (folder / CONFIG).unlink()
+
+
+def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return config and weights as `save_checkpoint` was given them.
+
+    Args:
+        folder: The folder.
+        method: Whose model is wanted.
+
+    Raises:
+        ModelLoadError: If the folder holds no model, a damaged one, one of another method, or one that a later version
+            of this package saved.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     save_checkpoint(folder, "subgraph-rag", {"rounds": 2}, {"bias": np.zeros(1, np.float32)})
+        ...     load_checkpoint(folder, "subgraph-rag")
+        ({'rounds': 2}, {'bias': array([0.], dtype=float32)})
+    """
+    folder = Path(folder)
+    with _open(folder, method) as file:
+        header = _read_header(folder, file, method)
+        if header.method != method:
+            raise ModelLoadError(
+                f"holds a model of {header.method!r:.50}, wanted one of {method!r}.", folder, **_train(folder, method)
+            )
+        try:
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+        except (SafetensorError, TypeError, ValueError) as cause:
+            raise ModelLoadError(
+                "the weights are no arrays that safetensors and numpy can read.",
+                folder / WEIGHTS,
+                **_train(folder, method),
+            ) from cause
+    if not _is_intact(folder, header, weights):
+        raise ModelLoadError(
+            "the weights are damaged, or not those of the configuration.", folder / WEIGHTS, **_copy(folder, method)
+        )
+    return header.config, weights
+
+
+def read_header(folder: str | Path) -> Header:
+    """Return what a folder says of the model in it, whatever its method; the weights are not read.
+
+    Args:
+        folder: A folder that `save_checkpoint` wrote, or version 0.1.
+
+    Raises:
+        ModelLoadError: If the folder holds no model, a damaged one, or one that a later version of this package saved.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     save_checkpoint(folder, "subgraph-rag", {"rounds": 2}, {"bias": np.zeros(1, np.float32)})
+        ...     read_header(folder).method
+        'subgraph-rag'
+    """
+    folder = Path(folder)
+    with _open(folder, "METHOD") as file:
+        return _read_header(folder, file, "METHOD")
+
+
+def holds_model(folder: Path) -> bool:
+    """Tell whether a folder holds a model, of this package or another."""
+    return (folder / WEIGHTS).exists() or (folder / CONFIG).exists()
 
 
 def check_own_folder(folder: Path) -> None:
@@ -80,7 +160,7 @@ def check_own_folder(folder: Path) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return the config in a folder, of whatever model it is; an empty one where there is none to be read."""
+    """Return the `config.json` of a folder, of whatever model it is; an empty one where there is none to be read."""
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -88,65 +168,39 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
-def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return config and weights as `save_checkpoint` was given them.
+# --- writing ----------------------------------------------------------------------------------------------------------
 
-    Args:
-        folder: The folder.
-        method: Whose model is wanted.
 
-    Raises:
-        ModelLoadError: If there is no such folder, a file is missing or damaged, the two do not belong together, or
-            the model is one of another method or was saved by a later version of this package.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     save_checkpoint(folder, "subgraph-rag", {"rounds": 2}, {"bias": np.zeros(1, np.float32)})
-        ...     load_checkpoint(folder, "subgraph-rag")
-        ({'rounds': 2}, {'bias': array([0.], dtype=float32)})
-    """
-    folder = Path(folder)
-    train = f"kg-retrievers train {method} --graph ... --questions ... --output {folder}"
-    again = f"Copy the whole folder again, or train the model: {train}"
-    if not folder.is_dir():
-        what = "a file, but no folder" if folder.exists() else "no such folder"
-        raise ModelLoadError(f"{what}; no model is saved there. Train it: {train}", folder)
+def _serialize(method: str, config: Mapping[str, Any], weights: Mapping[str, Array]) -> bytes:
+    # Of an array in another order, safetensors would save the elements as they lie in memory.
+    arrays = {name: np.asarray(array, order="C") for name, array in weights.items()}
+    arrays = {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in arrays.items()}
     try:
-        config = json.loads(_read(folder / CONFIG, again))
-    except (ValueError, RecursionError) as cause:
-        raise ModelLoadError(f"the config is no valid JSON. {again}", folder / CONFIG) from cause
-    if not isinstance(config, dict) or not isinstance(config.get("format_version"), int):
-        raise ModelLoadError(f"not the config of a model of this package. Train one: {train}", folder / CONFIG)
-    saved_as, by, whose, digest = (config.pop(key, None) for key in _OWN_KEYS)
-    if saved_as > FORMAT_VERSION:
-        raise ModelLoadError(
-            f"saved in format {saved_as} by kg-retrievers {by!s:.20}, this one reads {FORMAT_VERSION}. "
-            "Upgrade it: pip install --upgrade kg-retrievers",
-            folder / CONFIG,
-        )
-    if whose != method:
-        raise ModelLoadError(f"holds a model of {whose!r:.50}, wanted one of {method!r}. Train it: {train}", folder)
-    data = _read(folder / WEIGHTS, again)
-    if _digest(data) != digest:
-        raise ModelLoadError(f"the weights are damaged, or not those of {CONFIG}. {again}", folder / WEIGHTS)
+        header = {
+            "format_version": FORMAT_VERSION,
+            "library_version": version("kg-retrievers"),
+            "method": method,
+            "digest": _digest(config, arrays),
+            "config": config,
+        }
+        text = json.dumps(header, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError) as cause:
+        raise InvalidArgumentError(f"save_checkpoint: wanted a config of JSON values, but {cause}.") from cause
     try:
-        return config, load(data)
-    except (SafetensorError, KeyError, ValueError) as cause:
-        raise ModelLoadError(
-            f"the weights are no arrays that safetensors and numpy can read. Train the model: {train}", folder / WEIGHTS
+        return save(arrays, {METADATA: text})
+    except SafetensorError as cause:
+        raise InvalidArgumentError(
+            f"save_checkpoint: wanted weights that are arrays of numbers, but {cause}"
         ) from cause
 
 
-def _digest(data: bytes) -> str:
-    return blake2b(data, digest_size=16).hexdigest()
-
-
-def _read(path: Path, advice: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as cause:
-        raise ModelLoadError(f"cannot be read ({cause.strerror}). {advice}", path) from cause
+def _digest(config: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    digest = blake2b(json.dumps(config).encode(), digest_size=16)
+    for name, array in sorted(arrays.items()):
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -161,3 +215,86 @@ def _replace(path: Path, data: bytes) -> None:
     except BaseException:
         written.unlink(missing_ok=True)
         raise
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _open(folder: Path, method: str) -> Iterator[Any]:
+    """Open the weights of a folder."""
+    path = folder / WEIGHTS
+    if not folder.exists():
+        raise _no_model("there is no such folder", folder, method)
+    if not folder.is_dir():
+        raise _no_model("it is a file, not a folder", folder, method)
+    if not path.exists():
+        raise _no_model(f"{WEIGHTS} is missing", folder, method)
+    try:
+        file = safe_open(path, framework="numpy")
+    except (OSError, SafetensorError) as cause:
+        raise ModelLoadError(
+            f"the weights are damaged, or cannot be read ({cause}).", path, **_copy(folder, method)
+        ) from cause
+    with file:
+        yield file
+
+
+def _read_header(folder: Path, file: Any, method: str) -> Header:
+    """Return the header of an open file or, in the layout of version 0.1, of the config beside it."""
+    text = (file.metadata() or {}).get(METADATA)
+    path = folder / (CONFIG if text is None else WEIGHTS)
+    try:
+        told = json.loads(path.read_bytes() if text is None else text)
+    except OSError as cause:
+        raise _no_model(f"{WEIGHTS} holds no configuration", folder, method) from cause
+    except (ValueError, RecursionError) as cause:
+        raise ModelLoadError("the configuration is no valid JSON.", path, **_copy(folder, method)) from cause
+    if not isinstance(told, dict) or not isinstance(found := told.get("format_version"), int):
+        raise _no_model(f"{path.name} holds no configuration of this package", folder, method)
+    if found > FORMAT_VERSION:
+        raise ModelLoadError(
+            f"saved in format {found} by kg-retrievers {told.get('library_version')!s:.20}, this one reads "
+            f"{FORMAT_VERSION}. Install a later version of kg-retrievers.",
+            path,
+        )
+    header = _header_of_0_1(told) if text is None else _header(told)
+    if not isinstance(header.config, dict) or not isinstance(header.digest, str):
+        raise _no_model(f"{path.name} holds no configuration of this package", folder, method)
+    return header
+
+
+def _header(told: Mapping[str, Any]) -> Header:
+    return Header(told.get("method", ""), told.get("config", {}), told.get("digest", ""))
+
+
+def _header_of_0_1(told: Mapping[str, Any]) -> Header:
+    config = {key: value for key, value in told.items() if key not in _KEYS_OF_0_1}
+    return Header(told.get("method", ""), config, told.get("weights", ""), format_version=1)
+
+
+def _is_intact(folder: Path, header: Header, weights: Mapping[str, Array]) -> bool:
+    if header.format_version == FORMAT_VERSION:
+        return header.digest == _digest(header.config, weights)
+    return header.digest == blake2b((folder / WEIGHTS).read_bytes(), digest_size=16).hexdigest()
+
+
+# --- what to do next --------------------------------------------------------------------------------------------------
+
+
+def _no_model(why: str, folder: Path, method: str) -> ModelLoadError:
+    return ModelLoadError(f"no trained model is here: {why}.", folder, **_train(folder, method))
+
+
+class _Hints(TypedDict):
+    hint_python: str
+    hint_shell: str
+
+
+def _train(folder: Path, method: str, advice: str = "Train one") -> _Hints:
+    command = f"kg-retrievers train {method} --graph GRAPH --questions FILE --output {shlex.quote(str(folder))}"
+    return {"hint_python": f"{advice}, with output={str(folder)!r}.", "hint_shell": f"{advice}: {command}"}
+
+
+def _copy(folder: Path, method: str) -> _Hints:
+    return _train(folder, method, "Copy the whole folder again, or delete it and train the model anew")

@@ -1,4 +1,4 @@
-"""What all trained models share: a configuration, weights, and what tells whether an index has the right embeddings."""
+"""TrainedModel: what all trained models share, a configuration, weights, and a check of the index's embeddings."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMism
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 
-#: A text whose vector is kept with the weights, to tell other embeddings.
+#: A text whose vector is kept with the weights, so that other embeddings are found out.
 PROBE = "Who directed the film?"
 
-#: How far vectors of the same embeddings may be apart, for other machines and batches round otherwise.
+#: How far vectors of the same embeddings may be apart, since other machines and batches round otherwise.
 SAME_VECTOR = 0.05
 
 
 class ModelConfig(Protocol):
-    """A dataclass of what a model looks at, and its sizes."""
+    """A dataclass that holds what a model looks at, and its sizes."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -44,9 +44,9 @@ class TrainedModel(ABC, Generic[Config]):
 
     Args:
         config: What it looks at.
-        weights: float32 arrays, as `config.shapes` says.
-        probe: float32, shape (dimension): the vector of `PROBE` by the embeddings that it was trained with.
-        embeddings: What these are called.
+        weights: float32 arrays of the shapes in `config.shapes`.
+        probe: float32, shape (dimension): the vector of `PROBE` by the embeddings of the training.
+        embeddings: The name of these embeddings.
         training: What it was trained on, and how well it did; values of JSON.
 
     Raises:
@@ -68,18 +68,7 @@ class TrainedModel(ABC, Generic[Config]):
         training: Mapping[str, Any] | None = None,
     ) -> None:
         """Check the weights."""
-        who = type(self).__name__
-        wanted = {**config.shapes, "probe": (config.dimension,)}
-        with np.errstate(over="ignore"):  # what is too large is not finite then
-            arrays = {name: np.asarray(array, np.float32) for name, array in {**weights, "probe": probe}.items()}
-        got = {name: array.shape for name, array in arrays.items()}
-        if wrong := sorted(name for name in wanted.keys() | got.keys() if wanted.get(name) != got.get(name)):
-            name = wrong[0]
-            raise InvalidArgumentError(
-                f"{who}: wanted the weight {name!r} with shape {wanted.get(name)}, but got {got.get(name)}."
-            )
-        if strange := sorted(name for name, array in arrays.items() if not np.isfinite(array).all()):
-            raise InvalidArgumentError(f"{who}: the weight {strange[0]!r} holds numbers that are not finite.")
+        arrays = _checked_weights(type(self).__name__, config, {**weights, "probe": probe})
         self.config = config
         self.weights = {name: arrays[name] for name in config.shapes}
         self.probe = arrays["probe"]
@@ -87,21 +76,21 @@ class TrainedModel(ABC, Generic[Config]):
         self.training = dict(training or {})
 
     def __repr__(self) -> str:
-        """The configuration."""
+        """Show the configuration."""
         return f"{type(self).__name__}({self.config!r})"
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write `config.json` and `model.safetensors`; see `from_pretrained`.
+        """Write `model.safetensors`, with the configuration in its metadata, in one rename; see `from_pretrained`.
 
         Raises:
-            InvalidArgumentError: If `folder` is a file.
+            InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
         """
         config = {"embeddings": self.embeddings, **asdict(self.config), "training": self.training}
         save_checkpoint(folder, self.method, config, {**self.weights, "probe": self.probe})
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
-        """Read what `save_pretrained` wrote.
+        """Read what `save_pretrained` wrote, or a folder of version 0.1.
 
         Raises:
             ModelLoadError: If there is no model of this method, or it is damaged.
@@ -135,10 +124,30 @@ class TrainedModel(ABC, Generic[Config]):
         Raises:
             ModelMismatchError: If not.
         """
-        vector = index.embed([PROBE])[0] if index.dimension else self.probe  # none where the graph is empty
+        if not index.dimension:  # an empty graph has no vectors
+            return
+        vector = index.embed([PROBE])[0]
         if vector.shape != self.probe.shape or np.linalg.norm(vector - self.probe) > SAME_VECTOR:
             raise ModelMismatchError(
                 f"{type(self).__name__}: it was trained with the embeddings {self.embeddings}, whose vectors have "
-                f"{len(self.probe)} numbers, but {index!r} has others. Index the graph with the former, or train a "
-                "model with the latter."
+                f"{len(self.probe)} numbers, but {index!r} has others.",
+                hint_python="Index the graph with the former, or train a model with the latter.",
+                hint_shell="Index the graph with the former (--embeddings), or train a model with the latter.",
             )
+
+
+def _checked_weights(who: str, config: ModelConfig, weights: Mapping[str, Array]) -> dict[str, Array]:
+    """Return weights and probe as float32, once their names, shapes and values fit."""
+    wanted = {**config.shapes, "probe": (config.dimension,)}
+    with np.errstate(over="ignore"):  # what is too large becomes infinite
+        arrays = {name: np.asarray(array, np.float32) for name, array in weights.items()}
+    got = {name: array.shape for name, array in arrays.items()}
+    for name in sorted(wanted.keys() | got.keys()):
+        if wanted.get(name) != got.get(name):
+            raise InvalidArgumentError(
+                f"{who}: wanted the weight {name!r} with shape {wanted.get(name)}, but got {got.get(name)}."
+            )
+    for name in sorted(arrays):
+        if not np.isfinite(arrays[name]).all():
+            raise InvalidArgumentError(f"{who}: the weight {name!r} holds numbers that are not finite.")
+    return arrays

@@ -17,14 +17,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, scalar_dtypes
-from safetensors.numpy import save
+from safetensors import safe_open
+from safetensors.numpy import load_file, save
 
-from kg_retrievers.core.checkpoint import CONFIG, WEIGHTS, load_checkpoint, save_checkpoint
+from kg_retrievers.core.checkpoint import (
+    CONFIG,
+    METADATA,
+    WEIGHTS,
+    holds_model,
+    load_checkpoint,
+    read_header,
+    save_checkpoint,
+)
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError, ModelLoadError
 
 Damage = Callable[[Path], object]
 
-TRAIN = "kg-retrievers train gnn-rag --graph ... --questions ... --output "
 CONFIG_OF_OURS = {"z": 1, "a": [1.5, None, True], "encoder": {"name": "Übersetzer", "dimension": 2}}
 ARRAYS = {
     "float32": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -43,6 +51,17 @@ ARRAYS = {
 def saved(folder: Path) -> Path:
     """Save a small model and return its folder."""
     save_checkpoint(folder, "gnn-rag", {"steps": 2}, {"w": np.ones(3)})
+    return folder
+
+
+def saved_by_0_1(folder: Path, config: dict[str, Any] | None = None, arrays: dict[str, Any] | None = None) -> Path:
+    """Write a small model as version 0.1 did and return its folder."""
+    data = save({"w": np.ones(3)} if arrays is None else arrays)
+    own = {"format_version": 1, "library_version": "0.1.0", "method": "gnn-rag"}
+    digest = {"weights": blake2b(data, digest_size=16).hexdigest()}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / WEIGHTS).write_bytes(data)
+    (folder / CONFIG).write_text(json.dumps(own | digest | ({"steps": 2} if config is None else config)), "utf-8")
     return folder
 
 
@@ -66,7 +85,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert config == CONFIG_OF_OURS
     assert list(config) == list(CONFIG_OF_OURS)
     assert same(weights, ARRAYS)
-    assert sorted(os.listdir(folder)) == [CONFIG, WEIGHTS]
+    assert os.listdir(folder) == [WEIGHTS]
 
 
 @given(
@@ -85,21 +104,28 @@ def test_arrays_come_back(tmp_path_factory: pytest.TempPathFactory, weights: dic
     assert same(got, native)
 
 
-def test_the_config_can_be_read_by_eye(tmp_path: Path) -> None:
-    text = (saved(tmp_path) / CONFIG).read_text("utf-8")
-    assert text == (
-        f'{{\n  "format_version": 1,\n  "library_version": "{version("kg-retrievers")}",\n  "method": "gnn-rag",\n'
-        f'  "weights": "{json.loads(text)["weights"]}",\n  "steps": 2\n}}'
-    )
+def test_what_is_written(tmp_path: Path) -> None:
+    """A file that safetensors alone reads, with what belongs to it in the metadata."""
+    path = saved(tmp_path) / WEIGHTS
+    with safe_open(path, framework="numpy") as file:
+        metadata = file.metadata()
+    told = json.loads(metadata.pop(METADATA))
+    assert metadata == {}
+    assert told == {
+        "format_version": 2,
+        "library_version": version("kg-retrievers"),
+        "method": "gnn-rag",
+        "digest": told["digest"],
+        "config": {"steps": 2},
+    }
+    assert load_file(path)["w"].tolist() == [1, 1, 1]
 
 
 def test_the_same_model_is_saved_as_the_same_bytes(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     save_checkpoint(one, "gnn-rag", CONFIG_OF_OURS, ARRAYS)
     save_checkpoint(two, "gnn-rag", CONFIG_OF_OURS, dict(reversed(ARRAYS.items())))
-    assert [(one / name).read_bytes() for name in (CONFIG, WEIGHTS)] == [
-        (two / name).read_bytes() for name in (CONFIG, WEIGHTS)
-    ]
+    assert (one / WEIGHTS).read_bytes() == (two / WEIGHTS).read_bytes()
 
 
 def test_a_later_model_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
@@ -107,7 +133,65 @@ def test_a_later_model_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None
     saved(tmp_path)
     save_checkpoint(tmp_path, "subgraph-rag", {}, {"bias": np.zeros(2)})
     assert load_checkpoint(tmp_path, "subgraph-rag")[1].keys() == {"bias"}
-    assert sorted(os.listdir(tmp_path)) == [CONFIG, WEIGHTS, "notes.txt"]
+    assert sorted(os.listdir(tmp_path)) == [WEIGHTS, "notes.txt"]
+
+
+def test_whether_a_folder_holds_a_model(tmp_path: Path) -> None:
+    assert not holds_model(tmp_path)
+    assert not holds_model(tmp_path / "none")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / CONFIG).write_text("{}")
+    assert holds_model(tmp_path / "other")
+    assert holds_model(saved(tmp_path))
+
+
+def test_the_header_alone(tmp_path: Path) -> None:
+    """Its digest changes with the configuration, the weights, their names, types and shapes."""
+    header = read_header(saved(tmp_path / "model"))
+    assert (header.method, header.config, header.format_version) == ("gnn-rag", {"steps": 2}, 2)
+    digests = {header.digest}
+    others = [
+        ({"steps": 3}, {"w": np.ones(3)}),
+        ({"steps": 2}, {"w": np.zeros(3)}),
+        ({"steps": 2}, {"v": np.ones(3)}),
+        ({"steps": 2}, {"w": np.ones((3, 1))}),
+        ({"steps": 2}, {"w": np.ones(3).view(np.int64)}),
+    ]
+    for config, weights in others:
+        save_checkpoint(tmp_path / "other", "gnn-rag", config, weights)
+        digests.add(read_header(tmp_path / "other").digest)
+    assert len(digests) == 6
+    assert read_header(saved(tmp_path / "again")).digest == header.digest
+
+
+# --- folders of version 0.1 ---
+
+
+def test_a_folder_of_0_1(tmp_path: Path) -> None:
+    arrays = {name: np.ascontiguousarray(array) for name, array in ARRAYS.items() if name != "one number"}
+    config, weights = load_checkpoint(saved_by_0_1(tmp_path, CONFIG_OF_OURS, arrays), "gnn-rag")
+    assert config == CONFIG_OF_OURS
+    assert same(weights, arrays)
+    header = read_header(tmp_path)
+    assert (header.method, header.config, header.format_version) == ("gnn-rag", CONFIG_OF_OURS, 1)
+    assert header.digest == json.loads((tmp_path / CONFIG).read_text("utf-8"))["weights"]
+    assert holds_model(tmp_path)
+
+
+def test_a_model_over_one_of_0_1(tmp_path: Path) -> None:
+    saved_by_0_1(tmp_path)
+    save_checkpoint(tmp_path, "subgraph-rag", {"steps": 4}, {"bias": np.zeros(2)})
+    assert load_checkpoint(tmp_path, "subgraph-rag")[0] == {"steps": 4}
+    assert os.listdir(tmp_path) == [WEIGHTS]
+
+
+def test_what_0_1_left_beside_a_model_does_not_count(tmp_path: Path) -> None:
+    """As after an interruption between the save and the deletion of the old configuration."""
+    saved_by_0_1(tmp_path / "old", {"steps": 9})
+    saved(tmp_path)
+    (tmp_path / "old" / CONFIG).rename(tmp_path / CONFIG)
+    assert load_checkpoint(tmp_path, "gnn-rag")[0] == {"steps": 2}
+    assert read_header(tmp_path).config == {"steps": 2}
 
 
 def test_no_torch_is_loaded() -> None:
@@ -118,32 +202,22 @@ def test_no_torch_is_loaded() -> None:
 # --- what is cut off ---
 
 
-@pytest.mark.parametrize("cut_off", [0, 1])
-@pytest.mark.parametrize("is_first", [True, False])
-def test_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_off: int, is_first: bool) -> None:
-    """The replacement of the first or the second file is cut off."""
+@pytest.mark.parametrize("layout", ["none", "0.1", "now"])
+def test_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
+    """A save is interrupted before its one rename: what was there is there still."""
     folder = tmp_path / "model"
-    if not is_first:
-        saved(folder)
-    replaced: list[str] = []
+    {"none": lambda folder: None, "0.1": saved_by_0_1, "now": saved}[layout](folder)
 
     def replace(source: Path, target: Path) -> None:
-        if len(replaced) == cut_off:
-            raise KeyboardInterrupt
-        replaced.append(target.name)
-        source.rename(target)
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr("os.replace", replace)
         with pytest.raises(KeyboardInterrupt):
             save_checkpoint(folder, "gnn-rag", {"steps": 3}, {"w": np.zeros(3)})
-    assert replaced == [WEIGHTS][:cut_off]
     assert not list(folder.glob("*.tmp"))
-    if is_first:
-        with pytest.raises(ModelLoadError, match=r"config\.json: cannot be read \(No such file"):
-            load_checkpoint(folder, "gnn-rag")
-    elif cut_off:
-        with pytest.raises(ModelLoadError, match=r"safetensors: the weights are damaged, or not those of config\.json"):
+    if layout == "none":
+        with pytest.raises(ModelLoadError, match=r"no trained model is here: model\.safetensors is missing"):
             load_checkpoint(folder, "gnn-rag")
     else:
         config, weights = load_checkpoint(folder, "gnn-rag")
@@ -156,11 +230,6 @@ def test_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_off: int, 
 @pytest.mark.parametrize(
     ("config", "weights", "message"),
     [
-        (
-            {"method": "x", "weights": 1},
-            {},
-            r"it writes \['method', 'weights'\] into the config itself\. Rename them\.",
-        ),
         ({"f1": float("nan")}, {}, "wanted a config of JSON values, but Out of range float"),
         ({"f1": np.float32(1)}, {}, "wanted a config of JSON values, but Object of type float32"),
         ({"name": "\ud800"}, {}, "wanted a config of JSON values, but 'utf-8' codec"),
@@ -183,11 +252,75 @@ def test_a_file_is_no_folder(tmp_path: Path, inside: str) -> None:
     assert file.read_text() == "mine"
 
 
+@pytest.mark.parametrize("config", [{"model_type": "llama"}, {"model_type": "bert", "format_version": 1}], ids=str)
+def test_a_model_of_hugging_face_is_not_written_over(tmp_path: Path, config: dict[str, Any]) -> None:
+    (tmp_path / CONFIG).write_text(json.dumps(config))
+    (tmp_path / WEIGHTS).write_bytes(b"theirs")
+    with pytest.raises(
+        InvalidArgumentError, match=r"holds a model of Hugging Face, which would be lost\. Name another"
+    ):
+        saved(tmp_path)
+    assert (tmp_path / WEIGHTS).read_bytes() == b"theirs"
+
+
 # --- what cannot be loaded ---
 
 
+def with_header(**changes: object) -> Damage:
+    """Return a function that changes the metadata of a saved file, and leaves its arrays."""
+
+    def change(folder: Path) -> None:
+        path = folder / WEIGHTS
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads(file.metadata()[METADATA])
+        path.write_bytes(save(load_file(path), {METADATA: json.dumps(header | changes)}))
+
+    return change
+
+
+def with_metadata(text: str, key: str = METADATA) -> Damage:
+    """Return a function that writes other metadata."""
+    return lambda folder: (folder / WEIGHTS).write_bytes(save({"w": np.ones(3)}, {key: text}))
+
+
+def with_bytes(data: bytes) -> Damage:
+    """Return a function that writes another file."""
+    return lambda folder: (folder / WEIGHTS).write_bytes(data)
+
+
+def flipped(folder: Path) -> None:
+    """Change the last bit of the weights."""
+    data = bytearray((folder / WEIGHTS).read_bytes())
+    data[-1] ^= 1
+    (folder / WEIGHTS).write_bytes(data)
+
+
+#: A file with an array of a type that numpy does not have, and our header.
+BFLOAT16 = save({"w": np.ones(1, np.float16)}).replace(b'"F16"', b'"BF16"').replace(b" ", b"", 1)
+
+DAMAGES: dict[str, tuple[Damage, str, str]] = {
+    "no file": (lambda folder: (folder / WEIGHTS).unlink(), "", "no trained model is here: model.safetensors is miss"),
+    "empty": (with_bytes(b""), WEIGHTS, "the weights are damaged, or cannot be read (Error while deserializing"),
+    "pickle": (with_bytes(b"\x80\x04N."), WEIGHTS, "the weights are damaged, or cannot be read (Error while"),
+    "cut": (lambda folder: os.truncate(folder / WEIGHTS, 70), WEIGHTS, "the weights are damaged, or cannot be read ("),
+    "one bit": (flipped, WEIGHTS, "the weights are damaged, or not those of the configuration"),
+    "other config": (with_header(config={"steps": 3}), WEIGHTS, "the weights are damaged, or not those of the conf"),
+    "digest": (with_header(digest="1"), WEIGHTS, "the weights are damaged, or not those of the configuration"),
+    "no header": (with_metadata("pt", "format"), "", "no trained model is here: model.safetensors holds no config"),
+    "text": (with_metadata("steps: 2"), WEIGHTS, "the configuration is no valid JSON"),
+    "deep": (with_metadata("[" * 100_000), WEIGHTS, "the configuration is no valid JSON"),
+    "list": (with_metadata("[1]"), "", "no trained model is here: model.safetensors holds no configuration of this"),
+    "other": (with_metadata('{"a": 1}'), "", "no trained model is here: model.safetensors holds no configuration of"),
+    "version": (with_header(format_version="2"), "", "no trained model is here: model.safetensors holds no config"),
+    "no config": (with_header(config=None), "", "no trained model is here: model.safetensors holds no configuration"),
+    "no digest": (with_header(digest=1), "", "no trained model is here: model.safetensors holds no configuration of"),
+    "method": (with_header(method="rog"), "", "holds a model of 'rog', wanted one of 'gnn-rag'"),
+    "no method": (with_header(method=None), "", "holds a model of None, wanted one of 'gnn-rag'"),
+}
+
+
 def with_config(**changes: object) -> Damage:
-    """Return a function that changes values of a saved config."""
+    """Return a function that changes values of a config of version 0.1."""
 
     def change(folder: Path) -> None:
         path = folder / CONFIG
@@ -196,76 +329,88 @@ def with_config(**changes: object) -> Damage:
     return change
 
 
-def with_weights(data: bytes) -> Damage:
-    """Return a function that puts other weights beside a config that agrees to them."""
-
-    def change(folder: Path) -> None:
-        (folder / WEIGHTS).write_bytes(data)
-        with_config(weights=blake2b(data, digest_size=16).hexdigest())(folder)
-
-    return change
-
-
-#: An array of a type that numpy does not have.
-BFLOAT16 = save({"w": np.ones(1, np.float16)}).replace(b'"F16"', b'"BF16"').replace(b" ", b"", 1)
-
-DAMAGES: dict[str, tuple[Damage, str, str]] = {
-    "no config": (lambda folder: (folder / CONFIG).unlink(), CONFIG, "cannot be read (No such file"),
-    "no weights": (lambda folder: (folder / WEIGHTS).unlink(), WEIGHTS, "cannot be read (No such file"),
-    "text": (lambda folder: (folder / CONFIG).write_text("steps: 2"), CONFIG, "the config is no valid JSON"),
-    "cut": (lambda folder: os.truncate(folder / CONFIG, 9), CONFIG, "the config is no valid JSON"),
-    "bytes": (lambda folder: (folder / CONFIG).write_bytes(b'"\xff'), CONFIG, "the config is no valid JSON"),
-    "deep": (lambda folder: (folder / CONFIG).write_text("[" * 100_000), CONFIG, "the config is no valid JSON"),
-    "list": (lambda folder: (folder / CONFIG).write_text("[1]"), CONFIG, "not the config of a model of this package"),
-    "other": (lambda folder: (folder / CONFIG).write_text('{"a": 1}'), CONFIG, "not the config of a model of this"),
-    "version": (with_config(format_version="1"), CONFIG, "not the config of a model of this package"),
+DAMAGES_OF_0_1: dict[str, tuple[Damage, str, str]] = {
+    "no config": (
+        lambda folder: (folder / CONFIG).unlink(),
+        "",
+        "no trained model is here: model.safetensors holds no",
+    ),
+    "no weights": (
+        lambda folder: (folder / WEIGHTS).unlink(),
+        "",
+        "no trained model is here: model.safetensors is mis",
+    ),
+    "text": (lambda folder: (folder / CONFIG).write_text("steps: 2"), CONFIG, "the configuration is no valid JSON"),
+    "bytes": (lambda folder: (folder / CONFIG).write_bytes(b'"\xff'), CONFIG, "the configuration is no valid JSON"),
+    "deep": (lambda folder: (folder / CONFIG).write_text("[" * 100_000), CONFIG, "the configuration is no valid JSON"),
+    "list": (lambda folder: (folder / CONFIG).write_text("[1]"), "", "no trained model is here: config.json holds no"),
+    "other": (lambda folder: (folder / CONFIG).write_text('{"a": 1}'), "", "no trained model is here: config.json hol"),
+    "hugging face": (with_config(format_version=None, model_type="x"), "", "no trained model is here: config.json hol"),
     "method": (with_config(method="rog"), "", "holds a model of 'rog', wanted one of 'gnn-rag'"),
-    "no method": (with_config(method=None), "", "holds a model of None, wanted one of 'gnn-rag'"),
-    "digest": (with_config(weights=1), WEIGHTS, "the weights are damaged, or not those of config.json"),
-    "cut weights": (lambda folder: os.truncate(folder / WEIGHTS, 70), WEIGHTS, "the weights are damaged, or not"),
-    "empty": (with_weights(b""), WEIGHTS, "the weights are no arrays that safetensors and numpy can read"),
-    "pickle": (with_weights(b"\x80\x04N."), WEIGHTS, "the weights are no arrays that safetensors and numpy can read"),
-    "bfloat16": (with_weights(BFLOAT16), WEIGHTS, "the weights are no arrays that safetensors and numpy can read"),
+    "digest": (with_config(weights="1"), WEIGHTS, "the weights are damaged, or not those of the configuration"),
+    "one bit": (flipped, WEIGHTS, "the weights are damaged, or not those of the configuration"),
+    "empty": (with_bytes(b""), WEIGHTS, "the weights are damaged, or cannot be read (Error while deserializing"),
+    "bfloat16": (with_bytes(BFLOAT16), WEIGHTS, "the weights are no arrays that safetensors and numpy can read"),
 }
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_damaged(tmp_path: Path, name: str) -> None:
-    damage, place, message = DAMAGES[name]
-    damage(saved(tmp_path))
+@pytest.mark.parametrize(
+    ("save_small", "damage", "place", "message"),
+    [
+        *(pytest.param(saved, *case, id=name) for name, case in DAMAGES.items()),
+        *(pytest.param(saved_by_0_1, *case, id=f"0.1: {name}") for name, case in DAMAGES_OF_0_1.items()),
+    ],
+)
+def test_damaged(tmp_path: Path, save_small: Callable[[Path], Path], damage: Damage, place: str, message: str) -> None:
+    damage(save_small(tmp_path))
     with pytest.raises(ModelLoadError) as caught:
         load_checkpoint(tmp_path, "gnn-rag")
     assert str(caught.value).startswith(f"{tmp_path / place}: {message}")
-    assert str(caught.value).endswith(f"{TRAIN}{tmp_path}")
+    assert str(caught.value).endswith(f", with output={str(tmp_path)!r}.")
+    assert caught.value.hint_shell.endswith(
+        f": kg-retrievers train gnn-rag --graph GRAPH --questions FILE --output {tmp_path}"
+    )
     assert isinstance(caught.value, FileFormatError)
 
 
-def test_a_later_format_asks_for_an_upgrade(tmp_path: Path) -> None:
-    with_config(format_version=2, library_version="9.0")(saved(tmp_path))
+@pytest.mark.parametrize("read", [read_header, lambda folder: load_checkpoint(folder, "gnn-rag")])
+@pytest.mark.parametrize(
+    ("save_small", "change", "name"),
+    [
+        (saved, with_header(format_version=3, library_version="9.0"), WEIGHTS),
+        (saved_by_0_1, with_config(format_version=3, library_version="9.0"), CONFIG),
+    ],
+    ids=["now", "0.1"],
+)
+def test_a_later_format_asks_for_a_later_version(
+    tmp_path: Path, save_small: Callable[[Path], Path], change: Damage, name: str, read: Callable[[Path], object]
+) -> None:
+    change(save_small(tmp_path))
     with pytest.raises(ModelLoadError) as caught:
-        load_checkpoint(tmp_path, "gnn-rag")
+        read(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path / CONFIG}: saved in format 2 by kg-retrievers 9.0, this one reads 1. "
-        "Upgrade it: pip install --upgrade kg-retrievers"
+        f"{tmp_path / name}: saved in format 3 by kg-retrievers 9.0, this one reads 2. "
+        "Install a later version of kg-retrievers."
     )
 
 
-def test_there_is_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(ModelLoadError, match=r"none: no such folder; no model is saved there\. Train it: kg-"):
-        load_checkpoint(tmp_path / "none", "gnn-rag")
+@pytest.mark.parametrize("read", [read_header, lambda folder: load_checkpoint(folder, "gnn-rag")])
+def test_there_is_no_folder(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    with pytest.raises(ModelLoadError, match=r"none: no trained model is here: there is no such folder\. Train one, "):
+        read(tmp_path / "none")
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(ModelLoadError, match=r"file: a file, but no folder; no model is saved there\. Train it: kg-"):
-        load_checkpoint(tmp_path / "file", "gnn-rag")
+    with pytest.raises(ModelLoadError, match=r"file: no trained model is here: it is a file, not a folder\. Train one"):
+        read(tmp_path / "file")
 
 
-@given(st.binary(max_size=60), st.booleans())
-def test_any_bytes_are_loaded_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, is_config: bool
-) -> None:
-    folder = saved(tmp_path_factory.getbasetemp() / "bytes")
-    if is_config:
-        (folder / CONFIG).write_bytes(data)
+@given(st.binary(max_size=60), st.sampled_from(["file", "metadata", "config of 0.1"]))
+def test_any_bytes_are_loaded_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, where: str) -> None:
+    folder = tmp_path_factory.getbasetemp() / f"bytes in {where}"
+    if where == "config of 0.1":
+        (saved_by_0_1(folder) / CONFIG).write_bytes(data)
+    elif where == "file":
+        (saved(folder) / WEIGHTS).write_bytes(data)
     else:
-        with_weights(data)(folder)
+        with_metadata(data.decode("latin-1"))(saved(folder))
     with pytest.raises(ModelLoadError):
         load_checkpoint(folder, "gnn-rag")

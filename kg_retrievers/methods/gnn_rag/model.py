@@ -8,15 +8,17 @@ Knowledge Graphs. Findings of EMNLP 2022, arXiv:2210.13650.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
+from pydantic import Field
 
+from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency, readable
+from kg_retrievers.graph.adjacency import is_backward
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, add_products, local_adjacency, pass_messages
@@ -29,52 +31,35 @@ SMALL = np.float32(0.01)
 WAYS = ("", "_reverse")
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class GraphReasonerConfig:
     """What a reasoner looks at, and its sizes.
 
     Attributes:
         dimension: The length of the embeddings.
-        width: That of all vectors inside.
-        instructions: How many parts of a question are told apart (K); in the published code 3 for MetaQA.
-        layers: How many hops are reasoned over (L); in the published code 3 for MetaQA.
-        stages: How often, with instructions that the last time has changed (T); in the published code 2 for MetaQA. A
-            second one doubled the time and found no more on training questions of MetaQA.
+        width: The length of all vectors inside.
+        instructions: How many parts of a question are told apart (K); 3 for MetaQA in the published code.
+        layers: How many hops are reasoned over (L); 3 for MetaQA in the published code.
+        stages: How often they are, each time with instructions that the last time has changed (T); 2 for MetaQA in the
+            published code. A second stage doubled the time and found no more on training questions of MetaQA.
         tokens: What is read of questions and relations; see `Tokens`.
-        relative: Whether a sender counts by its probability relative to that of the likeliest (ours), or by itself.
-        mask_seeds: Whether the entities of the question are never candidates, as the published code has it for all
-            sets but one.
+        relative: Whether a sender counts by its probability relative to that of the likeliest (ours), or by the
+            probability itself.
+        mask_seeds: Whether the entities of the question are never candidates, as in the published code for all sets
+            but one.
 
     Raises:
         InvalidArgumentError: If a value is out of range.
     """
 
-    dimension: int
-    width: int = 50
-    instructions: int = 3
-    layers: int = 3
-    stages: int = 1
+    dimension: int = Field(ge=1)
+    width: int = Field(default=50, ge=1)
+    instructions: int = Field(default=3, ge=1)
+    layers: int = Field(default=3, ge=1)
+    stages: int = Field(default=1, ge=1)
     tokens: Tokens = "words"
     relative: bool = True
     mask_seeds: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        for name in ("dimension", "width", "instructions", "layers", "stages"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InvalidArgumentError(
-                    f"GraphReasonerConfig: {name} must be a whole number, 1 or more, but got {value!r}."
-                )
-        for name in ("relative", "mask_seeds"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidArgumentError(
-                    f"GraphReasonerConfig: {name} must be true or false, but got {getattr(self, name)!r}."
-                )
-        if self.tokens not in get_args(Tokens):
-            raise InvalidArgumentError(
-                f"GraphReasonerConfig: tokens is one of {list(get_args(Tokens))}, but got {self.tokens!r}."
-            )
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -134,7 +119,7 @@ class Surroundings(NamedTuple):
 
 def along_first(labels: Array) -> Array:
     """Return the order of labels in which those of tails, to which messages come along triples, are the first."""
-    return np.argsort(1 - labels % 2, kind="stable")
+    return np.argsort(~is_backward(labels), kind="stable")
 
 
 class GraphReasoner(TrainedModel[GraphReasonerConfig]):
@@ -241,7 +226,7 @@ class ReasonerOnGraph:
         states = np.zeros((len(nodes), config.width), np.float32)
         pass_messages(around.distinct, np.ones(len(nodes), np.float32), begin[around.labels], states)
         np.maximum(states, 0, out=states)
-        along = int((around.labels % 2).sum())
+        along = int(is_backward(around.labels).sum())
         at_seeds = np.zeros(len(nodes), np.float32)
         at_seeds[around.seeds] = np.float32(1) / len(around.seeds)
         likely = at_seeds

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import Field, field_validator
 
+from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
@@ -38,18 +39,18 @@ BLOCK = 1 << 17
 ENTITY_BLOCK = 16384
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class TripleScorerConfig:
     """What a scorer looks at, and its sizes.
 
     Attributes:
         dimension: The length of the embeddings.
-        hidden: The width of the hidden layer; in the published code, the dimension.
-        rounds: The rounds of the distance encoding; see `encode_distances`. In the published code 2, and 2 reverse
+        hidden: The width of the hidden layer; the dimension in the published code.
+        rounds: The rounds of the distance encoding; see `encode_distances`. The published code has 2, and 2 reverse
             rounds.
-        reverse_rounds: Those against the direction; 0 unless `directed`.
-        directed: Whether the encoding minds the direction of triples, as the paper's. Off by default: it is blind where
-            a path turns round, as from a film to its director and back to another film.
+        reverse_rounds: The rounds against the direction; 0 unless `directed`.
+        directed: Whether the encoding follows the direction of triples, as the paper's does. Off by default: a directed
+            encoding is blind where a path turns round, as from a film to its director and back to another film.
         hops: How many hops the relation-aware encoding follows; 0 is the paper's model, without it.
         rank: The length of the vectors by whose product a question weighs a relation.
         identifiers: A regular expression; entities whose whole label matches have no meaningful text and share one
@@ -57,40 +58,31 @@ class TripleScorerConfig:
             models that you trust.
 
     Raises:
-        InvalidArgumentError: If a number is out of range, or the expression cannot be read.
+        InvalidArgumentError: If a value is out of range, or the expression cannot be read.
     """
 
-    dimension: int
-    hidden: int = 64
-    rounds: int = 4
-    reverse_rounds: int = 0
+    dimension: int = Field(ge=1)
+    hidden: int = Field(default=64, ge=1)
+    rounds: int = Field(default=4, ge=0)
+    reverse_rounds: int = Field(default=0, ge=0)
     directed: bool = False
-    hops: int = 3
-    rank: int = 32
+    hops: int = Field(default=3, ge=0)
+    rank: int = Field(default=32, ge=1)
     identifiers: str = IDENTIFIERS
 
-    def __post_init__(self) -> None:
-        """Check the values."""
-        least = {"dimension": 1, "hidden": 1, "rounds": 0, "reverse_rounds": 0, "hops": 0, "rank": 1}
-        for name, smallest in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
-                raise InvalidArgumentError(
-                    f"TripleScorerConfig: {name} must be a whole number, {smallest} or more, but got {value!r}."
-                )
-        if not isinstance(self.directed, bool) or (self.reverse_rounds and not self.directed):
-            raise InvalidArgumentError(
-                "TripleScorerConfig: directed must be true or false, and reverse_rounds 0 where it is false, but got "
-                f"directed={self.directed!r}, reverse_rounds={self.reverse_rounds}."
-            )
+    @field_validator("identifiers")
+    @classmethod
+    def _checked_expression(cls, identifiers: str) -> str:
         try:
-            if not isinstance(self.identifiers, str):
-                raise TypeError("it is no text")
-            re.compile(self.identifiers)
-        except (re.error, TypeError, OverflowError, RecursionError) as cause:
-            raise InvalidArgumentError(
-                f"TripleScorerConfig: identifiers must be a regular expression, but got {self.identifiers!r}: {cause}."
-            ) from cause
+            re.compile(identifiers)
+        except (re.error, OverflowError, RecursionError) as cause:
+            raise ValueError(f"no regular expression ({cause})") from cause
+        return identifiers
+
+    def __post_init__(self) -> None:
+        """Check that rounds against the direction have one."""
+        if self.reverse_rounds and not self.directed:
+            raise ValueError(f"reverse_rounds must be 0 unless directed is true, but got {self.reverse_rounds}.")
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import asdict
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -18,8 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
+from safetensors.numpy import save
 
-from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
+from kg_retrievers.core.checkpoint import load_checkpoint, read_header, save_checkpoint
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph import KnowledgeGraph
@@ -365,8 +370,9 @@ def test_saved_and_opened(tmp_path: Path, config: dict[str, Any]) -> None:
     opened = TripleScorer.from_pretrained(tmp_path / "model")
     assert same(opened, scorer)
     opened.save_pretrained(str(tmp_path / "again"))
-    for name in ("config.json", "model.safetensors"):
-        assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    assert [path.name for path in (tmp_path / "model").iterdir()] == ["model.safetensors"]
+    one, again = (tmp_path / name / "model.safetensors" for name in ("model", "again"))
+    assert one.read_bytes() == again.read_bytes()
     index = indexed(tiny_graph())
     asked = "who?", np.arange(len(index.graph)), numbers([0])
     assert opened.on(index).score(*asked).tolist() == scorer.on(index).score(*asked).tolist()
@@ -375,14 +381,37 @@ def test_saved_and_opened(tmp_path: Path, config: dict[str, Any]) -> None:
 def test_what_is_written(tmp_path: Path) -> None:
     scorer = drawn()
     scorer.save_pretrained(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text("utf-8"))
-    assert config["method"] == TripleScorer.method == "subgraph-rag"
-    assert config["embeddings"] == embedding_name(EMBEDDINGS)
-    assert {name: config[name] for name in asdict(scorer.config)} == asdict(scorer.config)
-    assert config["training"] == {}
+    header = read_header(tmp_path)
+    assert header.method == TripleScorer.method == "subgraph-rag"
+    assert header.config == {"embeddings": embedding_name(EMBEDDINGS), **asdict(scorer.config), "training": {}}
     assert repr(scorer) == f"TripleScorer({scorer.config!r})"
     with pytest.raises(InvalidArgumentError, match="is a file"):
-        scorer.save_pretrained(tmp_path / "config.json")
+        scorer.save_pretrained(tmp_path / "model.safetensors")
+
+
+def test_a_folder_of_0_1(tmp_path: Path) -> None:
+    """Which has the configuration in a file of its own."""
+    scorer = drawn()
+    data = save({**scorer.weights, "probe": scorer.probe})
+    written = {"format_version": 1, "library_version": "0.1.0", "method": "subgraph-rag"}
+    written |= {"weights": blake2b(data, digest_size=16).hexdigest(), "embeddings": scorer.embeddings}
+    written |= {**asdict(scorer.config), "training": {"max_hops": 3}}
+    (tmp_path / "model.safetensors").write_bytes(data)
+    (tmp_path / "config.json").write_text(json.dumps(written), "utf-8")
+    opened = TripleScorer.from_pretrained(tmp_path)
+    assert opened.training == {"max_hops": 3}
+    opened.training = {}
+    assert same(opened, scorer)
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda scorer: pickle.loads(pickle.dumps(scorer))])
+def test_copies(copied: Callable[[Any], Any]) -> None:
+    """Of a scorer, and of one on a graph, which scores the same."""
+    scorer, index = drawn(), indexed(tiny_graph())
+    assert same(copied(scorer), scorer)
+    on_graph, asked = scorer.on(index), ("who?", np.arange(len(index.graph)), numbers([0]))
+    expected = on_graph.score(*asked).tolist()
+    assert copied(on_graph).score(*asked).tolist() == expected
 
 
 def test_weights_of_other_types_become_float32() -> None:
@@ -397,23 +426,23 @@ def test_weights_of_other_types_become_float32() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"dimension": 0}, "dimension must be a whole number, 1 or more, but got 0"),
-        ({"hidden": 0}, "hidden must be a whole number, 1 or more, but got 0"),
-        ({"hidden": True}, "hidden must be a whole number, 1 or more, but got True"),
-        ({"hidden": 8.0}, "hidden must be a whole number, 1 or more, but got 8.0"),
-        ({"rank": 0}, "rank must be a whole number, 1 or more, but got 0"),
-        ({"rounds": -1}, "rounds must be a whole number, 0 or more, but got -1"),
-        ({"rounds": "4"}, "rounds must be a whole number, 0 or more, but got '4'"),
-        ({"hops": -1}, "hops must be a whole number, 0 or more, but got -1"),
-        ({"hops": None}, "hops must be a whole number, 0 or more, but got None"),
-        ({"directed": True, "reverse_rounds": -1}, "reverse_rounds must be a whole number, 0 or more, but got -1"),
-        ({"reverse_rounds": 1}, "got directed=False, reverse_rounds=1"),
-        ({"directed": 1}, "directed must be true or false, .* got directed=1, reverse_rounds=0"),
-        ({"identifiers": "("}, r"identifiers must be a regular expression, but got '\(': missing \)"),
-        ({"identifiers": None}, "identifiers must be a regular expression, but got None"),
-        ({"identifiers": b".*"}, "identifiers must be a regular expression, but got b"),
-        ({"identifiers": re.compile(".*")}, "identifiers must be a regular expression, but got re.compile"),
-        ({"identifiers": "a{99999999999999}"}, "identifiers must be a regular expression, but got 'a"),
+        ({"dimension": 0}, "dimension must be greater than or equal to 1, but got 0"),
+        ({"hidden": 0}, "hidden must be greater than or equal to 1, but got 0"),
+        ({"hidden": True}, "hidden must be a valid integer, but got True"),
+        ({"hidden": 8.0}, "hidden must be a valid integer, but got 8.0"),
+        ({"rank": 0}, "rank must be greater than or equal to 1, but got 0"),
+        ({"rounds": -1}, "rounds must be greater than or equal to 0, but got -1"),
+        ({"rounds": "4"}, "rounds must be a valid integer, but got '4'"),
+        ({"hops": -1}, "hops must be greater than or equal to 0, but got -1"),
+        ({"hops": None}, "hops must be a valid integer, but got None"),
+        ({"directed": True, "reverse_rounds": -1}, "reverse_rounds must be greater than or equal to 0, but got -1"),
+        ({"reverse_rounds": 1}, "reverse_rounds must be 0 unless directed is true, but got 1"),
+        ({"directed": 1}, "directed must be a valid boolean, but got 1"),
+        ({"identifiers": "("}, r"identifiers: no regular expression \(missing \), .*\), but got '\('"),
+        ({"identifiers": None}, "identifiers must be a valid string, but got None"),
+        ({"identifiers": b".*"}, "identifiers must be a valid string, but got b"),
+        ({"identifiers": re.compile(".*")}, "identifiers must be a valid string, but got re.compile"),
+        ({"identifiers": "a{99999999999999}"}, "identifiers: no regular expression .*, but got 'a"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -509,7 +538,7 @@ def test_damaged(tmp_path: Path) -> None:
     os.truncate(tmp_path / "cut" / "model.safetensors", 100)
     with pytest.raises(ModelLoadError, match="the weights are damaged"):
         TripleScorer.from_pretrained(tmp_path / "cut")
-    with pytest.raises(ModelLoadError, match=r"no such folder.*kg-retrievers train subgraph-rag"):
+    with pytest.raises(ModelLoadError, match=r"no such folder\. Train one, with output="):
         TripleScorer.from_pretrained(tmp_path / "nowhere")
     save_checkpoint(tmp_path / "other", "gnn-rag", {}, {})
     with pytest.raises(ModelLoadError, match="holds a model of 'gnn-rag', wanted one of 'subgraph-rag'"):
