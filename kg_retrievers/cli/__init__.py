@@ -1,12 +1,12 @@
 """The command kg-retrievers: ask a graph, index it, look into it, train and measure methods, or see a demonstration.
 
-It is the only place that maps the name of a method to its class. What a command needs is loaded through the front door
-when it is first used, so that the help and a misspelt option show at once.
+What a command needs is loaded when it is first used, so that the help and a misspelt option show at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import traceback
@@ -19,12 +19,12 @@ from kg_retrievers.cli.demo import run as run_demo
 from kg_retrievers.cli.evaluate import run as run_evaluate
 from kg_retrievers.cli.index import run as run_index
 from kg_retrievers.cli.info import run as run_info
-from kg_retrievers.cli.load import RETRIEVERS, open_index
 from kg_retrievers.cli.options import make_parser
-from kg_retrievers.cli.show import message, remark
+from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
+from kg_retrievers.serving.loading import open_index
 
-__all__ = ["RETRIEVERS", "main", "open_index"]
+__all__ = ["main", "open_index"]
 
 #: What each command runs.
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -40,6 +40,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 #: Exit codes: after a mistake, after Ctrl-C, and when nobody reads the output.
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
+_SILENT = logging.NullHandler()
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
@@ -50,12 +52,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that a terminal cannot show must not end the program
-    options = argparse.Namespace(debug=False, format_flag="--format")
+    # The library logs why it refuses a question; the commands say so themselves, in their own words.
+    logging.getLogger("kg_retrievers").addHandler(_SILENT)
+    options = argparse.Namespace(debug=False)
     try:
         make_parser().parse_args(argv, options)
         return COMMANDS[options.command](options)
     except KeyboardInterrupt:
-        remark("interrupted")
+        note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed when the process ends
@@ -63,5 +67,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if options.debug:
             traceback.print_exc()
-        remark(f"error: {message(error, options.format_flag)}")
+        note(f"error: {message(error)}")
         return MISTAKE

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
-from kg_retrievers.cli.graph_prompt import make_answerer, read_asked_models
-from kg_retrievers.cli.load import (
-    AND,
-    asked_method,
-    build_retriever,
-    check_database_is_used,
-    make_llm,
-    read_index,
-    share_examples,
-)
-from kg_retrievers.cli.show import compilation_told, evidence, remark, show, single_triples, summary, working
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.cli.graph_prompt import make_answerer, retriever_models
+from kg_retrievers.cli.load import check_database_is_used, load_llm, read_index, read_models, share_examples
+from kg_retrievers.cli.show import announce_compilation, evidence, note, show, single_triples, status, summary
+from kg_retrievers.errors import RefusalError
+from kg_retrievers.methods.registry import GRAPH_PROMPT, joined_names
+from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -32,62 +27,79 @@ if TYPE_CHECKING:
 NO_EVIDENCE = 1
 
 
+@dataclass(frozen=True)
+class _Found:
+    """What is shown: the evidence, best first, the answer from it, and why there is no evidence where there is none."""
+
+    documents: list[Document]
+    answer: str | None
+    reason: str | None
+    is_tie: bool
+
+
+@dataclass(frozen=True)
+class _Answerers:
+    """What answers from evidence: a graph prompt, else a language model, else the retriever itself."""
+
+    prompt: SavedModel | None
+    by_prompt: Runnable[Any, list[str]] | None
+    llm: BaseChatModel | None
+
+
 def run(options: argparse.Namespace) -> int:
     """Answer a question from a graph, with the evidence."""
-    question = options.question
     examples = kg_retrievers.read_questions(options.examples) if options.examples else None
-    models, prompt = read_asked_models(options)
-    method = asked_method(options.method, models)
-    check_database_is_used(method, options)
-    llm = make_llm(options.llm)
+    models = read_models(options.model)
+    prompt = models.pop(GRAPH_PROMPT.name, None)
+    of_retrievers = retriever_models(prompt, models, options) if prompt else models
+    methods = choose_methods(options.method, of_retrievers)
+    check_database_is_used(methods, options)
+    llm = load_llm(options.llm)
     index = read_index(options)
-    by_prompt = make_answerer(prompt, index) if prompt else None
-    seeds = kg_retrievers.EntityLinker(index).resolve(options.seed)
-    given = share_examples(method, examples, llm) if AND in method else {method: examples}
-    fields = dict(options.field)
+    answerers = _Answerers(prompt, make_answerer(prompt, index) if prompt else None, llm)
+    given = share_examples(methods, examples, llm) if len(methods) > 1 else {methods[0].name: examples}
     with QueryDatabase(options, index.graph) as database:
-        retriever = build_retriever(method, index, fields, llm=llm, examples=given, models=models, database=database)
+        retriever = build_retriever(
+            methods,
+            index,
+            dict(options.field),
+            llm=llm,
+            examples=given,
+            models=of_retrievers,
+            executor=lambda: database.executor,
+        )
         k = retriever.k if options.k is None else options.k
-        one_more = int(retriever.proposes_answers)  # to see whether another reading is equally good
-        found: list[Document] = []
-        reason = "Nothing in the graph fits."
-        with working("searching"), compilation_told():
-            try:
-                found = retriever.invoke(question, k=k + one_more, seed_entities=seeds)
-            except EntityLinkingError as error:
-                reason = str(error)
-            documents = found[:k]
-            answer = _answer(question, documents, retriever, llm, by_prompt) if documents else None
-    if options.json:
-        reply = {"question": question, "answer": answer, "reason": None if documents else reason}
-        print(json.dumps(reply | {"documents": [document.model_dump() for document in documents]}), flush=True)
-    else:
-        shown = answer if documents else f"No evidence found. {reason}"
-        one_by_one = documents and retriever.granularity == "triple"
-        parts = [single_triples(documents)] if one_by_one else map(evidence, documents)
-        show(summary(question, shown, documents), *parts)
-    if len(found) > k and _is_tie(*found[-2:]):
-        remark(f"another reading of the question is equally good: use --k {k + 1}")
-    if documents and answer is None and prompt:
-        remark(f"the model in {prompt.folder} writes no answer")
-    elif documents and answer is None:
-        remark(f"{method} finds facts and proposes no answer; --llm answers from them")
-    return 0 if documents else NO_EVIDENCE
+        with status("searching"), announce_compilation():
+            found = _search(retriever, options, k, answerers)
+    _show(found, retriever, options)
+    if found.is_tie:
+        note(f"another reading of the question is equally good: use --k {k + 1}")
+    if found.documents and found.answer is None:
+        note(_why_no_answer(joined_names(methods), answerers))
+    return 0 if found.documents else NO_EVIDENCE
 
 
-def _answer(
-    question: str,
-    documents: list[Document],
-    retriever: BaseKGRetriever,
-    llm: BaseChatModel | None,
-    by_prompt: Runnable[Any, list[str]] | None,
-) -> str | None:
-    """Return the answer of a graph prompt or a language model, or what the best documents propose, each but once."""
-    if by_prompt is not None:
-        return "; ".join(by_prompt.invoke({"question": question, "documents": documents})) or None
-    if llm is not None:
-        by_llm = kg_retrievers.llm_answerer(retriever.answer_prompt, llm)
-        return by_llm.invoke({"question": question, "documents": documents})
+def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, answerers: _Answerers) -> _Found:
+    """Retrieve k Documents, and one more to see whether another reading of the question is equally good."""
+    seeds = retriever.check_inputs({"seed_entities": options.seed}) if options.seed else {}
+    one_more = int(retriever.proposes_answers)
+    try:
+        found = retriever.invoke(options.question, k=k + one_more, on_refusal="raise", **seeds)
+    except RefusalError as refusal:
+        return _Found([], None, refusal.on_shell, False)
+    documents = found[:k]
+    answer = _answer(options.question, documents, retriever, answerers)
+    return _Found(documents, answer, None, len(found) > k and _is_tie(*found[-2:]))
+
+
+def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever, answerers: _Answerers) -> str | None:
+    """Return the answers of a graph prompt or a language model, or what the best documents propose, each but once."""
+    value: Any = {"question": question, "documents": documents}
+    if answerers.by_prompt is not None:
+        return "; ".join(answerers.by_prompt.invoke(value)) or None
+    if answerers.llm is not None:
+        reply = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm).invoke(value)
+        return "; ".join(retriever.parse_answers(reply)) or None
     if not retriever.proposes_answers:
         return None
     extractive = kg_retrievers.ExtractiveAnswerer()
@@ -101,3 +113,25 @@ def _is_tie(one: Document, other: Document) -> bool:
     """Whether two documents are equally good and about different entities of the graph."""
     a, b = one.metadata, other.metadata
     return bool(a["score"] == b["score"] > 0 and a["details"].get("entities") != b["details"].get("entities"))
+
+
+def _show(found: _Found, retriever: BaseKGRetriever, options: argparse.Namespace) -> None:
+    """Print the answer and the evidence, for programs or for people."""
+    if options.json:
+        documents = [document.model_dump() for document in found.documents]
+        reply = {"question": options.question, "answer": found.answer, "reason": found.reason, "documents": documents}
+        print(json.dumps(reply), flush=True)
+        return
+    answer = found.answer if found.documents else f"No evidence found. {found.reason}"
+    parts = [evidence(document) for document in found.documents]
+    if found.documents and retriever.granularity == "triple":
+        parts = [single_triples(found.documents)]
+    show(summary(options.question, answer, found.documents), *parts)
+
+
+def _why_no_answer(methods: str, answerers: _Answerers) -> str:
+    if answerers.prompt:
+        return f"the model in {answerers.prompt.folder} writes no answer"
+    if answerers.llm:
+        return "the language model finds no answer in the evidence"
+    return f"{methods} finds facts and proposes no answer; --llm answers from them"

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import kg_retrievers
-from kg_retrievers.cli.show import remark, working
+from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -124,19 +124,19 @@ class QueryDatabase:
             DatabaseError: If it cannot be opened, reached or made.
         """
         if self.where is None or not (is_uri(self.where) or Path(self.where).exists()):
-            with working("loading the graph into a database"):
+            with status("loading the graph into a database"):
                 made = kg_retrievers.LadybugExecutor.from_graph(self._graph, self.where)
             if self.where is not None:
-                remark(f"the graph was loaded into the new database {self.where}, which is there for the next time")
+                note(f"the graph was loaded into the new database {self.where}, which is there for the next time")
             return self._at_end.enter_context(made)
         opened = self._at_end.enter_context(open_database(self.where, self._options))
-        schema = opened.schema()  # what is wrong is told before anything is asked
+        schema = opened.schema()  # a mistake is reported before anything is asked
         if is_database_file(self.where) and self.where != self._options.graph:
             facts = 0
             if schema.relations:
                 (facts,) = opened.run("MATCH ()-[r]->() RETURN count(r) AS facts").column("facts")
             if facts not in (len(self._graph), len(self._graph) + self._graph.duplicates):
-                remark(
+                note(
                     f"{self.where} holds {facts:,} facts and the graph {len(self._graph):,}: one of them is out of "
                     "date. Index the database again, or name a new file for the graph: --database ..."
                 )

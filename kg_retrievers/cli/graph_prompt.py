@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
-from kg_retrievers.cli.load import GRAPH_PROMPT, RECORD, RETRIEVERS, TrainedModel, method_names, read_models
-from kg_retrievers.cli.show import working
-from kg_retrievers.errors import ModelLoadError
+from kg_retrievers.cli.load import read_models
+from kg_retrievers.cli.show import status
+from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import GRAPH_PROMPT
+from kg_retrievers.serving.loading import RECORD, SavedModel
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable, RunnableConfig
@@ -24,69 +26,75 @@ if TYPE_CHECKING:
     import kg_retrievers.methods.g_retriever.graph_prompt.prompts
     from kg_retrievers.index import GraphIndex
 
-#: The retriever in front where none is named: that of the paper.
-IN_FRONT = "pcst"
-
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep off the shell what the libraries of language models say on their own."""
+    """Keep off the shell what the libraries of language models say on their own.
+
+    Raises:
+        MissingExtraError: If they are not installed.
+    """
     threshold = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _ = kg_retrievers.CausalLM  # loads transformers
-            sys.modules["transformers"].utils.logging.disable_progress_bar()
+            GRAPH_PROMPT.load_model()  # says which extra is missing
+            import transformers
+
+            transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             yield
     finally:
         logging.disable(threshold)
 
 
-def read_asked_models(options: argparse.Namespace) -> tuple[dict[str, TrainedModel], TrainedModel | None]:
-    """Read the trained models that are named: those of retrievers, and a graph prompt.
+def retriever_models(
+    prompt: SavedModel, models: Mapping[str, SavedModel], options: argparse.Namespace
+) -> Mapping[str, SavedModel]:
+    """Return the models of the retrievers that a graph prompt answers from.
 
     Where neither a method nor the model of one is named, the options become those of the graph prompt's training.
 
     Raises:
-        InvalidArgumentError: If two are of one method.
         MissingExtraError: If what a graph prompt needs is not installed.
-        ModelLoadError: If a folder holds no model, or a damaged one.
+        ModelLoadError: If the model of its training is missing or damaged.
     """
-    models = read_models(options.model)
-    prompt = models.pop(GRAPH_PROMPT, None)
-    if prompt:
-        with working("loading what answers"), quiet():
-            pass
-        if not options.method and not models:
-            models = _as_in_training(options, prompt)
-    return models, prompt
+    with status("loading what answers"), quiet():
+        pass
+    if options.method or models:
+        return models
+    return _as_in_training(prompt, options)
 
 
-def _as_in_training(options: argparse.Namespace, prompt: TrainedModel) -> dict[str, TrainedModel]:
+def _as_in_training(prompt: SavedModel, options: argparse.Namespace) -> dict[str, SavedModel]:
     """Let the retriever be that which a graph prompt was trained with; return its models."""
-    options.method, path = IN_FRONT, Path(prompt.folder) / RECORD
+    options.method, path = GRAPH_PROMPT.retriever, Path(prompt.folder) / RECORD
     if not path.exists():  # of a training in Python
         return {}
-    try:
-        record = json.loads(path.read_text("utf-8"))
-        options.method, given, folders = record["method"] or IN_FRONT, record["fields"].items(), [*record["models"]]
-        if not RETRIEVERS.keys() >= {*method_names(options.method)}:
-            raise LookupError
-    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        raise ModelLoadError("damaged; wanted the retriever of the training. Name one: --method ...", path) from error
-    options.field = [*given, *options.field]
+    method, fields, folders = _read_record(path)
+    options.method = method or GRAPH_PROMPT.retriever
+    options.field = [*fields.items(), *options.field]
     try:
         return read_models(folders)
     except ModelLoadError as error:
         raise ModelLoadError(
-            f"its training had the retriever {options.method}, whose model is missing ({error}) Name its folder: "
-            "--model ...",
+            f"its training had the retriever {options.method}, whose model is missing ({error.message}) Name its "
+            "folder: --model ...",
             prompt.folder,
         ) from error
 
 
-def make_answerer(prompt: TrainedModel, index: GraphIndex) -> Runnable[Any, list[str]]:
+def _read_record(path: Path) -> tuple[str | None, dict[str, Any], list[str]]:
+    """Return the method, the fields and the folders of models of the retriever that a graph prompt was trained with."""
+    try:
+        record = json.loads(path.read_text("utf-8"))
+        method = record["method"] and registry.joined_names(registry.find_methods(record["method"]))
+        return method, dict(record["fields"].items()), [*record["models"]]
+    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        raise ModelLoadError("damaged; wanted the retriever of the training. Name one: --method ...", path) from error
+
+
+def make_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[str]]:
     """Return what answers from evidence, with a list of texts.
 
     Raises:
@@ -95,9 +103,9 @@ def make_answerer(prompt: TrainedModel, index: GraphIndex) -> Runnable[Any, list
     """
     from langchain_core.runnables import RunnableLambda
 
-    with working(f"reading {prompt.folder}"), quiet():
+    with status(f"reading {prompt.folder}"), quiet():
         try:
-            model = kg_retrievers.GraphPromptModel.from_pretrained(prompt.folder, index.embeddings)
+            model = GRAPH_PROMPT.load_model().from_pretrained(prompt.folder, index.embeddings)
         except ModelLoadError as error:
             if Path(prompt.folder) in (error.path, *error.path.parents):
                 raise
@@ -106,7 +114,7 @@ def make_answerer(prompt: TrainedModel, index: GraphIndex) -> Runnable[Any, list
                 f"place into {prompt.folder}/config.json.",
                 prompt.folder,
             ) from error
-    return RunnableLambda(_Answerer(model).answers, name=GRAPH_PROMPT)
+    return RunnableLambda(_Answerer(model).answers, name=GRAPH_PROMPT.name)
 
 
 @dataclass(frozen=True)
@@ -118,5 +126,16 @@ class _Answerer:
     def answers(self, value: Any, config: RunnableConfig) -> list[str]:
         with quiet():
             text = self.model.invoke(value, config)
-        parts = map(str.strip, text.split(kg_retrievers.methods.g_retriever.graph_prompt.prompts.ANSWER_SEPARATOR))
+        separator = kg_retrievers.methods.g_retriever.graph_prompt.prompts.ANSWER_SEPARATOR
+        parts = map(str.strip, text.split(separator))
         return list(dict.fromkeys(filter(None, parts)))
+
+
+def refuse_prompts(models: Mapping[str, SavedModel]) -> None:
+    """Check that the models of retrievers hold no graph prompt.
+
+    Raises:
+        InvalidArgumentError: If one does.
+    """
+    if prompt := models.get(GRAPH_PROMPT.name):
+        raise InvalidArgumentError(f"{prompt.folder} is a graph prompt itself; wanted the model of a retriever.")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
 
 import kg_retrievers
-from kg_retrievers.cli.load import RECORD, make_embeddings, read_graph
+from kg_retrievers.cli.load import load_embeddings, read_graph
 from kg_retrievers.cli.show import show
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.serving.loading import HASHED, record_embeddings
 
 
 def run(options: argparse.Namespace) -> int:
@@ -22,13 +22,13 @@ def run(options: argparse.Namespace) -> int:
     if output.exists() and any(output.iterdir()) and not (output / "index.json").exists():
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     graph = read_graph(options)
-    embeddings = options.embeddings or "hashed"
-    made = make_embeddings(embeddings)
-    kg_retrievers.GraphIndex.build(graph, made, output, triples=options.triples, progress=sys.stderr.isatty())
-    (output / RECORD).write_text(json.dumps({"embeddings": embeddings}), "utf-8")
+    name = options.embeddings or HASHED
+    embeddings = load_embeddings(name)
+    kg_retrievers.GraphIndex.build(graph, embeddings, output, triples=options.triples, progress=sys.stderr.isatty())
+    record_embeddings(output, name)
     show(
         f"Indexed {len(graph.entities):,} entities, {len(graph.relations):,} relations, {len(graph):,} triples "
-        f"in {output}, with {embeddings} embeddings{', also of the triples' if options.triples else ''}.",
+        f"in {output}, with {name} embeddings{', also of the triples' if options.triples else ''}.",
         f"Ask it: {shlex.join(['kg-retrievers', 'ask', str(output), 'Who ...?'])}",
     )
     return 0

@@ -15,7 +15,7 @@ def run(options: argparse.Namespace) -> int:
     graph = read_graph(options)
     schema = graph.schema()
     counts = {"names": len(graph.names), "duplicates": graph.duplicates, "skipped": graph.skipped}
-    examples = [graph.triple(number) for number in range(min(5, len(graph)))]
+    examples = [graph.triple(position) for position in range(min(5, len(graph)))]
     if options.json:
         print(json.dumps(asdict(schema) | counts | {"examples": examples}), flush=True)
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -13,23 +13,14 @@ from typing import Any, NoReturn
 
 from kg_retrievers.cli.compare import ALL
 from kg_retrievers.cli.database import SCHEMES, is_database_file, is_uri
-from kg_retrievers.cli.graph_prompt import IN_FRONT
-from kg_retrievers.cli.load import (
-    AND,
-    CYPHER,
-    DEFAULT,
-    GRAPH_PROMPT,
-    NAMED_IN_TRAINING,
-    RETRIEVERS,
-    TAUGHT,
-    TRAINERS,
-    UNION,
-    quoted,
-)
-from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES
-from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, SCENE_GRAPHS, SETTINGS
+from kg_retrievers.cli.load import query_methods, quoted
+from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES, Choice
+from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, NAMED_IN_TRAINING, SCENE_GRAPHS, SETTINGS
 from kg_retrievers.database.neo4j_login import address_in
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import GRAPH_PROMPT, SEPARATOR
+from kg_retrievers.serving.loading import HASHED
 
 EPILOG = """\
 examples:
@@ -49,17 +40,17 @@ exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on
 """
 
 #: An example of a union.
-BOTH = AND.join(("simgrag", "pcst"))
+BOTH = SEPARATOR.join(("simgrag", "g-retriever"))
 
 #: What the help says of several methods, and of fields.
-UNITED = f"{BOTH} asks both and unites what they find"
-FIELD = f"a field of the retriever, with several methods of {UNION} alone"
-
-#: What the help says of examples: which methods use them, and what these must have.
-EXAMPLES = "labelled questions, for " + ", ".join(f"{name} (with {quoted(what)})" for name, what in TAUGHT.items())
+UNITED = f"{BOTH} asks both and fuses what they find"
+FIELD = f"a field of the retriever, with several methods of {registry.UNION.class_name} alone"
 
 #: What the help says of graph prompts among the models.
-ANSWERS = f"; one of {GRAPH_PROMPT} answers from what the method finds, by default that of its training"
+ANSWERS = f"; one of {GRAPH_PROMPT.name} answers from what the method finds, by default that of its training"
+
+#: How methods are named.
+METHODS = f"NAME[{SEPARATOR}NAME]"
 
 #: How questions over one graph are written.
 FORMATS = ("metaqa", "pathquestion", "jsonl")
@@ -69,17 +60,37 @@ GRAPH = "a folder of `index`, a LadybugDB file, or a URI of a Neo4j database, as
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells a mistake on one line."""
+    """Reports a mistake on one line, with the nearest option or choice."""
+
+    #: Those of the commands, by name.
+    commands: dict[str, _Parser]
 
     def error(self, message: str) -> NoReturn:
         shown = re.sub(r"://\S*@", "://...@", message)  # an argument may hold a password
-        raise InvalidArgumentError(f"{shown}. See: {self.prog} --help") from None
+        end = "" if shown.endswith("?") else "."
+        raise InvalidArgumentError(f"{shown}{end} See: {self.prog} --help") from None
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            parser = self.commands[options.command]
+            flags = re.findall(r"--[\w-]+", parser.format_usage())
+            near = did_you_mean(unknown[0].partition("=")[0], flags) if unknown[0].startswith("--") else ""
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}{near and f'; {near}'}")
+        return options
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        near = did_you_mean(str(value), map(str, action.choices))
+        choices = f"choose from {', '.join(map(str, action.choices))}"
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {near or choices}")
 
 
 _Options = _Parser | argparse._ArgumentGroup
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> _Parser:
     """Return what reads the arguments; `options.command` is the name of the command."""
     debug = _Parser(add_help=False)
     debug.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")
@@ -103,6 +114,7 @@ def make_parser() -> argparse.ArgumentParser:
     _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
     _compare(command("compare", "Put several methods, or earlier runs, side by side"))
     command("demo", "Ask the sample graph a few questions; no download, no API key")
+    parser.commands = commands.choices
     return parser
 
 
@@ -117,15 +129,15 @@ def _ask(ask: _Parser) -> None:
     ask.add_argument(
         "--method",
         type=_methods,
-        metavar=f"NAME[{AND}NAME]",
-        help=f"one of {', '.join(sorted(RETRIEVERS))} (default: that of --model, else {DEFAULT}); {UNITED}",
+        metavar=METHODS,
+        help=f"{_one_of_methods()}; {UNITED}",
     )
     _model(ask, ANSWERS)
-    ask.add_argument("--examples", metavar="FILE", help=f"{EXAMPLES}, as JSON lines; other methods use none")
+    ask.add_argument("--examples", metavar="FILE", help=f"{_examples()}, as JSON lines; other methods use none")
     ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
     _field(ask, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
     _database(ask)
-    ask.add_argument("--seed", action="append", default=[], metavar="KEY", help="an entity it is about; repeatable")
+    ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
     _json_flag(ask)
 
 
@@ -133,7 +145,7 @@ def _index(index: _Parser) -> None:
     _graph(index)
     _embeddings(index)
     index.add_argument("--output", required=True, metavar="FOLDER", help="where to save it")
-    index.add_argument("--triples", action="store_true", help="embed every triple as well, for triple-similarity")
+    index.add_argument("--triples", action="store_true", help="embed every triple as well, for kaping")
 
 
 def _info(info: _Parser) -> None:
@@ -142,13 +154,13 @@ def _info(info: _Parser) -> None:
 
 
 def _train(train: _Parser) -> None:
-    methods = sorted((*TRAINERS, GRAPH_PROMPT))
+    methods = sorted(entry.name for entry in registry.trainable())
     train.add_argument("method", choices=methods, metavar="METHOD", help=f"one of {', '.join(methods)}")
     questions = train.add_argument_group("what it learns from")
     also = f"; left out where each question has a graph of its own, and for {SCENE_GRAPHS} the file of all these"
     _graph_of_questions(questions, required=False, also=also)
     splits = "metaqa: train (default), train_ntm for paraphrases, ..."
-    also = f"; {', '.join(GRAPH_FORMATS)} are for {GRAPH_PROMPT}: each question has a graph of its own"
+    also = f"; {', '.join(GRAPH_FORMATS)} are for {GRAPH_PROMPT.name}: each question has a graph of its own"
     _questions(questions, "--questions", splits, (*FORMATS, *GRAPH_FORMATS), default="jsonl", also=also)
     questions.add_argument(
         "--validation",
@@ -159,20 +171,21 @@ def _train(train: _Parser) -> None:
     training = train.add_argument_group("how it learns")
     training.add_argument("--output", required=True, metavar="FOLDER", help="where to save the model; if begun, go on")
     training.add_argument(
+        "--num-examples",
         "--visits",
         type=_count,
         metavar="N",
-        help=f"how many questions to look at, each time counted; more take longer; not for {GRAPH_PROMPT}, which has "
-        "--field epochs=N",
+        help="how many questions to look at, each time counted; more take longer; not for "
+        f"{GRAPH_PROMPT.name}, which has --field epochs=N",
     )
     _embeddings(training)
     _field(
         training,
-        f"a setting of the training or the model, or for {GRAPH_PROMPT} of the retriever in front",
+        f"a setting of the training or the model, or for {GRAPH_PROMPT.name} of the retriever that it answers from",
         "max_nodes=1000",
         NAMED_IN_TRAINING,
     )
-    prompt = train.add_argument_group(f"for {GRAPH_PROMPT} alone")
+    prompt = train.add_argument_group(f"for {GRAPH_PROMPT.name} alone")
     prompt.add_argument(
         "--llm",
         metavar="NAME_OR_FOLDER",
@@ -188,8 +201,9 @@ def _train(train: _Parser) -> None:
         "--method",
         dest="retriever",
         type=_methods,
-        metavar=f"NAME[{AND}NAME]",
-        help=f"the retriever in front, which finds the graphs without a language model (default: {IN_FRONT}; for "
+        metavar=METHODS,
+        help="the retriever that it answers from, without a language model (default: "
+        f"{GRAPH_PROMPT.retriever}; for "
         f"{', '.join(GRAPH_FORMATS)} none, so all of a question's graph is read); {UNITED}",
     )
     _model(prompt)
@@ -202,8 +216,8 @@ def _evaluate(evaluate: _Parser) -> None:
     evaluate.add_argument(
         "--method",
         type=_method,
-        metavar=f"NAME[{AND}NAME][:WITH]",
-        help=f"one of {', '.join(sorted(RETRIEVERS))} (default: that of --model, else {DEFAULT}), with all that is "
+        metavar=f"{METHODS}[:WITH]",
+        help=f"{_one_of_methods()}, with all that is "
         f"given, or :WITH one of {', '.join(SOURCES)}; a method that cannot use both examples and a language model "
         f"gets the latter; {UNITED}",
     )
@@ -221,7 +235,7 @@ def _compare(compare: _Parser) -> None:
         type=_method_or_all,
         action="append",
         default=[],
-        metavar=f"NAME[{AND}NAME][:WITH]",
+        metavar=f"{METHODS}[:WITH]",
         help=f"as with `evaluate`; repeatable; {ALL} for every method, :WITH each of what is given; what cannot be "
         "built is left out",
     )
@@ -229,9 +243,20 @@ def _compare(compare: _Parser) -> None:
         "--records", type=_file, metavar="FOLDER", help="keep what is measured, a file a method; if there, go on"
     )
     compare.add_argument(
-        "--failures", type=_whole, default=10, metavar="N", help="how many failures of each to tell (default: 10)"
+        "--failures", type=_from_zero, default=10, metavar="N", help="how many failures of each to tell (default: 10)"
     )
     _json_file(compare, "the figures and failures")
+
+
+def _one_of_methods() -> str:
+    names = ", ".join(registry.method_names())
+    return f"one of {names} (default: that of --model, else {registry.DEFAULT.name})"
+
+
+def _examples() -> str:
+    """Say which methods use examples, and what these must have."""
+    uses = [f"{method.name} (with {quoted(method.labels)})" for method in registry.METHODS if method.labels]
+    return f"labelled questions, for {', '.join(uses)}"
 
 
 # --- options that several commands share ------------------------------------------------------------------------------
@@ -244,15 +269,14 @@ def _graph(parser: _Parser) -> None:
         metavar="GRAPH",
         help=f"a file with a triple a line (.csv, .tsv, head|relation|tail, .jsonl; also .gz), {GRAPH}",
     )
-    _reading(parser, "--format")
+    _reading(parser, "--format", "--graph-format")  # as the other commands call it
 
 
-def _reading(parser: _Parser, format_flag: str) -> None:
-    parser.set_defaults(format_flag=format_flag)
+def _reading(parser: _Parser, *format_flags: str) -> None:
     reading = parser.add_argument_group("how a graph file is read")
     reading.add_argument("--entities", metavar="FILE", help="a second file: labels, aliases and types of entities")
     formats = ("tsv", "csv", "pipe", "jsonl")
-    reading.add_argument(format_flag, dest="graph_format", choices=formats, help="if the suffix does not tell")
+    reading.add_argument(*format_flags, dest="graph_format", choices=formats, help="if the suffix does not tell")
     reading.add_argument(
         "--columns",
         type=lambda text: text.split(","),
@@ -281,8 +305,8 @@ def _embeddings(parser: _Options) -> None:
         "--embeddings",
         type=_embeddings_name,
         metavar="WHICH",
-        help="hashed (no download) or local:MODEL_OR_FOLDER (sentence-transformers); "
-        "default: those that a folder was built with, else hashed",
+        help=f"{HASHED} (no download), local:MODEL_OR_FOLDER (sentence-transformers) or PROVIDER:MODEL (LangChain), as "
+        f"openai:text-embedding-3-small; default: those that a folder was built with, else {HASHED}",
     )
 
 
@@ -291,8 +315,8 @@ def _database(parser: _Options) -> None:
         "--database",
         type=_database_place,
         metavar="URI_OR_FILE",
-        help=f"where {CYPHER} runs its queries: a Neo4j database, as bolt://localhost:7687, or a LadybugDB file, made "
-        "of the graph if it is not there (default: GRAPH if it is a database, else one for this run alone)",
+        help=f"where {query_methods()} runs its queries: a Neo4j database, as bolt://localhost:7687, or a LadybugDB "
+        "file, made of the graph if it is not there (default: GRAPH if it is a database, else one for this run alone)",
     )
 
 
@@ -302,7 +326,7 @@ def _llm(parser: _Options) -> None:
         metavar="PROVIDER:MODEL",
         help="a language model for the method and the answer, as in openai:gpt-4.1-mini; "
         "its key is read from the environment, as OPENAI_API_KEY; "
-        f"beside a --model of {GRAPH_PROMPT}, for the method alone",
+        f"beside a --model of {GRAPH_PROMPT.name}, for the method alone",
     )
 
 
@@ -364,7 +388,7 @@ def _questions(
         "--hops", type=_hops, metavar="1,2,3", help="questions that join so many facts (default: all)"
     )
     questions.add_argument("--limit", type=_count, metavar="N", help="at most so many of each number of hops")
-    questions.add_argument("--seed", type=_whole, default=0, metavar="N", help="of all that is drawn (default: 0)")
+    questions.add_argument("--seed", type=_from_zero, default=0, metavar="N", help="of all that is drawn (default: 0)")
 
 
 def _task(parser: _Parser, required: bool) -> None:
@@ -388,7 +412,7 @@ def _task(parser: _Parser, required: bool) -> None:
     _model(method, ANSWERS)
     _field(method, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument(
-        "--examples", metavar="FILE_OR_FOLDER", help=f"{EXAMPLES}, written as --data; what is measured is left out"
+        "--examples", metavar="FILE_OR_FOLDER", help=f"{_examples()}, written as --data; what is measured is left out"
     )
     method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
     _llm(method)
@@ -401,40 +425,33 @@ def _task(parser: _Parser, required: bool) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"wanted a whole number of 1 or more, but got {text!r}")
+        raise argparse.ArgumentTypeError(f"wanted an integer of 1 or more, but got {text!r}")
     return int(text)
 
 
-def _whole(text: str) -> int:
+def _from_zero(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"wanted a whole number of 0 or more, but got {text!r}")
+        raise argparse.ArgumentTypeError(f"wanted an integer of 0 or more, but got {text!r}")
     return int(text)
 
 
 def _hops(text: str) -> list[int]:
     if not all(part.isdecimal() and int(part) for part in text.split(",")):
-        raise argparse.ArgumentTypeError(f"wanted whole numbers with commas between them, as 1,2,3, but got {text!r}")
+        raise argparse.ArgumentTypeError(f"wanted integers with commas between them, as 1,2,3, but got {text!r}")
     return sorted({int(part) for part in text.split(",")})
 
 
-_WANTED = f"wanted one of {', '.join(sorted(RETRIEVERS))}, or several as in {BOTH}"
-
-
-def _are_methods(text: str) -> bool:
-    return all(name in RETRIEVERS for name in text.split(AND))
-
-
 def _method(text: str) -> str:
-    name, colon, source = text.partition(":")
-    if not _are_methods(name) or (colon and source not in SOURCES):
-        raise argparse.ArgumentTypeError(f"{_WANTED}, perhaps with :{', :'.join(SOURCES)}, but got {text!r}")
-    return text
+    try:
+        return Choice.of(text).name
+    except InvalidArgumentError as error:
+        raise argparse.ArgumentTypeError(error.on_shell.rstrip(".")) from None
 
 
 def _methods(text: str) -> str:
-    if not _are_methods(text):
-        raise argparse.ArgumentTypeError(f"{_WANTED}, but got {text!r}")
-    return text
+    if ":" in text:
+        raise argparse.ArgumentTypeError(f"wanted a method, or several as in {BOTH}, but got {text!r}")
+    return _method(text)
 
 
 def _method_or_all(text: str) -> str:
@@ -489,6 +506,8 @@ def _assignment(text: str, example: str, named_elsewhere: Collection[str]) -> tu
 
 def _embeddings_name(text: str) -> str:
     kind, _, model = text.partition(":")
-    if text != "hashed" and (kind != "local" or not model):
-        raise argparse.ArgumentTypeError(f"wanted hashed or local:MODEL_OR_FOLDER, but got {text!r}")
-    return f"local:{Path(model).resolve()}" if model and Path(model).is_dir() else text
+    if text != HASHED and not (kind and model):
+        raise argparse.ArgumentTypeError(f"wanted {HASHED}, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got {text!r}")
+    if kind == "local" and Path(model).is_dir():
+        return f"local:{Path(model).resolve()}"
+    return text

@@ -1,4 +1,4 @@
-"""What a person is shown: tables on stdout, remarks on stderr."""
+"""What a person is shown: tables on stdout, notes on stderr."""
 
 from __future__ import annotations
 
@@ -30,27 +30,6 @@ PATTERN_SOURCES = {
     "llm": "by a language model",
 }
 
-#: What messages of the package say of its arguments, and what the shell has in their place.
-ON_THE_SHELL = {
-    "encoding=": "--encoding ",
-    "on_error=": "--on-error ",
-    "key='name' or key={'Person': 'name'}": "--key name or --key Person=name",
-    "make the executor with another key=...": "name another property, by label if need be: --key LABEL=PROPERTY.",
-    ", before the executor is made": "",
-    "or raise timeout": "or give it longer: --field timeout=SECONDS",
-    "If it was added lately, read the schema again: schema(refresh=True).": "Index the graph of this database again.",
-    "Read it again, by schema(refresh=True), and write the query anew.": "Ask again.",
-    "read the schema again, by schema(refresh=True) of the executor, or index": "index",
-    "Name another one: llm=...": "Name another one: --llm ...",
-    "Hand in the former (llm=...), or train": "Put the former in its place, or train",
-    "Hand in the former, or train a model": "Index the graph with the former (--embeddings), or train a model",
-    "Pass chat=False": "Pass --field chat=false",
-    'a tuple of names of layers, as in ("q_proj", "v_proj")': """names of layers, as in '["q_proj", "v_proj"]'""",
-    "lora_targets=(...)": """--field 'lora_targets=["..."]'""",
-    "index the graph of this database again": "index the graph of this database again, with the same --key if one was "
-    "given, or name another --database",
-}
-
 #: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.
 ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
 
@@ -59,15 +38,31 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 def summary(question: str, answer: str | None, documents: list[Document]) -> RenderableType:
     """Lay out the answer to a question, if there is one, and the pattern or query that led to it."""
-    rows = [("Question", question), *([("Answer", answer)] if answer is not None else [])]
     details = documents[0].metadata["details"] if documents else {}
+    rows = [("Question", question)]
+    if answer is not None:
+        rows.append(("Answer", answer))
     if pattern := details.get("pattern"):
-        lines = kg_retrievers.graph.pattern_lines(pattern)
-        rows.append(("Pattern", "\n".join([*lines, f"made {PATTERN_SOURCES[pattern['source']]}"])))
-    if query := details.get("query"):
-        values = [f"${name} = {json.dumps(value, ensure_ascii=False)}" for name, value in details["parameters"].items()]
-        rows.append(("Query", "\n".join([query, *values, f"made {PATTERN_SOURCES[details['from']]}"])))
+        rows.append(("Pattern", _pattern(pattern)))
+    if details.get("query"):
+        rows.append(("Query", _query(details)))
     return grid(*rows)
+
+
+def _pattern(pattern: dict[str, Any]) -> str:
+    lines = kg_retrievers.graph.pattern_lines(pattern)
+    return "\n".join([*lines, _made(pattern["source"])])
+
+
+def _query(details: dict[str, Any]) -> str:
+    lines = [details["query"]]
+    for name, value in details["parameters"].items():
+        lines.append(f"${name} = {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join([*lines, _made(details["from"])])
+
+
+def _made(source: str) -> str:
+    return f"made {PATTERN_SOURCES.get(source, f'by {source}')}"
 
 
 def evidence(document: Document) -> RenderableType:
@@ -77,7 +72,8 @@ def evidence(document: Document) -> RenderableType:
     title = f"Evidence {document.metadata['rank']}: score {document.metadata['score']:.3f}, {count}{_limit(document)}"
     if document.metadata["style"] == "paths":
         return table(title, ("#", "path"), list(enumerate(document.page_content.splitlines(), 1)))
-    return table(title, ("#", "head", "relation", "tail"), [(place, *row) for place, row in enumerate(triples, 1)])
+    rows = [(position, *triple) for position, triple in enumerate(triples, 1)]
+    return table(title, ("#", "head", "relation", "tail"), rows)
 
 
 def single_triples(documents: list[Document]) -> RenderableType:
@@ -126,14 +122,14 @@ def _cell(value: str | int) -> Text:
 def show_comparison(found: Comparison) -> None:
     """Print runs side by side, and what went wrong in each."""
     rows = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
-    for number, head in enumerate(found.columns):
-        rows.add_column(head.replace(" ", "\n"), justify="right" if number else "left")
+    for position, head in enumerate(found.columns):
+        rows.add_column(head.replace(" ", "\n"), justify="right" if position else "left")
     for row in found.rows:
         rows.add_row(*map(_cell, row))
     show(rows, wide=True)  # a figure that is folded cannot be read
-    for method, told in found.failures.items():
-        title = Text.assemble("\nFailures of " if told else "\nNo failures of ", _cell(method), style="bold")
-        show(title, *(Text.assemble("- ", _cell(text)) for text in told))
+    for method, failures in found.failures.items():
+        title = Text.assemble("\nFailures of " if failures else "\nNo failures of ", _cell(method), style="bold")
+        show(title, *(Text.assemble("- ", _cell(text)) for text in failures))
 
 
 def show(*parts: RenderableType, wide: bool = False) -> None:
@@ -145,42 +141,38 @@ def show(*parts: RenderableType, wide: bool = False) -> None:
     print(*(line.rstrip() for line in capture.get().splitlines()), sep="\n", flush=True)
 
 
-def remark(text: str) -> None:
+def note(text: str) -> None:
     """Print a line on stderr."""
     print(f"kg-retrievers: {text}", file=sys.stderr)
 
 
-def message(error: Exception, format_flag: str) -> str:
-    """Return one line about an error, with the options as the shell spells them.
-
-    Args:
-        error: The error.
-        format_flag: The option that says how a graph file is written.
-    """
-    text = " ".join(_CONTROL.sub(" ", str(error)).split())
-    if not isinstance(error, KGRetrieversError):
-        return f"{type(error).__name__}: {textwrap.shorten(text, 500)} (--debug shows where)"
-    for argument, option in {**ON_THE_SHELL, "format=": f"{format_flag} "}.items():
-        text = text.replace(argument, option)
-    return text
+def message(error: Exception) -> str:
+    """Return one line about an error, with what to do next on the shell."""
+    if isinstance(error, KGRetrieversError):
+        return _one_line(error.on_shell)
+    return f"{type(error).__name__}: {textwrap.shorten(_one_line(str(error)), 500)} (--debug shows where)"
 
 
-def working(what: str) -> Status:
+def _one_line(text: str) -> str:
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def status(what: str) -> Status:
     """Show on a terminal what is going on."""
     return Console(stderr=True).status(Text(f"{what} ..."), spinner="line")
 
 
-def compilation_told() -> Any:
-    """Tell once that numba compiles, since it takes so long."""
+def announce_compilation() -> Any:
+    """Say once inside of the block that numba compiles, since it takes so long."""
     from numba.core import event
 
     class Listener(event.Listener):
-        told = False
+        announced = False
 
         def on_start(self, _: object) -> None:
-            if not self.told:
-                remark("compiling the search, once (up to a minute; it is kept for the next time) ...")
-            self.told = True
+            if not self.announced:
+                note("compiling the search, once (up to a minute; it is kept for the next time) ...")
+            self.announced = True
 
         def on_end(self, _: object) -> None:
             pass

@@ -10,27 +10,17 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from os import W_OK, access
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
-from kg_retrievers.cli.load import (
-    AND,
-    CYPHER,
-    GRAPH_PROMPT,
-    RETRIEVERS,
-    UNION,
-    TrainedModel,
-    build_retriever,
-    make_llm,
-    method_class,
-    method_names,
-    read_index,
-    share_examples,
-)
-from kg_retrievers.cli.show import compilation_told, remark, working
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.cli.load import load_llm, read_index, share_examples
+from kg_retrievers.cli.show import announce_compilation, note, status
+from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
+from kg_retrievers.serving.loading import SavedModel, build_retriever
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -49,6 +39,34 @@ NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "exe
 
 
 @dataclass(frozen=True)
+class Choice:
+    """The method that is asked, or several of which the evidence is fused, and which of `SOURCES` it gets, if named."""
+
+    methods: tuple[Method, ...]
+    source: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read a name such as "simgrag+g-retriever:examples".
+
+        Raises:
+            InvalidArgumentError: If there is no such method or source.
+        """
+        names, colon, source = text.partition(":")
+        if colon and source not in SOURCES:
+            wanted = " or ".join(f":{name}" for name in SOURCES)
+            near = did_you_mean(source, SOURCES) or f"wanted {wanted}."
+            raise InvalidArgumentError(f"a method is not given {source!r}, as in {text!r}; {near}")
+        return cls(registry.find_methods(names), source)
+
+    @property
+    def name(self) -> str:
+        """The name, as reports have it."""
+        names = registry.joined_names(self.methods)
+        return f"{names}:{self.source}" if self.source else names
+
+
+@dataclass(frozen=True)
 class Task:
     """Questions over a graph, and what a method may be given to answer them; a graph prompt, and what answers by it."""
 
@@ -56,8 +74,8 @@ class Task:
     questions: Sequence[Question]
     examples: Sequence[Question] | None
     llm: BaseChatModel | None
-    models: Mapping[str, TrainedModel]
-    prompt: TrainedModel | None
+    models: Mapping[str, SavedModel]
+    prompt: SavedModel | None
     answerer: Runnable[Any, list[str]] | None
     database: QueryDatabase
     settings: dict[str, Any]
@@ -70,42 +88,48 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Method:
+class Contestant:
     """A retriever that was built, and with what; `models` by the names of their methods, a graph prompt included."""
 
-    name: str
+    choice: Choice
     retriever: BaseKGRetriever
     llm: BaseChatModel | None
     examples: Sequence[Question] | None
-    models: Mapping[str, TrainedModel]
+    models: Mapping[str, SavedModel]
     answerer: Runnable[Any, list[str]] | None
 
     @property
-    def answering(self) -> Runnable[Any, Any] | None:
-        """What the answers hang on: a graph prompt, or else the language model."""
+    def answers_by(self) -> Runnable[Any, Any] | None:
+        """What answers from the evidence: a graph prompt, or else the language model."""
         return self.answerer or self.llm
 
 
-def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel], prompt: TrainedModel | None) -> Task:
+def make_task(options: argparse.Namespace, models: Mapping[str, SavedModel], prompt: SavedModel | None) -> Task:
     """Read what the options name, but for the trained models."""
     data = {"format": options.format, "only_hops": options.hops}
     drawn = {"limit": options.limit, "seed": options.seed}
     split = options.split or ("dev" if options.format == "metaqa" else None)
-    with working(f"reading {options.data}"):
+    with status(f"reading {options.data}"):
         questions = kg_retrievers.read_question_set(options.data, split=split, **data, **drawn)
         examples, dropped = _examples(options, questions, split, data)
-    llm = make_llm(options.llm)
+    llm = load_llm(options.llm)
     index = read_index(options)
-    lost = [one for one in questions if one.answers and not any(key in index.graph.entities for key in one.answers)]
-    if lost:
-        remark(
-            f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions, as of {lost[0].text!r:.200}"
-        )
+    _note_lost_answers(questions, index)
     if options.unanswerable:
-        with working("making unanswerable questions"):
+        with status("making unanswerable questions"):
             questions += kg_retrievers.unanswerable_questions(
                 questions, index.graph, options.unanswerable, seed=options.seed
             )
+    settings = {name: getattr(options, name) for name in ("graph", "data", "format")}
+    settings |= {"split": split, "hops": options.hops, "limit": options.limit, "unanswerable": options.unanswerable}
+    settings |= {"llm": options.llm, "field": dict(options.field)}
+    settings["examples"] = examples and {
+        "data": options.examples,
+        "split": options.examples_split or split,
+        "given": len(examples),
+        "dropped": dropped,
+        "digest": _digest(examples),
+    }
     return Task(
         index=index,
         questions=questions,
@@ -115,27 +139,17 @@ def make_task(options: argparse.Namespace, models: Mapping[str, TrainedModel], p
         prompt=prompt,
         answerer=make_answerer(prompt, index) if prompt else None,
         database=QueryDatabase(options, index.graph),
-        settings={
-            "graph": options.graph,
-            "data": options.data,
-            "format": options.format,
-            "split": split,
-            "hops": options.hops,
-            "limit": options.limit,
-            "unanswerable": options.unanswerable,
-            "llm": options.llm,
-            "field": dict(options.field),
-            "examples": None
-            if examples is None
-            else {
-                "data": options.examples,
-                "split": options.examples_split or split,
-                "given": len(examples),
-                "dropped": dropped,
-                "digest": _digest(examples),
-            },
-        },
+        settings=settings,
     )
+
+
+def _note_lost_answers(questions: Sequence[Question], index: GraphIndex) -> None:
+    """Note how many questions have answers of which the graph holds none."""
+    lost = [one for one in questions if one.answers and not any(key in index.graph.entities for key in one.answers)]
+    if lost:
+        note(
+            f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions, as of {lost[0].text!r:.200}"
+        )
 
 
 def _examples(
@@ -167,47 +181,62 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def build_method(method: str, task: Task, options: argparse.Namespace) -> Method:
+def build_method(choice: Choice, task: Task, options: argparse.Namespace) -> Contestant:
     """Build a method, or several and their union, each with what it can use of what is given."""
-    joined, _, source = method.partition(":")
-    if source and source not in task.sources:
-        option = {"examples": "--examples", "llm": "--llm"}[source]
-        raise InvalidArgumentError(f"the method {method!r} needs {option}.")
-    llm = task.llm if source in ("", "llm") else None
-    examples = task.examples if source in ("", "examples") else None
-    fields = dict(options.field) | ({} if options.k is None else {"k": options.k})
-    if fields and options.command == "compare":  # a field of one of the methods is not one of all
-        kinds = [getattr(kg_retrievers, kind) for kind in (*RETRIEVERS.values(), UNION)]
-        others = {field for kind in kinds for field in kind.model_fields}
-        if left := sorted(fields.keys() & others - set(method_class(method).model_fields)):
-            remark(f"{joined} has no field {', '.join(left)}; it goes without")
-            fields = {field: value for field, value in fields.items() if field not in left}
-    shared = share_examples(method, examples, llm)
-    models = {name: task.models[name] for name in method_names(method) if name in task.models}
-    given: dict[str, Any] = {"llm": llm, "examples": shared, "models": models, "database": task.database}
-    retriever = build_retriever(method, task.index, fields, **given)
+    if choice.source and choice.source not in task.sources:
+        raise InvalidArgumentError(f"the method {choice.name!r} needs --{choice.source}.")
+    llm = task.llm if choice.source in ("", "llm") else None
+    examples = task.examples if choice.source in ("", "examples") else None
+    shared = share_examples(choice.methods, examples, llm)
+    models = {method.name: task.models[method.name] for method in choice.methods if method.name in task.models}
+    retriever = build_retriever(
+        choice.methods,
+        task.index,
+        _fields_of(choice, options),
+        llm=llm,
+        examples=shared,
+        models=models,
+        executor=lambda: task.database.executor,
+    )
     if task.prompt:
-        models[GRAPH_PROMPT] = task.prompt
-    return Method(method, retriever, llm, examples if shared else None, models, task.answerer)
+        models[GRAPH_PROMPT.name] = task.prompt
+    return Contestant(choice, retriever, llm, examples if shared else None, models, task.answerer)
 
 
-def run_method(method: Method, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
+def _fields_of(choice: Choice, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields that are set; in a comparison, without those that other methods have and this one lacks."""
+    fields = dict(options.field)
+    if options.k is not None:
+        fields["k"] = options.k
+    if not fields or options.command != "compare":
+        return fields
+    of_others: set[str] = set()
+    for method in (*registry.METHODS, registry.UNION):
+        of_others |= method.load_retriever().model_fields.keys()
+    own = registry.retriever_class(choice.methods).model_fields
+    if missing := sorted(fields.keys() & of_others - own.keys()):
+        note(f"{registry.joined_names(choice.methods)} has no field {', '.join(missing)}; it goes without")
+    return {name: value for name, value in fields.items() if name not in missing}
+
+
+def run_method(contestant: Contestant, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
     """Ask a method all questions."""
+    runs_queries = any(method.runs_queries for method in contestant.choice.methods)
     used = {
-        "llm": method.llm and task.settings["llm"],
-        "examples": method.examples and task.settings["examples"],
-        "model": _weights(method),
-        "database": task.database.where if CYPHER in method_names(method.name) else None,
+        "llm": contestant.llm and task.settings["llm"],
+        "examples": contestant.examples and task.settings["examples"],
+        "model": _weights(contestant),
+        "database": task.database.where if runs_queries else None,
     }
     begun = records and Path(records).is_file()
     try:
-        with compilation_told():
+        with announce_compilation():
             report = kg_retrievers.evaluate(
-                method.retriever,
+                contestant.retriever,
                 task.questions,
-                answerer=method.answerer or (method.llm and kg_retrievers.LLMCitedAnswerer(method.llm)),
+                answerer=contestant.answerer or (contestant.llm and kg_retrievers.LLMCitedAnswerer(contestant.llm)),
                 topic=options.topic,
-                method=method.name,
+                method=contestant.choice.name,
                 seed=options.seed,
                 settings=task.settings | used,
                 records=records,
@@ -215,18 +244,20 @@ def run_method(method: Method, task: Task, options: argparse.Namespace, records:
             )
     except BaseException as error:
         if records and not isinstance(error, KGRetrieversError):
-            remark(f"what was measured is in {records}; the same command goes on from there")
+            note(f"what was measured is in {records}; the same command goes on from there")
         raise
     if begun:
-        remark(f"what was measured before was taken from {records}")
+        note(f"what was measured before was taken from {records}")
     return report
 
 
-def _weights(method: Method) -> str | dict[str, str] | None:
+def _weights(contestant: Contestant) -> str | dict[str, str] | None:
     """Return what tells the trained models apart, wherever they lie: of several, by the names of their methods."""
-    weights = {name: model.weights for name, model in method.models.items()}
-    several = AND in method.name or GRAPH_PROMPT in weights
-    return (weights if several else weights[method.name.partition(":")[0]]) if weights else None
+    weights = {name: model.weights for name, model in contestant.models.items()}
+    if not weights:
+        return None
+    several = len(contestant.choice.methods) > 1 or GRAPH_PROMPT.name in weights
+    return weights if several else weights[contestant.choice.methods[0].name]
 
 
 def check_output(path: str | None) -> None:

@@ -14,34 +14,28 @@ from os import W_OK, access
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import kg_retrievers
-from kg_retrievers.cli.load import (
-    GRAPH_PROMPT,
-    MODELS,
+from kg_retrievers.cli.load import READING, read_index, read_training_questions
+from kg_retrievers.cli.show import announce_compilation, grid, note, show, status
+from kg_retrievers.cli.train_graph_prompt import (
+    GRAPH_FORMATS,
     NAMED_IN_TRAINING,
-    TRAINERS,
-    read_index,
-    read_training_questions,
+    NO_BETTER,
+    PromptTraining,
+    check_training,
+    unknown_field,
 )
-from kg_retrievers.cli.show import compilation_told, grid, remark, show, working
-from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, NO_BETTER, PromptTraining, check_training
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import GRAPH_PROMPT
 
 if TYPE_CHECKING:
     from kg_retrievers.training.dataset import TrainingQuestions
 
-#: What a training keeps in its output: the model when it is finished, its rounds until then.
-FINISHED, UNFINISHED = "config.json", "unfinished/config.json"
+#: The folder in the output of a training that keeps its rounds until it is finished.
+UNFINISHED = "unfinished"
 
-#: The options that say how a graph is read, as `ask` spells them.
-READING = {
-    "entities": "--entities",
-    "graph_format": "--format",
-    "columns": "--columns",
-    "encoding": "--encoding",
-    "on_error": "--on-error",
-    "embeddings": "--embeddings",
-}
+#: The options of `ask` that are not called as the others are.
+_FLAGS = {"graph_format": "--format"}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,22 +43,22 @@ def run(options: argparse.Namespace) -> int:
     output = Path(options.output)
     _check_output(output)
     check_training(options)
-    with compilation_told():
-        training = (PromptTraining if options.method == GRAPH_PROMPT else _RetrieverTraining).of(options)
-        begun = (output / UNFINISHED).exists()
+    with announce_compilation():
+        training = (PromptTraining if options.method == GRAPH_PROMPT.name else _RetrieverTraining).of(options)
+        begun = _holds_model(output / UNFINISHED)
         try:
             trained = training.train(output=output, seed=options.seed, progress=sys.stderr.isatty())
         except BaseException as error:
-            if (output / UNFINISHED).exists() and not isinstance(error, KGRetrieversError):
-                remark(f"what was trained is in {output}; the same command goes on from the last finished round")
+            if _holds_model(output / UNFINISHED) and not isinstance(error, KGRetrieversError):
+                note(f"what was trained is in {output}; the same command goes on from the last finished round")
             raise
     if begun:
-        remark(f"what was trained before was taken from {output}")
-    facts, rows = training.told(trained)
+        note(f"what was trained before was taken from {output}")
+    facts, rows = training.summary(trained)
     command = _ask_command(options)
     if options.json:
-        told = {"method": options.method, "output": str(output), "command": command, "seconds": trained.seconds}
-        print(json.dumps(told | facts), flush=True)
+        training_facts = {"method": options.method, "output": str(output), "command": command}
+        print(json.dumps(training_facts | {"seconds": trained.seconds} | facts), flush=True)
         return 0
     show(
         f"Trained {options.method} in {trained.seconds:,.0f} seconds. The model is in {output}.",
@@ -82,36 +76,41 @@ class _RetrieverTraining:
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Self:
-        with working(f"loading what trains {options.method}"):
-            train = getattr(kg_retrievers, TRAINERS[options.method])
+        method = registry.find_method(options.method)
+        with status(f"loading what trains {method.name}"):
+            train = method.load_trainer()
         given = dict(options.field)
-        _check_fields(options.method, given)
-        if options.visits is not None:
-            given["visits"] = options.visits
+        _check_fields(method, train, given)
+        if options.num_examples is not None:
+            given["num_examples"] = options.num_examples
         questions, validation = read_training_questions(options)
         return cls(partial(train, read_index(options), questions, validation, **given))
 
-    def told(self, trained: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """Return what is to be said of it, for programs and for people."""
+    def summary(self, trained: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Return the facts of a training, for programs and for people."""
         before, after = trained.history[0], trained.best
         if after <= before:
-            remark(NO_BETTER)
-        if trained.untaught:
-            remark(
-                f"{trained.untaught:,} questions taught nothing: what they should teach is not among their candidates"
-            )
+            note(NO_BETTER)
+        if trained.unsupervised:
+            note(f"{trained.unsupervised:,} questions supervise nothing: what they label is not among their candidates")
         facts = {"training": _counts(trained.training), "validation": _counts(trained.validation)}
         facts |= {"ndcg_before": before, "ndcg_after": after, "history": trained.history}
-        return facts | {"untaught": trained.untaught}, [
+        return facts | {"unsupervised": trained.unsupervised}, [
             ("Trained on", str(trained.training)),
             ("Validated with", str(trained.validation)),
             ("nDCG of answers", f"{before:.3f} before the training, {after:.3f} after it"),
         ]
 
 
+def _holds_model(folder: Path) -> bool:
+    from kg_retrievers.core.checkpoint import holds_model  # loads numpy, which the help does without
+
+    return holds_model(folder)
+
+
 def _check_output(folder: Path) -> None:
     """Check before the work begins that a model can be saved after it, and replaces none."""
-    if (folder / FINISHED).exists():
+    if _holds_model(folder):
         raise InvalidArgumentError(f"{folder} holds a model already. Name another folder: --output ...")
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not access(there, W_OK):
@@ -119,16 +118,14 @@ def _check_output(folder: Path) -> None:
         raise InvalidArgumentError(f"{there} {what}. Name another folder: --output ...")
 
 
-def _check_fields(method: str, given: dict[str, Any]) -> None:
+def _check_fields(method: registry.Method, train: Callable[..., Any], given: dict[str, Any]) -> None:
     """Check that what trains the method knows the fields: arguments of its own, or settings of the model."""
-    arguments = inspect.signature(getattr(kg_retrievers, TRAINERS[method])).parameters.values()
-    config = getattr(kg_retrievers, MODELS[method]).config_class
+    arguments = inspect.signature(train).parameters.values()
     known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
-    known = (known | {field.name for field in fields(config)}).difference(NAMED_IN_TRAINING)
+    known |= {field.name for field in fields(method.load_model().config_class)}
+    known -= {*NAMED_IN_TRAINING}
     if unknown := [name for name in given if name not in known]:
-        raise InvalidArgumentError(
-            f"the training of {method} has no field {unknown[0]!r}. There are: {', '.join(sorted(known))}."
-        )
+        raise unknown_field(method.name, unknown[0], known)
 
 
 def _counts(questions: TrainingQuestions) -> dict[str, int]:
@@ -141,9 +138,10 @@ def _ask_command(options: argparse.Namespace) -> str:
     """Return the command that asks the model, of a graph that is read as it was for the training."""
     graph = "GRAPH" if options.format in GRAPH_FORMATS else options.graph
     command = ["kg-retrievers", "ask", graph, "Who ...?"]
-    for name, flag in READING.items():
-        if value := getattr(options, name):
-            command += [flag, value if isinstance(value, str) else ",".join(value)]
+    for option in (*READING, "embeddings"):
+        if value := getattr(options, option):
+            command += [_FLAGS.get(option, f"--{option.replace('_', '-')}")]
+            command += [value if isinstance(value, str) else ",".join(value)]
     if options.database_name is not None:
         command += ["--database-name", options.database_name]
     for label, key in options.key:

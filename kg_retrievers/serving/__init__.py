@@ -1,1 +1,1 @@
-"""The retrievers as services: the workflow that LangGraph's server and Studio load."""
+"""The retrievers as services: what opens and builds by name, and the workflow for LangGraph's server and Studio."""

@@ -1,0 +1,222 @@
+"""From names to objects: what the shell and Studio open, load and build.
+
+What is needed is loaded when it is first used, so that the help of the shell and a misspelt option show at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kg_retrievers
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import Method
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+
+    from kg_retrievers.core.retriever import BaseKGRetriever
+    from kg_retrievers.database.executor import DatabaseExecutor
+    from kg_retrievers.datasets import Question
+    from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.index import GraphIndex
+
+#: What stands beside an index to say which embeddings it was built with, and beside a graph prompt which retriever.
+RECORD = "cli.json"
+
+#: The embeddings that are taken where none are named; they need no download.
+HASHED = "hashed"
+
+#: In front of the name or folder of a model of sentence-transformers.
+LOCAL = "local:"
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A trained model on disk.
+
+    Attributes:
+        folder: Where it was read from.
+        entry: Whose model it is.
+        model: The model; None for one that answers, which is read when an index is there.
+        weights: A digest of its weights.
+    """
+
+    folder: str
+    entry: registry.Entry
+    model: Any
+    weights: str
+
+
+def open_index(folder: str | Path, embeddings: str | None = None, *, graph: KnowledgeGraph | None = None) -> GraphIndex:
+    """Open a folder that `kg-retrievers index` saved.
+
+    Args:
+        folder: The folder.
+        embeddings: The name of embeddings, as `load_embeddings` takes it; by default those it was built with.
+        graph: The graph, where it is at hand.
+
+    Raises:
+        IndexLoadError: If the folder holds no complete index.
+        StaleIndexError: If it was built with other embeddings.
+    """
+    name = embeddings or recorded_embeddings(folder)
+    return kg_retrievers.GraphIndex.open(folder, load_embeddings(name), graph=graph)
+
+
+def recorded_embeddings(folder: str | Path) -> str:
+    """Return the name of the embeddings that an index was built with; `HASHED` for one that was built in Python."""
+    record = Path(folder) / RECORD
+    if not record.exists():
+        return HASHED
+    return str(json.loads(record.read_text("utf-8"))["embeddings"])
+
+
+def record_embeddings(folder: str | Path, name: str) -> None:
+    """Keep beside an index which embeddings it was built with, by a name that `load_embeddings` takes."""
+    (Path(folder) / RECORD).write_text(json.dumps({"embeddings": name}), "utf-8")
+
+
+def load_embeddings(name: str) -> Embeddings:
+    """Return embeddings by their name.
+
+    Args:
+        name: "hashed", "local:MODEL_OR_FOLDER" for sentence-transformers (extra `local`), or "PROVIDER:MODEL" for any
+            embeddings of LangChain, as in "openai:text-embedding-3-small" (extra `langchain` and the provider's
+            package); a key comes from the environment.
+
+    Raises:
+        InvalidArgumentError: If there is no such provider, its package is missing, or it refuses, as without a key.
+        MissingExtraError: If the extra is not installed.
+    """
+    if name == HASHED:
+        return kg_retrievers.HashedEmbeddings()
+    if name.startswith(LOCAL):
+        return kg_retrievers.local_embeddings(name.removeprefix(LOCAL))
+    try:
+        from langchain.embeddings import init_embeddings
+    except ImportError as cause:
+        raise MissingExtraError(f"the embeddings {name!r}", "langchain") from cause
+    try:
+        return init_embeddings(name)
+    except Exception as error:  # each provider has errors of its own
+        reason = " ".join(str(error).split())
+        raise InvalidArgumentError(f"the embeddings {name!r} cannot be used: {reason:.500}") from error
+
+
+def load_llm(name: str | None) -> BaseChatModel | None:
+    """Return the language model of a name such as "openai:gpt-4.1-mini", if there is a name."""
+    return kg_retrievers.load_chat_model(name) if name else None
+
+
+def read_models(folders: Sequence[str]) -> dict[str, SavedModel]:
+    """Read the trained models of folders, each by the name of its method.
+
+    Raises:
+        InvalidArgumentError: If two are of one method.
+        ModelLoadError: If a folder holds no model, or a damaged one.
+    """
+    models: dict[str, SavedModel] = {}
+    for folder in folders:
+        saved = _read_model(folder)
+        name = saved.entry.name
+        if name in models:
+            raise InvalidArgumentError(
+                f"{models[name].folder} and {folder} are both models of {name}. Name one of them."
+            )
+        models[name] = saved
+    return models
+
+
+def _read_model(folder: str) -> SavedModel:
+    from kg_retrievers.core.checkpoint import read_header  # loads numpy, which most commands do without at first
+
+    header = read_header(folder)
+    entries = {name: entry for entry in registry.trainable() for name in entry.names}
+    if header.method not in entries:
+        wanted = ", ".join(entry.name for entry in registry.trainable())
+        raise ModelLoadError(f"wanted a model of {wanted}, but it is one of {header.method!r:.50}.", folder)
+    entry = entries[header.method]
+    model = entry.load_model().from_pretrained(folder) if isinstance(entry, Method) else None
+    return SavedModel(folder, entry, model, f"{header.digest}{header.config.get('adapter') or ''}")
+
+
+def choose_methods(
+    named: str | None, models: Mapping[str, SavedModel], default: str = registry.DEFAULT.name
+) -> tuple[Method, ...]:
+    """Return the methods that are asked: those that are named, else that of the only model, else the default.
+
+    Args:
+        named: The name of a method, or several joined by "+".
+        models: Trained models of methods, by the names of these.
+        default: The name of the method that is asked where nothing else says which.
+
+    Raises:
+        InvalidArgumentError: If there is no such method, or a model is of another one.
+    """
+    for saved in models.values():
+        if not isinstance(saved.entry, Method):
+            raise InvalidArgumentError(f"the model in {saved.folder} answers, and retrieves nothing. Leave it out.")
+    only_model = next(iter(models)) if len(models) == 1 else None
+    methods = registry.find_methods(named or only_model or default)
+    for name, saved in models.items():
+        if name not in [method.name for method in methods]:
+            together = registry.SEPARATOR.join(models)
+            raise InvalidArgumentError(
+                f"the model in {saved.folder} is of {name}, but asked is {registry.joined_names(methods)}.",
+                hint_python=f"Leave it out, or ask {together}.",
+                hint_shell=f"Leave it out, or: --method {together}",
+            )
+    return methods
+
+
+def build_retriever(
+    methods: Sequence[Method],
+    index: GraphIndex,
+    fields: Mapping[str, Any] | None = None,
+    *,
+    llm: BaseChatModel | None = None,
+    examples: Mapping[str, Sequence[Question] | None] | None = None,
+    models: Mapping[str, SavedModel] | None = None,
+    executor: Callable[[], DatabaseExecutor] | None = None,
+) -> BaseKGRetriever:
+    """Build the retriever of a method, or the union of several.
+
+    Args:
+        methods: The method, or several.
+        index: The indexed graph.
+        fields: Fields of the retriever that is returned: of several methods, of their union.
+        llm: The language model of all, if there is one.
+        examples: The labelled questions that a method gets, by its name.
+        models: The trained models, by the names of their methods.
+        executor: Returns the database in which queries are run; by default each retriever makes one for itself.
+
+    Example:
+        >>> from kg_retrievers import GraphIndex, HashedEmbeddings
+        >>> from kg_retrievers.methods.registry import find_methods
+        >>> from kg_retrievers.sample import load_graph
+        >>> index = GraphIndex.build(load_graph(), HashedEmbeddings())
+        >>> build_retriever(find_methods("kaping"), index, {"k": 3}).k
+        3
+    """
+    examples, models, fields = examples or {}, models or {}, fields or {}
+
+    def build(method: Method, fields: Mapping[str, Any]) -> BaseKGRetriever:
+        given: dict[str, Any] = dict(fields)
+        if method.runs_queries and executor is not None:
+            given["executor"] = executor()
+        saved = models.get(method.name)
+        model = saved.model if saved else None
+        kind = method.load_retriever()
+        return kind.from_index(index, llm=llm, examples=examples.get(method.name), model=model, **given)
+
+    if len(methods) == 1:
+        return build(methods[0], fields)
+    members = [build(method, {}) for method in methods]
+    union: Any = registry.UNION.load_retriever()
+    return union.of(*members, **fields)  # type: ignore[no-any-return]
