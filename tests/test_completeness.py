@@ -1,4 +1,4 @@
-"""Every public name is documented, and every retriever is cited, under contract, shown and in the command line."""
+"""Every public name is documented, and every method of the registry is cited, tested, shown and in the command line."""
 
 from __future__ import annotations
 
@@ -9,45 +9,54 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
+from langchain_core.retrievers import BaseRetriever
 
 import kg_retrievers
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.methods.registry import GRAPH_PROMPT, METHODS, UNION, Method, trainable
 
 ROOT = Path(__file__).parents[1]
-PUBLIC = sorted(kg_retrievers.__all__)
 
+#: Everything that the front door exports, with and without an extra.
+PUBLIC = sorted(set(dir(kg_retrievers)) - {"__version__"})
 
-#: By name, so that a module that cannot be imported fails a test and not the collection.
-RETRIEVERS = [name for name in PUBLIC if name.endswith("Retriever") and name != "BaseKGRetriever"]
-each_retriever = pytest.mark.parametrize("name", RETRIEVERS)
+RETRIEVERS = (*METHODS, UNION)
+each_retriever = pytest.mark.parametrize("method", RETRIEVERS, ids=lambda method: method.name)
 
 
 @cache
-def readme() -> str:
-    """Return the text of the README."""
-    return (ROOT / "README.md").read_text(encoding="utf-8")
+def pages() -> dict[str, str]:
+    """Return the texts of the README and of the docs by their paths."""
+    files = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 @cache
 def notebook_texts() -> tuple[str, ...]:
     """Return the text of all cells of each notebook."""
-    notebooks = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("notebooks/*.ipynb"))]
+    notebooks = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(ROOT.glob("notebooks/*.ipynb"))]
     return tuple("\n".join("".join(cell["source"]) for cell in notebook["cells"]) for notebook in notebooks)
 
 
-def contracts() -> Iterator[ast.ClassDef]:
-    """Yield the test classes that subclass RetrieverContract."""
-    for path in sorted((ROOT / "tests").glob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-            if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-                bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-                if "RetrieverContract" in bases:
-                    yield node
+@cache
+def names_in_contracts() -> frozenset[str]:
+    """Return all names in the test classes that subclass RetrieverContract."""
+    classes = []
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        classes += [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and is_contract(node)]
+    return frozenset(node.id for kind in classes for node in ast.walk(kind) if isinstance(node, ast.Name))
+
+
+def is_contract(node: ast.ClassDef) -> bool:
+    """Tell whether a class subclasses RetrieverContract itself."""
+    bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+    return node.name.startswith("Test") and "RetrieverContract" in bases
 
 
 def mentions(text: str, name: str) -> bool:
@@ -55,68 +64,141 @@ def mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
-def test_there_are_retrievers() -> None:
-    assert len(PUBLIC) == len(set(PUBLIC))
-    assert RETRIEVERS
+# --- public names -----------------------------------------------------------------------------------------------------
+
+
+def test_there_are_public_names() -> None:
+    assert len(PUBLIC) > 50
+    assert set(kg_retrievers.__all__) - {"__version__"} <= set(PUBLIC)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_names_are_documented(name: str) -> None:
     value = getattr(kg_retrievers, name)
-    if name != "__version__":
-        docstring = vars(value).get("__doc__") if inspect.isclass(value) else inspect.getdoc(value)
-        assert docstring, f"{name} has no docstring"
-        assert not docstring.startswith(f"{name}("), f"{name} has only the docstring that a dataclass is given"
-        assert mentions(readme(), name), f"{name} is not in README.md"
-    assert name in dir(kg_retrievers)
+    docstring = vars(value).get("__doc__") if inspect.isclass(value) else inspect.getdoc(value)
+    assert docstring, f"{name} has no docstring"
+    assert not docstring.startswith(f"{name}("), f"{name} has only the docstring that a dataclass is given"
+    assert any(mentions(text, name) for text in pages().values()), f"{name} is on no page of docs/ and not in README.md"
 
 
-def test_every_retriever_is_exported() -> None:
-    for module in pkgutil.iter_modules(kg_retrievers.__path__, "kg_retrievers."):
-        importlib.import_module(module.name)
-    waiting, missing = [BaseKGRetriever], set()
+# --- methods ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_retriever_is_in_the_registry() -> None:
+    for module in pkgutil.walk_packages(kg_retrievers.__path__, "kg_retrievers."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    known = {method.load_retriever() for method in RETRIEVERS}
+    waiting, found = [BaseKGRetriever], set()
     while waiting:
-        for kind in waiting.pop().__subclasses__():
-            waiting.append(kind)
-            ours = kind.__module__.startswith("kg_retrievers.") and not kind.__name__.startswith("_")
-            if ours and not inspect.isabstract(kind) and kind.__name__ not in RETRIEVERS:
-                missing.add(f"{kind.__module__}.{kind.__name__}")
-    assert not missing
+        kinds = waiting.pop().__subclasses__()
+        waiting += kinds
+        found |= {kind for kind in kinds if kind.__module__.startswith("kg_retrievers.") and is_public(kind)}
+    assert found == known
+
+
+def is_public(kind: type) -> bool:
+    """Tell whether a class is meant to be used as it is."""
+    return not inspect.isabstract(kind) and not kind.__name__.startswith("_")
+
+
+def test_names_of_methods_are_unique() -> None:
+    names = [name for method in (*RETRIEVERS, GRAPH_PROMPT) for name in method.names]
+    assert len(names) == len(set(names))
+    assert len({method.class_name for method in RETRIEVERS}) == len(RETRIEVERS)
 
 
 @each_retriever
-def test_retrievers_are_retrievers(name: str) -> None:
-    assert issubclass(getattr(kg_retrievers, name), BaseKGRetriever)
+def test_methods_are_exported(method: Method) -> None:
+    retriever = method.load_retriever()
+    assert issubclass(retriever, BaseKGRetriever)
+    assert getattr(kg_retrievers, method.class_name) is retriever
+
+
+@pytest.mark.parametrize("method", trainable(), ids=lambda method: method.name)
+def test_models_and_trainers_are_exported(method: Any) -> None:
+    for loaded in (method.load_model(), method.load_trainer()):
+        assert getattr(kg_retrievers, loaded.__name__) is loaded
 
 
 @each_retriever
-def test_retrievers_cite_their_paper(name: str) -> None:
-    module = sys.modules[getattr(kg_retrievers, name).__module__]
-    assert "arXiv" in (module.__doc__ or ""), f"the docstring of {module.__name__} does not cite the paper"
+def test_methods_cite_their_paper(method: Method) -> None:
+    module = sys.modules[method.load_retriever().__module__]
+    arxiv = re.search(r"arXiv:\d{4}\.\d{5}", method.paper)
+    cited = arxiv.group() if arxiv else "not on arXiv"
+    assert cited in (module.__doc__ or ""), f"the docstring of {module.__name__} does not cite the paper: {cited}"
 
 
 @each_retriever
-def test_retrievers_are_under_contract(name: str) -> None:
-    tested = {node.id for contract in contracts() for node in ast.walk(contract) if isinstance(node, ast.Name)}
-    assert name in tested, f"no test class subclasses RetrieverContract for {name}"
+def test_methods_are_under_contract(method: Method) -> None:
+    assert method.class_name in names_in_contracts(), f"no RetrieverContract tests {method.class_name}"
 
 
 @each_retriever
-def test_retrievers_have_a_row_in_the_readme(name: str) -> None:
-    rows = [line for line in readme().splitlines() if line.lstrip().startswith("|")]
-    assert any(mentions(row, name) for row in rows), f"no table of README.md has a row for {name}"
+def test_methods_have_a_page(method: Method) -> None:
+    page = f"docs/methods/{method.name}.md"
+    assert page in pages(), f"{page} is missing"
+    assert mentions(pages()[page], method.class_name)
 
 
 @each_retriever
-def test_retrievers_are_in_a_notebook(name: str) -> None:
-    assert any(mentions(text, name) for text in notebook_texts()), f"no notebook mentions {name}"
+def test_methods_have_a_row_in_the_readme(method: Method) -> None:
+    rows = [line for line in pages()["README.md"].splitlines() if line.lstrip().startswith("|")]
+    assert any(mentions(row, method.class_name) for row in rows), f"no table of README.md names {method.class_name}"
 
 
 @each_retriever
-def test_retrievers_are_in_the_command_line(name: str) -> None:
-    load = importlib.import_module("kg_retrievers.cli.load")
-    names = {
-        value.replace(":", ".").rpartition(".")[2] if isinstance(value, str) else value.__name__
-        for value in load.RETRIEVERS.values()
+def test_methods_are_in_a_notebook(method: Method) -> None:
+    assert any(mentions(text, method.class_name) for text in notebook_texts()), f"no notebook uses {method.class_name}"
+
+
+@pytest.mark.parametrize("command", ["ask", "evaluate"])
+def test_methods_are_in_the_command_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main = importlib.import_module("kg_retrievers.cli").main
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    shown = capsys.readouterr().out
+    assert [method.name for method in METHODS if not mentions(shown, method.name)] == []
+
+
+# --- what an editor sees ----------------------------------------------------------------------------------------------
+
+
+def fields_by_name(method: Method) -> dict[str, Any]:
+    """Return the types of the fields that `from_index` takes by name, as an editor shows them."""
+    retriever = method.load_retriever()
+    hints = get_type_hints(retriever.from_index)  # Unpack[...Fields]
+    (fields,) = get_args(hints["fields"])
+    return get_type_hints(fields)
+
+
+def has_one_value(annotation: Any) -> bool:
+    """Tell whether a type leaves nothing to choose."""
+    return get_origin(annotation) is Literal and len(get_args(annotation)) == 1
+
+
+@each_retriever
+def test_editors_see_every_field(method: Method) -> None:
+    fields = method.load_retriever().model_fields
+    wanted = {name for name, field in fields.items() if not has_one_value(field.annotation)}
+    shown = set(fields_by_name(method))
+    assert shown >= set(BaseRetriever.model_fields), "LangChain's own fields are missing"
+    assert shown == wanted - {"index", "model"}
+
+
+@each_retriever
+def test_editors_see_the_choices_of_a_field(method: Method) -> None:
+    shown = fields_by_name(method)
+    fields = method.load_retriever().model_fields
+    choices = {name: field.annotation for name, field in fields.items() if get_origin(field.annotation) is Literal}
+    assert {name: shown[name] for name in choices if name in shown} == {
+        name: annotation for name, annotation in choices.items() if name in shown
     }
-    assert name in names | {load.UNION}
+
+
+@each_retriever
+def test_every_method_is_built_from_the_same(method: Method) -> None:
+    parameters = inspect.signature(method.load_retriever().from_index).parameters
+    assert [*parameters][:4] == ["index", "llm", "examples", "model"]
+    assert all(parameters[name].default is None for name in ("llm", "examples", "model"))
+    assert {parameters[name].kind for name in ("llm", "examples", "model")} == {inspect.Parameter.KEYWORD_ONLY}
