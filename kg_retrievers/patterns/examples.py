@@ -15,6 +15,7 @@ from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Known, Pattern
 from kg_retrievers.graph.adjacency import label_of, reversed_label
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import (
     MASK,
     EntityLinker,
@@ -45,10 +46,24 @@ class FilledExample(NamedTuple):
     distance: float
 
 
-class _Template(NamedTuple):
-    """The pattern of examples with numbers for names, the text of the first, and what fits into each slot.
+class _Masked(NamedTuple):
+    """What examples have in common that differ only in their entities.
 
-    That is an entity that has an edge of every one of the slot's adjacency labels.
+    Attributes:
+        question: The question with its entities masked.
+        slots: How many entities are masked.
+        pattern: The pattern with a slot for each of them, as JSON.
+    """
+
+    question: str
+    slots: int
+    pattern: str
+
+
+class _Template(NamedTuple):
+    """A pattern with slots, the text of its first example, and the adjacency labels that each slot needs.
+
+    An entity fits a slot if it has an edge of every label.
     """
 
     pattern: Pattern
@@ -57,12 +72,12 @@ class _Template(NamedTuple):
 
 
 class _Option(NamedTuple):
-    """A template that may be filled; those to be preferred come first in order."""
+    """A template with entities for its slots; better ones sort first."""
 
     far: bool
     distance: float
     fewer_slots: int
-    number: int
+    position: int
     filled: tuple[QuestionEntity, ...]
 
 
@@ -86,42 +101,44 @@ class ExamplePatternGenerator(LinkingGenerator):
         """Mask the examples and embed them."""
         super().__init__(index, linker)
         check_questions(examples, "ExamplePatternGenerator")
-        templates: Counter[tuple[str, int, str]] = Counter()
-        filled_by: dict[tuple[str, int, str], tuple[str, list[str]]] = {}
+        counts: Counter[_Masked] = Counter()
+        firsts: dict[_Masked, tuple[str, list[str]]] = {}  # of each template, the first question and its names
         for example in examples:
             if example.pattern:
-                template, names = _template(example.text, example.pattern)
-                templates[template] += 1
-                filled_by.setdefault(template, (example.text, names))
-        if not templates:
+                masked, names = _masked(example.text, example.pattern)
+                counts[masked] += 1
+                firsts.setdefault(masked, (example.text, names))
+        if not counts:
             raise InvalidArgumentError(
                 f"ExamplePatternGenerator: got {len(examples)} examples, but none with a pattern. A row is "
                 '{"question": ..., "pattern": {"triples": [[head, relation, tail]], "target": ...}}.'
             )
-        order = sorted(templates, key=lambda template: (-templates[template], template))
-        texts = list(dict.fromkeys(masked for masked, _, _ in order))
-        vectors = embed(index.embeddings, texts, batch_size=1024)
-        row = {text: number for number, text in enumerate(texts)}
-        relations: dict[str, int] = {}
-        rows: dict[int, list[int]] = {}
-        kinds: dict[object, int] = {}
-        numbers: dict[int, list[int]] = {}
-        self._templates: dict[int, list[_Template]] = {}
-        for template in order:
-            masked, slots, written = template
-            pattern = replace(Pattern.from_dict(json.loads(written)), source="examples")
-            text, names = filled_by[template]
-            labels = tuple(
-                tuple(self._labels(pattern, _slot_term(slot), name, relations)) for slot, name in enumerate(names)
-            )
-            self._templates.setdefault(slots, []).append(_Template(pattern, text, labels))
-            rows.setdefault(slots, []).append(row[masked])
-            numbers.setdefault(slots, []).append(kinds.setdefault((written, labels), len(kinds)))
-        #: By the number of slots: the embedding of each template, and a number that alike ones have in common.
-        self._vectors = {slots: vectors[of_slots] for slots, of_slots in rows.items()}
-        self._kinds = {slots: np.array(of_slots) for slots, of_slots in numbers.items()}
+        most_frequent_first = sorted(counts, key=lambda masked: (-counts[masked], masked))
+        self._add_templates(most_frequent_first, firsts)
 
-    def _labels(self, pattern: Pattern, slot: Known, name: str, relations: dict[str, int]) -> list[int]:
+    def _add_templates(self, masked: Sequence[_Masked], firsts: Mapping[_Masked, tuple[str, list[str]]]) -> None:
+        """Keep the templates by their number of slots, each with its embedding and the id of its kind."""
+        texts = list(dict.fromkeys(one.question for one in masked))
+        vectors = dict(zip(texts, embed(self.index.embeddings, texts, batch_size=1024), strict=True))
+        templates: dict[int, list[_Template]] = {}
+        rows: dict[int, list[Array]] = {}
+        kinds: dict[int, list[int]] = {}
+        kind_ids: dict[object, int] = {}
+        relation_ids: dict[str, int] = {}
+        for one in masked:
+            text, names = firsts[one]
+            pattern = replace(Pattern.from_dict(json.loads(one.pattern)), source="examples")
+            slots = [(_slot_term(slot), name) for slot, name in enumerate(names)]
+            labels = tuple(tuple(self._labels(pattern, term, name, relation_ids)) for term, name in slots)
+            templates.setdefault(one.slots, []).append(_Template(pattern, text, labels))
+            rows.setdefault(one.slots, []).append(vectors[one.question])
+            kinds.setdefault(one.slots, []).append(kind_ids.setdefault((one.pattern, labels), len(kind_ids)))
+        self._templates = templates
+        self._vectors = {slots: np.array(of_slots) for slots, of_slots in rows.items()}
+        #: Templates of one kind have the same pattern and the same labels.
+        self._kinds = {slots: np.array(of_slots) for slots, of_slots in kinds.items()}
+
+    def _labels(self, pattern: Pattern, slot: Known, name: str, relation_ids: dict[str, int]) -> list[int]:
         """Return the adjacency labels that an entity needs to fill a slot.
 
         Where the example's own entity has a relation in the other direction only, that direction counts: people write
@@ -130,15 +147,20 @@ class ExamplePatternGenerator(LinkingGenerator):
         labels = []
         entities = self.index.graph.entities_named(name) or [name]
         for head, relation, tail in pattern.triples:
-            if isinstance(relation, Known) and slot in (head, tail):
-                if relation.text not in relations:
-                    found = self.index.nearest_relations([relation.text], 1)[0].ids
-                    relations[relation.text] = int(found[0]) if len(found) else -1
-                label = label_of(relations[relation.text], slot != head)
-                other = reversed_label(label)
-                turned = not self._has_labels(entities, [label]) and self._has_labels(entities, [other])
-                labels.append(other if turned else label)
+            if not isinstance(relation, Known) or slot not in (head, tail):
+                continue
+            label = label_of(self._relation_id(relation.text, relation_ids), slot != head)
+            other = reversed_label(label)
+            turned = not self._has_labels(entities, [label]) and self._has_labels(entities, [other])
+            labels.append(other if turned else label)
         return labels
+
+    def _relation_id(self, text: str, known: dict[str, int]) -> int:
+        """Return the relation nearest to a text, -1 in a graph without relations; looked up once."""
+        if text not in known:
+            nearest = self.index.nearest_relations([text], 1)[0].ids
+            known[text] = int(nearest[0]) if len(nearest) else -1
+        return known[text]
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         return next(self.nearest(input)).pattern
@@ -153,7 +175,7 @@ class ExamplePatternGenerator(LinkingGenerator):
             input: As for `invoke`.
 
         Raises:
-            EntityLinkingError: If no entity is found, or other numbers of them than the examples have.
+            EntityLinkingError: If no entity is found, or as many as no example has.
         """
         question, slots = input["question"], self._slots(input)
         counts = [count for count in range(len(slots) + 1) if count in self._templates]
@@ -168,8 +190,8 @@ class ExamplePatternGenerator(LinkingGenerator):
         chosen = [first] if not first.far else [options[0], first]
         seen: set[Pattern] = set()
         for option in chain(chosen, fitting):
-            template = self._templates[len(option.filled)][option.number]
-            terms = {_slot_term(number): slot.term for number, slot in enumerate(option.filled)}
+            template = self._templates[len(option.filled)][option.position]
+            terms = {_slot_term(position): slot.term for position, slot in enumerate(option.filled)}
             pattern = template.pattern.with_known(terms)
             if pattern not in seen:
                 seen.add(pattern)
@@ -182,16 +204,16 @@ class ExamplePatternGenerator(LinkingGenerator):
         # Of unit vectors; other than that of BLAS, this product is the same for equal rows, wherever they stand.
         cosines = np.einsum("ij,j->i", self._vectors[len(slots)], self.index.embed([masked])[0])
         distances = np.sqrt(np.maximum(2 - 2 * cosines, 0))
-        order = np.argsort(distances, kind="stable")
-        places = np.sort(np.unique(self._kinds[len(slots)][order], return_index=True)[1])
+        nearest = np.argsort(distances, kind="stable")
+        ranks = np.sort(np.unique(self._kinds[len(slots)][nearest], return_index=True)[1])  # the first of each kind
         return [
-            _Option(place >= EXAMPLES_TRIED, float(distances[number]), -len(slots), number, filled)
-            for place, number in zip(places.tolist(), order[places].tolist(), strict=True)
+            _Option(rank >= EXAMPLES_TRIED, float(distances[position]), -len(slots), position, filled)
+            for rank, position in zip(ranks.tolist(), nearest[ranks].tolist(), strict=True)
         ]
 
     def _fits(self, option: _Option) -> bool:
         """Whether the entities have the relations that the template needs."""
-        labels = self._templates[len(option.filled)][option.number].labels
+        labels = self._templates[len(option.filled)][option.position].labels
         return all(
             self._has_labels(slot.entities, of_slot) for slot, of_slot in zip(option.filled, labels, strict=True)
         )
@@ -203,13 +225,13 @@ class ExamplePatternGenerator(LinkingGenerator):
         return any(all(graph.adjacency.has_label(id, label) for label in labels) for id in ids)
 
 
-def _slot_term(number: int) -> Known:
+def _slot_term(position: int) -> Known:
     """What stands for the entity of a slot in the pattern of a template."""
-    return Known(f"{MASK}{number}")
+    return Known(f"{MASK}{position}")
 
 
-def _template(question: str, pattern: Pattern) -> tuple[tuple[str, int, str], list[str]]:
-    """Return a question with its entities masked, their number, the pattern with numbers for names; and the names."""
+def _masked(question: str, pattern: Pattern) -> tuple[_Masked, list[str]]:
+    """Return a question and its pattern with slots for the entities that both name; and these names, slot by slot."""
     known = sorted((node for node in pattern.nodes if isinstance(node, Known)), key=lambda node: -len(node.text))
     spans: dict[Known, tuple[int, int]] = {}
     hidden = question
@@ -218,6 +240,7 @@ def _template(question: str, pattern: Pattern) -> tuple[tuple[str, int, str], li
             spans[node] = span
             hidden = hidden[: span[0]] + "\0" * (span[1] - span[0]) + hidden[span[1] :]
     order = sorted(spans, key=lambda node: spans[node])
-    numbered = {node: _slot_term(number) for number, node in enumerate(order)}
-    written = json.dumps(replace(pattern.with_known(numbered), source=None).to_dict(), sort_keys=True)
-    return (mask(question, list(spans.values())), len(spans), written), [node.text for node in order]
+    slots = {node: _slot_term(slot) for slot, node in enumerate(order)}
+    written = json.dumps(replace(pattern.with_known(slots), source=None).to_dict(), sort_keys=True)
+    masked = _Masked(mask(question, list(spans.values())), len(spans), written)
+    return masked, [node.text for node in order]

@@ -27,14 +27,11 @@ from kg_retrievers.patterns.linking_generator import LinkingGenerator
 #: How much nearer to the words of a question two relations together must be than one alone, to be preferred.
 SECOND_HOP = 0.25
 
-
 #: How many entities a second hop starts from at the most, when `LinkedPatternGenerator` looks for its relations.
 ENTITIES_FOLLOWED = 100
 
-
 #: The words by which a text asks for something unknown.
 ASKING = frozenset({"who", "whom", "whose", "what", "which", "when", "where", "how", "why", "name", "list"})
-
 
 #: What a question word asks for; the other function words of a question name no relation.
 ASKED = {"when": "date", "where": "place"}
