@@ -41,25 +41,30 @@ from .index import local_embeddings as local_embeddings
 from .llama_index import as_llama_index as as_llama_index
 from .methods.g_retriever.graph_prompt import CausalLM as CausalLM
 from .methods.g_retriever.graph_prompt import GraphPromptExample as GraphPromptExample
-from .methods.g_retriever.graph_prompt import GraphPromptModel as GraphPromptModel
 from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_prompt_examples
-from .methods.g_retriever.graph_prompt import train_graph_prompt as train_graph_prompt
+from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerator
+from .patterns.linked import LinkedPatternGenerator as LinkedPatternGenerator
+from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator
+from .training.pyg import to_pyg as to_pyg
+
+# isort: split
+# generated: stub
+from .methods.g_retriever.graph_prompt.model import GraphPromptModel as GraphPromptModel
+from .methods.g_retriever.graph_prompt.training import train_graph_prompt as train_graph_prompt
 from .methods.g_retriever.retriever import PCSTRetriever as PCSTRetriever
 from .methods.gnn_rag.model import GraphReasoner as GraphReasoner
 from .methods.gnn_rag.retriever import GNNRAGRetriever as GNNRAGRetriever
 from .methods.gnn_rag.training import train_graph_reasoner as train_graph_reasoner
 from .methods.kaping.retriever import TripleSimilarityRetriever as TripleSimilarityRetriever
 from .methods.neighborhood.retriever import NeighborhoodRetriever as NeighborhoodRetriever
-from .methods.rog import RelationPathRetriever as RelationPathRetriever
-from .methods.sg_rag import CypherRetriever as CypherRetriever
+from .methods.rog.retriever import RelationPathRetriever as RelationPathRetriever
+from .methods.sg_rag.retriever import CypherRetriever as CypherRetriever
 from .methods.simgrag.retriever import SimGRAGRetriever as SimGRAGRetriever
 from .methods.subgraph_rag.model import TripleScorer as TripleScorer
 from .methods.subgraph_rag.retriever import SubgraphRAGRetriever as SubgraphRAGRetriever
 from .methods.subgraph_rag.training import train_triple_scorer as train_triple_scorer
-from .methods.union import UnionRetriever as UnionRetriever
-from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerator
-from .patterns.linked import LinkedPatternGenerator as LinkedPatternGenerator
-from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator
-from .training.pyg import to_pyg as to_pyg
+from .methods.union.retriever import UnionRetriever as UnionRetriever
+
+# end generated
 
 __version__: str

@@ -1,0 +1,245 @@
+"""The README and each page of the docs run as one program, agree with the registry, and load nothing from elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from inspect import CO_COROUTINE
+from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+from small_language_model import build
+
+import kg_retrievers
+from kg_retrievers.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))]
+each_page = pytest.mark.parametrize("name", PAGES)
+
+#: The reference is made of docstrings, so that a name in it is not thereby explained.
+REFERENCE = "docs/api.md"
+
+BLOCK = re.compile(
+    r"^(?P<indent>[ \t]*)```(?P<language>\w*)[ ]*(?P<options>[^\n]*)\n(?P<code>.*?)^(?P=indent)```[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+TITLE = re.compile(r'title="(?P<file>[^"]+)"')
+NOT_RUN = re.compile(r"<!-- not run: (?P<reason>\S.*?) -->\s*\Z")
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s#]+)[^)]*\)")
+
+
+class Block(NamedTuple):
+    """A block of code: its language, the line before its first one, the file that it is, why it is not run."""
+
+    code: str
+    line: int
+    language: str = "python"
+    file: str | None = None
+    not_run: str | None = None
+
+
+def blocks(text: str) -> list[Block]:
+    """Return the blocks of a Markdown text; `<!-- not run: reason -->` right before one excuses it."""
+    found = []
+    for match in BLOCK.finditer(text):
+        mark = NOT_RUN.search(text, 0, match.start())
+        titled = TITLE.search(match["options"])
+        line = text.count("\n", 0, match.start("code"))
+        file = titled["file"] if titled else None
+        found.append(Block(dedent(match["code"]), line, match["language"], file, mark["reason"] if mark else None))
+    return found
+
+
+@cache
+def page(name: str) -> str:
+    """Return the text of a page."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def run_python(block: Block, namespace: dict[str, object], filename: str) -> None:
+    """Run a block, as a notebook would: `await` may stand at its top level."""
+    source = "\n" * block.line + block.code
+    code = compile(source, filename, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    outcome = eval(code, namespace)
+    if code.co_flags & CO_COROUTINE:
+        asyncio.run(outcome)
+
+
+def plain_commands(code: str) -> list[list[str]] | None:
+    """Return the arguments of each `kg-retrievers ...` line, or None where a line needs a shell."""
+    commands = []
+    for line in code.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>()$*`")
+        lexer.whitespace_split = True
+        words = list(lexer)
+        if not words:
+            continue
+        if words[0] != "kg-retrievers" or any(set(word) <= set("|&;<>()$*`") for word in words):
+            return None
+        commands.append(words[1:])
+    return commands
+
+
+def run_shell(block: Block, filename: str) -> None:
+    """Run a block: commands of ours in this process, anything else in a shell."""
+    commands = plain_commands(block.code)
+    if commands is None:
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        shell = ["bash", "-euo", "pipefail", "-c", block.code]
+        done = subprocess.run(shell, capture_output=True, text=True, env={**os.environ, "PATH": path})
+        assert done.returncode == 0, f"{filename}:{block.line}: {done.stdout}{done.stderr}"
+        return
+    for arguments in commands:
+        assert main(arguments) == 0, f"{filename}:{block.line}: kg-retrievers {shlex.join(arguments)}"
+
+
+def test_blocks_are_found() -> None:
+    text = (
+        "```python\na = 1\n```\n"
+        "- x\n  ```python\n  b = 2\n  ```\n"
+        "<!-- not run: needs a key -->\n\n```python\nc\n```\n"
+        '```text title="d.txt"\nd\n```\n'
+    )
+    assert blocks(text) == [
+        Block("a = 1\n", 1),
+        Block("b = 2\n", 5),
+        Block("c\n", 10, not_run="needs a key"),
+        Block("d\n", 13, "text", "d.txt"),
+    ]
+
+
+def test_blocks_share_names_and_may_await() -> None:
+    namespace: dict[str, object] = {}
+    run_python(Block("import asyncio\nasync def one():\n    return 1\n", 0), namespace, "a.md")
+    run_python(Block("x = await one()\n", 0), namespace, "a.md")
+    assert namespace["x"] == 1
+    with pytest.raises(ZeroDivisionError):
+        run_python(Block("1 / 0\n", 0), namespace, "a.md")
+
+
+def test_plain_commands_are_told_from_those_that_need_a_shell() -> None:
+    both = "kg-retrievers ask a.tsv 'Who | what?' \\\n  --k 2  # two\n\nkg-retrievers demo\n"
+    assert plain_commands(both) == [["ask", "a.tsv", "Who | what?", "--k", "2"], ["demo"]]
+    for code in ("kg-retrievers info a.tsv > b", "kg-retrievers info a && ls", "ls", "kg-retrievers compare runs/ *"):
+        assert plain_commands(code) is None
+
+
+@each_page
+def test_pages_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", program)
+    monkeypatch.chdir(tmp_path)
+    found = [block for block in blocks(page(name)) if not block.not_run]
+    if "my-language-model" in page(name):
+        build("my-language-model", [block.code for block in found])
+    for block in found:
+        if block.file:
+            (tmp_path / block.file).write_text(block.code, encoding="utf-8")
+        elif block.language == "python":
+            run_python(block, vars(program), str(ROOT / name))
+        elif block.language in ("sh", "bash"):
+            run_shell(block, name)
+
+
+@each_page
+def test_links_lead_somewhere(name: str) -> None:
+    for match in LINK.finditer(page(name)):
+        target = match["target"]
+        if not target.startswith(("https://", "http://")):
+            assert ((ROOT / name).parent / target).exists(), f"{name} links to {target}"
+
+
+def test_readme_is_short() -> None:
+    assert len(page("README.md").splitlines()) <= 200
+
+
+@pytest.mark.parametrize("name", sorted({*kg_retrievers.__all__, *dir(kg_retrievers)}))
+def test_public_names_are_explained(name: str) -> None:
+    assert any(re.search(rf"\b{name}\b", page(one)) for one in PAGES if one != REFERENCE), f"no page has {name}"
+
+
+def test_generated_parts_are_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "docs" / "generate.py")
+    assert spec
+    assert spec.loader
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    stale = [str(path.relative_to(ROOT)) for path, text in generate.generated() if path.read_text("utf-8") != text]
+    assert not stale, f"{stale} are out of date. Run: make generate"
+
+
+class Loaded(HTMLParser):
+    """Collects the addresses that a browser loads with a page."""
+
+    #: What loads something, and the attribute that says what; a link loads what its `rel` says.
+    LOADS = ("script", "src"), ("img", "src"), ("iframe", "src"), ("link", "href"), ("source", "src"), ("use", "href")
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__()
+        self.addresses: list[str] = []
+        self.classes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what a tag loads."""
+        given = dict(attrs)
+        self.classes.update((given.get("class") or "").split())
+        self.addresses += [given[name] or "" for kind, name in self.LOADS if kind == tag and name in given]
+
+
+#: What makes the script of the theme load another one from elsewhere.
+LOADED_ON_SIGHT = {"mermaid", "glightbox", "pyodide"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    pytest.importorskip("zensical", reason="the site is built with the extra docs")
+    folder = tmp_path_factory.mktemp("site")
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "zensical.toml"):
+        shutil.copy(ROOT / name, folder)
+    shutil.copytree(ROOT / "docs", folder / "docs")
+    (folder / "kg_retrievers").symlink_to(ROOT / "kg_retrievers")
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "site"
+
+
+def test_the_site_has_all_pages(site: Path) -> None:
+    built = {path.parent.relative_to(site).as_posix() for path in site.rglob("index.html")}
+    written = {Path(name).relative_to("docs").with_suffix("").as_posix() for name in PAGES if name != "README.md"}
+    assert {"." if name == "index" else name for name in written} <= built
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        loaded = Loaded()
+        loaded.feed(path.read_text(encoding="utf-8"))
+        elsewhere = [one for one in loaded.addresses if re.match(r"(https?:)?//", one)]
+        assert not elsewhere, f"{path.relative_to(site)} loads {elsewhere}"
+        assert not loaded.classes & LOADED_ON_SIGHT, f"{path.relative_to(site)} has what loads a script from elsewhere"
+    for path in site.rglob("*.css"):
+        imported = re.findall(r"""url\(["']?((?:https?:)?//[^)"']*)""", path.read_text(encoding="utf-8"))
+        assert not imported, f"{path.relative_to(site)} loads {imported}"
+
+
+def test_the_reference_explains_every_public_name(site: Path) -> None:
+    reference = (site / "api" / "index.html").read_text(encoding="utf-8")
+    missing = [
+        name for name in dir(kg_retrievers) if name != "__version__" and f'id="kg_retrievers.{name}"' not in reference
+    ]
+    assert not missing
