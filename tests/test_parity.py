@@ -17,13 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever, as_llama_index, build_workflow
 from kg_retrievers.datasets import read_metaqa
 
-folder = sys.argv[1]
+folder, count = sys.argv[1], int(sys.argv[2])
 graph = KnowledgeGraph.from_file(f"{folder}/kb.txt")
 every = [question for hop in (1, 2, 3) for question in read_metaqa(folder, hop)]
 drawn = random.Random(20261121).sample(every, 300)
-examples, questions = drawn[:100], [question.text for question in drawn[100:]]
+examples, questions = drawn[:100], [question.text for question in drawn[100 : 100 + count]]
 index = GraphIndex.build(graph, HashedEmbeddings())
-retriever = SimGRAGRetriever.from_index(index, examples=examples, on_refusal="empty", k=2)
+retriever = SimGRAGRetriever.from_index(index, examples=examples, k=2)
 workflow, bridge = build_workflow(retriever), as_llama_index(retriever)
 
 
@@ -71,17 +71,18 @@ print(json.dumps(found))
 
 
 @pytest.mark.real
-def test_200_questions_of_metaqa(data_dir: Path) -> None:
+@pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.heavy)])
+def test_questions_of_metaqa(data_dir: Path, count: int) -> None:
     lists: list[Any] = []
     for seed in ("1", "2"):
-        command = [sys.executable, "-c", _ASK, str(data_dir / "metaqa")]
+        command = [sys.executable, "-c", _ASK, str(data_dir / "metaqa"), str(count)]
         done = subprocess.run(
             command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout)
-        assert len(found["sync"]) == 200
-        assert sum(map(bool, found["sync"])) > 190
+        assert len(found["sync"]) == count
+        assert sum(map(bool, found["sync"])) > 0.95 * count
         for way, got in found.items():
             assert got == found["sync"], way
         lists.append(found["sync"])
