@@ -12,7 +12,7 @@ from langchain_core.prompts import PromptTemplate
 from kg_retrievers.chains.evidence import check_token_budget, show_evidence
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
 try:
@@ -27,7 +27,7 @@ EVIDENCE_PROMPT = PromptTemplate.from_template(
     "numbers, as in [1]."
 )
 
-#: The same where nothing was found.
+#: The same where nothing was found; the reason follows.
 NOTHING_FOUND = "A knowledge graph was searched for the user's question. It holds no fact on it."
 
 
@@ -36,15 +36,19 @@ class KnowledgeGraphState(AgentState[Any]):
 
     #: The evidence for the last question.
     knowledge_graph_documents: NotRequired[list[Document]]
+    #: Why there is none: what was not understood, and what came nearest.
+    knowledge_graph_reason: NotRequired[str | None]
 
 
 class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
     """Retrieves evidence for the user's last message, once a run, and shows it to the model of `create_agent`.
 
-    The Documents stay in the state of the agent, as `knowledge_graph_documents`.
+    The Documents stay in the state of the agent, as `knowledge_graph_documents`. Where the retriever refuses the
+    question, whatever its `on_refusal`, the model is shown the reason, so that it can ask the user; it stays in the
+    state as `knowledge_graph_reason`.
 
     Args:
-        retriever: Any retriever of this package. A message that names no entity of its graph finds nothing.
+        retriever: Any retriever of this package.
         max_tokens: The most tokens of evidence that the model is shown; None for no limit.
         count_tokens: Counts them, as the model at hand does.
         prompt: In place of ours, with the placeholder `evidence`.
@@ -78,19 +82,17 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
         """Retrieve evidence for the last message of the user."""
         try:
             question = _question(state)
-            documents = self.retriever.invoke(question) if question else []
-        except EntityLinkingError:
-            documents = []
-        return {"knowledge_graph_documents": documents}
+            return _update(self.retriever.invoke(question, on_refusal="raise") if question else [])
+        except RefusalError as refusal:
+            return _update([], str(refusal))
 
     async def abefore_agent(self, state: KnowledgeGraphState, runtime: Any) -> dict[str, Any]:
-        """As `before_agent`."""
+        """Do as `before_agent`."""
         try:
             question = _question(state)
-            documents = await self.retriever.ainvoke(question) if question else []
-        except EntityLinkingError:
-            documents = []
-        return {"knowledge_graph_documents": documents}
+            return _update(await self.retriever.ainvoke(question, on_refusal="raise") if question else [])
+        except RefusalError as refusal:
+            return _update([], str(refusal))
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[Any], ModelResponse[Any]]) -> Any:
         """Add the evidence to the system message."""
@@ -99,18 +101,23 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[Any], Awaitable[ModelResponse[Any]]]
     ) -> Any:
-        """As `wrap_model_call`."""
+        """Do as `wrap_model_call`."""
         return await handler(self._with_evidence(request))
 
     def _with_evidence(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         documents: list[Document] = request.state.get("knowledge_graph_documents") or []  # type: ignore[assignment]
-        text = NOTHING_FOUND
+        reason: Any = request.state.get("knowledge_graph_reason")
+        text = f"{NOTHING_FOUND} {reason}" if reason else NOTHING_FOUND
         if documents:
             shown = show_evidence(documents, "numbered", max_tokens=self.max_tokens, count_tokens=self.count_tokens)
             text = self.prompt.format(evidence=shown.text)
         before = request.system_message.content_blocks if request.system_message else []
         text = f"\n\n{text}" if before else text
         return request.override(system_message=SystemMessage(content_blocks=[*before, {"type": "text", "text": text}]))
+
+
+def _update(documents: list[Document], reason: str | None = None) -> dict[str, Any]:
+    return {"knowledge_graph_documents": documents, "knowledge_graph_reason": reason}
 
 
 def _question(state: KnowledgeGraphState) -> str:

@@ -1,4 +1,4 @@
-"""The nodes of workflows: stages of retrievers, whole retrievers, and what turns evidence into a checked answer."""
+"""The nodes of workflows: stages of retrievers, whole retrievers, and the steps from evidence to a checked answer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from kg_retrievers.agents.state import NOTHING, Budget, cost_of, total
-from kg_retrievers.chains.answer import NO_ANSWER
-from kg_retrievers.chains.cited_answer import ExtractiveCitedAnswerer, check_answer, check_draft
+from kg_retrievers.chains.cited_answer import CitedAnswer, ExtractiveCitedAnswerer, check_answer, check_draft
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers
+from kg_retrievers.core.replies import NO_ANSWER
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import Stage
@@ -26,24 +26,21 @@ from kg_retrievers.errors import BudgetError, RefusalError
 
 State = Mapping[str, Any]
 
-#: What a node does: from the state, and what counts its calls of models, to what it writes.
+#: The body of a node: from the state and the counter of its model calls to the keys it writes.
 Work = Callable[[State, CostCounter], Body[dict[str, Any]]]
 
-#: How many failed attempts are remembered, so that those after them know what they cost.
+#: How many failed attempts are remembered, so that later attempts know what they cost.
 FAILURES_KEPT = 1000
 
-#: What is answered where a budget ended the run before there was evidence.
+#: Stands for the answer where a budget ended the run before there was evidence.
 STOPPED = "The run was stopped before it found an answer."
 
-#: The errors that say that a retriever found nothing.
-NOTHING_FOUND = (RefusalError,)
-
-#: How often an answer is asked for, where its citations fail.
+#: How often the answerer is asked where citations fail.
 ATTEMPTS = 2
 
 
-class Node(GeneratorRunnable[State, dict[str, Any]]):
-    """A node that works within a budget, says what it cost, and sends what it wrote to who streams in custom mode."""
+class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
+    """Runs its work within a budget, writes what it cost, and sends what it wrote to streams in custom mode."""
 
     def __init__(self, name: str, work: Work, budget: Budget) -> None:
         """Take the name, the work and the budget of the whole run."""
@@ -51,7 +48,7 @@ class Node(GeneratorRunnable[State, dict[str, Any]]):
         self._failed: OrderedDict[str, Cost] = OrderedDict()  # what failed attempts cost, by task
 
     def body(self, input: State) -> Body[dict[str, Any]]:
-        """Work; where the budget is used up, write that instead."""
+        """Run the work; where the budget is used up, write that instead."""
         state = {key: value for key, value in input.items() if value is not None}
         info = get_runtime().execution_info
         task = info.task_id if info else ""
@@ -71,8 +68,8 @@ class Node(GeneratorRunnable[State, dict[str, Any]]):
                 self._failed.popitem(last=False)
             raise
         self._failed.pop(task, None)
-        told = {key: value for key, value in update.items() if key != "documents"}
-        get_stream_writer()({"node": self.name, **told})
+        shown = {key: value for key, value in update.items() if key != "documents"}
+        get_stream_writer()({"node": self.name, **shown})
         cost = total([earlier, counter.cost(time.perf_counter() - began)])
         return {**update, "spending": [{**cost, "node": self.name, "run": state["run"]}]}
 
@@ -80,7 +77,7 @@ class Node(GeneratorRunnable[State, dict[str, Any]]):
 def prepare(
     retriever: BaseKGRetriever, keys: Sequence[str], optional: Sequence[str]
 ) -> Callable[[State], dict[str, Any]]:
-    """The first node: checks what is asked and clears what an earlier question left on the thread."""
+    """Return the first node: it checks the inputs and clears what an earlier question left on the thread."""
 
     def start(state: State) -> dict[str, Any]:
         given = {key: state[key] for key in optional if state.get(key) is not None}
@@ -92,7 +89,7 @@ def prepare(
 
 
 def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> Work:
-    """A stage of a retriever; skipped where its outcome was supplied, or the run has found a reason to end."""
+    """Return the node of a stage; it is skipped where its outcome was supplied or the run has a reason to end."""
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         given = {key: state[key] for key in keys if key in state}
@@ -100,8 +97,8 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
             return {}
         try:
             update: dict[str, Any] = yield Call(stage.run.with_config(callbacks=[counter]), given)
-        except NOTHING_FOUND as error:
-            return nothing_found(state, type(retriever).__name__, error)
+        except RefusalError as error:
+            return refused(state, type(retriever).__name__, error)
         stage.check(update, type(retriever).__name__)
         return update | {"retriever": type(retriever).__name__}
 
@@ -109,7 +106,7 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
 
 
 def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
-    """A whole retriever under its name, where another one found nothing, or as one of several."""
+    """Return the node of a whole retriever: a fallback, or one of several."""
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         given, inputs = state.get("given") or {}, dict[str, Any](on_refusal="raise")
@@ -121,22 +118,25 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
         bound = retriever.with_config(callbacks=[counter]).bind(**inputs)
         try:
             documents = yield Call(bound, state["question"])
-        except NOTHING_FOUND as error:
-            return nothing_found(state, name, error)
-        reason = None if documents else state.get("reason")
-        answers = documents_answers(documents)
-        return {"documents": documents, "answers": answers, "retriever": name, "reason": reason}
+        except RefusalError as error:
+            return refused(state, name, error)
+        return {
+            "documents": documents,
+            "answers": documents_answers(documents),
+            "retriever": name,
+            "reason": None,
+        }
 
     return work
 
 
-def nothing_found(state: State, name: str, error: Exception) -> dict[str, Any]:
-    """What is written where a retriever found nothing; the reason of the first one stays."""
+def refused(state: State, name: str, error: RefusalError) -> dict[str, Any]:
+    """Return the update where a retriever refuses the question; the reason of the first one stays."""
     return {"retriever": name, "reason": state.get("reason") or str(error)}
 
 
 def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:
-    """Writes the text that the answerer is shown, and the triples that it numbers."""
+    """Return the node that writes the text for the answerer, and the triples that it numbers."""
 
     def run(state: State) -> dict[str, Any]:
         shown = show(state["documents"])
@@ -146,7 +146,7 @@ def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str,
 
 
 def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
-    """Asks the answerer; a second time with what was wrong."""
+    """Return the node that asks the answerer; the second time with what was wrong."""
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         if "stopped" in state:
@@ -159,26 +159,41 @@ def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
     return work
 
 
-def check_citations(state: State) -> dict[str, Any]:
-    """Takes the draft as the answer, without citations of what was not shown; or says what is wrong with it."""
-    draft, shown = state.get("draft"), ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
-    if draft is None:  # the budget was used up before
-        given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
-        draft = ExtractiveCitedAnswerer().invoke(given)
-    checked = check_answer(draft, shown)
-    problem = None
+def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> Callable[[State], dict[str, Any]]:
+    """Return the node that takes the draft as the answer, without citations of facts that were not shown.
+
+    Where citations fail, it writes what is wrong with them, so that the answerer is asked again.
+
+    Args:
+        parse_answers: Reads the answers from a draft that is a text, by the name of the retriever that was asked last.
+    """
+
+    def check(state: State) -> dict[str, Any]:
+        draft, shown = state.get("draft"), ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
+        if draft is None:  # the budget was used up before
+            given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
+            draft = ExtractiveCitedAnswerer().invoke(given)
+        checked = check_answer(draft, shown, parse_answers=parse_answers.get(state.get("retriever") or ""))
+        problem = _problem(checked, is_text=isinstance(draft, str))
+        if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
+            return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
+        reason = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None
+        return _final(state, reason=reason, **checked)
+
+    return check
+
+
+def _problem(checked: CitedAnswer, is_text: bool) -> str | None:
+    """Return what is wrong with the citations of an answer; a text need not cite."""
     if rejected := checked["rejected_citations"]:
-        problem = f"{rejected} of its citations are of no fact that was shown"
-    elif checked["answers"] and not checked["citations"]:
-        problem = "its answers cite no fact"
-    if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
-        return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
-    reason = f"The answer cannot be checked: {problem}." if problem and not checked["citations"] else None
-    return _final(state, reason=reason, **checked)
+        return f"{rejected} of its citations are of no fact that was shown"
+    if checked["answers"] and not checked["citations"] and not is_text:
+        return "its answers cite no fact"
+    return None
 
 
 def refuse(state: State) -> dict[str, Any]:
-    """Says that the graph holds no answer, and why."""
+    """Say that the graph holds no answer, and why."""
     reason = state.get("reason") or (None if state.get("stopped") else "Nothing in the graph fits the question.")
     empty: dict[str, Any] = {"documents": [], "answers": [], "citations": []}
     answer = STOPPED if state.get("stopped") else NO_ANSWER

@@ -113,6 +113,32 @@ def build_router(
         InvalidArgumentError: If there are no retrievers, a name is that of another node, or both `llm` and `choose` are
             given.
     """
+    _check(retrievers, llm, descriptions or {}, choose)
+    chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_router")
+    state = state_types("Router", RetrievalState, RouterState)
+    builder = WorkflowBuilder("Router", name, state, RouterOutput, chosen, budget, retry, cache)
+    first, graph = next(iter(retrievers.values())), builder.graph
+    builder.add_free("prepare", prepare(first, builder.keys, builder.optional))
+    builder.add("route", _route(retrievers, llm, descriptions or {}, choose), llm is not None)
+    graph.add_edge(START, "prepare")
+    graph.add_edge("prepare", "route")
+
+    graph.add_conditional_edges("route", _next_node, [*retrievers, "refuse"])
+    for method, retriever in retrievers.items():
+        builder.add(method, _ask(retriever, method), any(stage.calls_model for stage in retriever.stages))
+        others = [other for other in retrievers if other != method]
+        graph.add_conditional_edges(method, _next_node, [*others, "verbalize", "refuse"])
+    builder.add_answering(evidence_style, max_tokens, count_tokens, retrievers)
+    return builder.compile(first, checkpointer, interrupt_before)
+
+
+def _check(
+    retrievers: Mapping[str, BaseKGRetriever],
+    llm: object,
+    descriptions: Mapping[str, str],
+    choose: object,
+) -> None:
+    """Check the arguments that only a router takes."""
     if not isinstance(retrievers, Mapping) or not retrievers:
         raise InvalidArgumentError(f"build_router: wanted retrievers by name, but got {retrievers!r:.100}.")
     for method, retriever in retrievers.items():
@@ -124,7 +150,7 @@ def build_router(
             raise InvalidArgumentError(
                 f"build_router: {method!r} is another node, empty, or holds ':' or '|'; call the retriever otherwise."
             )
-    if strange := sorted(set(descriptions or {}) - set(retrievers)):
+    if strange := sorted(set(descriptions) - set(retrievers)):
         raise InvalidArgumentError(
             f"build_router: descriptions of {strange}, but the retrievers are {list(retrievers)}."
         )
@@ -132,32 +158,18 @@ def build_router(
         check_model(llm, "build_router: llm")
         if choose is not None:
             raise InvalidArgumentError("build_router: got llm and choose; the order comes from one of them.")
-    chosen: Runnable[Any, Any] = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "build_router")
-    state = state_types("Router", RetrievalState, RouterState)
-    builder = WorkflowBuilder("Router", name, state, RouterOutput, chosen, budget, retry, cache)
-    first, graph = next(iter(retrievers.values())), builder.graph
-    builder.add_free("prepare", prepare(first, builder.keys, builder.optional))
-    builder.add("route", _route(retrievers, llm, descriptions or {}, choose), llm is not None)
-    graph.add_edge(START, "prepare")
-    graph.add_edge("prepare", "route")
 
-    def next_node(state: State) -> str:
-        if state.get("documents"):
-            return "verbalize"
-        methods, tried = state.get("methods") or [], state.get("tried") or 0
-        return "refuse" if state.get("stopped") or tried >= len(methods) else methods[tried]
 
-    graph.add_conditional_edges("route", next_node, [*retrievers, "refuse"])
-    for method, retriever in retrievers.items():
-        builder.add(method, _ask(retriever, method), any(stage.calls_model for stage in retriever.stages))
-        others = [other for other in retrievers if other != method]
-        graph.add_conditional_edges(method, next_node, [*others, "verbalize", "refuse"])
-    builder.add_answering(evidence_style, max_tokens, count_tokens)
-    return builder.compile(first, checkpointer, interrupt_before)
+def _next_node(state: State) -> str:
+    """Return the node after a retriever, or after the choice of one."""
+    if state.get("documents"):
+        return "verbalize"
+    methods, tried = state.get("methods") or [], state.get("tried") or 0
+    return "refuse" if state.get("stopped") or tried >= len(methods) else methods[tried]
 
 
 def _ask(retriever: BaseKGRetriever, name: str) -> Work:
-    """Ask a retriever, and count that it was asked."""
+    """Return the node that asks a retriever, and counts that it was asked."""
     run = run_retriever(retriever, name)
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
@@ -173,7 +185,7 @@ def _route(
     descriptions: Mapping[str, str],
     choose: Callable[[str], str | Sequence[str]] | None,
 ) -> Work:
-    """Decide the order of the retrievers."""
+    """Return the node that decides the order of the retrievers."""
     first = next(iter(retrievers.values()))
     linker = EntityLinker(first.index, no_entity="empty")
     methods = "\n".join(f"- {name}: {descriptions.get(name) or _summary(one)}" for name, one in retrievers.items())

@@ -1,4 +1,4 @@
-"""What a workflow knows while it runs, what it takes and what it gives."""
+"""The state of a workflow, its input and its output."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class AnswerState(TypedDict, total=False):
         feedback: What was wrong with it, if it is asked for once more.
         attempts: How many drafts there were.
         answer: The answer as a text.
-        answers: The answers one by one, where the answerer tells them apart; until then, the keys of the entities that
-            the retriever proposes.
+        answers: The answers one by one, those of a text as the retriever's `parse_answers` reads them; until there is
+            an answer, the keys of the entities that the retriever proposes.
         explanation: How the facts answer the question.
         citations: The facts that the answer rests on; only facts that were shown.
         rejected_citations: How many citations of the last draft were left out, since their facts were not shown.

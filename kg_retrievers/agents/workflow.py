@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import Any, get_args, get_type_hints
 from uuid import uuid4
 
@@ -15,10 +16,11 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
 from langgraph.types import CachePolicy, Checkpointer, Command, RetryPolicy, StateSnapshot, StateUpdate
 
 from kg_retrievers.agents.nodes import (
-    Node,
+    BudgetedNode,
     Work,
     answer,
     check_citations,
@@ -60,20 +62,20 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
     """
 
     def __init__(self, *, retriever: BaseKGRetriever, optional_inputs: Sequence[str], **compiled: Any) -> None:
-        """Take the attributes of a compiled graph, and the retriever that knows what may be asked."""
+        """Take the arguments of a compiled graph, and the retriever that checks the inputs."""
         super().__init__(**compiled)
         self.retriever, self.optional_inputs = retriever, optional_inputs
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """As LangGraph's; see there for the modes."""
+        """Stream as LangGraph does; see there for the modes."""
         return super().stream(self._whole_input(input, config), config, **kwargs)
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
-        """As LangGraph's; see there for the modes."""
+        """Stream as LangGraph does; see there for the modes."""
         return super().astream(self._whole_input(input, config), config, **kwargs)
 
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
-        """As LangGraph's, which `update_state` calls, with what is written checked.
+        """Check the values, then update as LangGraph does; `update_state` calls it.
 
         Raises:
             InvalidArgumentError: If a key is not to be edited, or not any more, or a value is out of range; other
@@ -84,7 +86,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """As `bulk_update_state`, for `aupdate_state`."""
+        """Do as `bulk_update_state`, for `aupdate_state`."""
         return await super().abulk_update_state(config, self._checked(supersteps, await self.aget_state(config)))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -104,8 +106,10 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         if not isinstance(input, Mapping):
             raise InvalidArgumentError(f'{self.name}: the input is {{"question": ...}}, but got {input!r:.100}.')
         known = ["question", *self.optional_inputs]
-        nested = any(key.startswith("__pregel") for key in (config or {}).get("configurable", {}))
-        if not nested and (strange := sorted(set(input) - set(known))):
+        is_node = bool(
+            (config or {}).get("configurable", {}).get("checkpoint_ns")
+        )  # of a graph whose state it is given
+        if not is_node and (strange := sorted(set(input) - set(known))):
             raise InvalidArgumentError(f"{self.name}: unknown inputs {strange}; a run takes {known}.")
         given = {key: input[key] for key in self.optional_inputs if input.get(key) is not None}
         self.retriever.initial_state(input.get("question"), **given)  # type: ignore[arg-type]
@@ -222,7 +226,7 @@ class WorkflowBuilder:
         policies: dict[str, Any] = {"retry_policy": self.retry}
         if self.cache is not None:
             policies["cache_policy"] = CachePolicy(key_func=partial(self._cache_key, name))
-        node: Runnable[Any, Any] = Node(name, work, self.budget)
+        node: Runnable[Any, Any] = BudgetedNode(name, work, self.budget)
         self.graph.add_node(name, node, **(policies if calls_model else {}))
 
     def add_free(self, name: str, function: Callable[[Any], dict[str, Any]]) -> None:
@@ -238,8 +242,20 @@ class WorkflowBuilder:
         seen["documents"] = [document.id for document in state.get("documents") or []]
         return json.dumps([self.scope, node, seen], sort_keys=True, default=str)
 
-    def add_answering(self, style: EvidenceStyle, max_tokens: int | None, count_tokens: Callable[[str], int]) -> None:
+    def add_answering(
+        self,
+        style: EvidenceStyle,
+        max_tokens: int | None,
+        count_tokens: Callable[[str], int],
+        retrievers: Mapping[str, BaseKGRetriever],
+    ) -> None:
         """Add what follows on documents: verbalize, answer, check_citations; and refuse, where there are none.
+
+        Args:
+            style: How the answerer is shown the evidence.
+            max_tokens: The most tokens of evidence that it is shown.
+            count_tokens: Counts them.
+            retrievers: The retrievers by their names in the state; they read the answers from a text.
 
         Raises:
             InvalidArgumentError: If the style is unknown, or numbers no facts for an answerer that cites them.
@@ -254,7 +270,7 @@ class WorkflowBuilder:
         show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
         self.add_free("verbalize", verbalize(show))
         self.add("answer", answer(self.answerer), not isinstance(self.answerer, ExtractiveCitedAnswerer))
-        self.add_free("check_citations", check_citations)
+        self.add_free("check_citations", check_citations({name: one.parse_answers for name, one in retrievers.items()}))
         self.add_free("refuse", refuse)
         self.graph.add_edge("verbalize", "answer")
         self.graph.add_edge("answer", "check_citations")
@@ -286,7 +302,10 @@ class WorkflowBuilder:
             interrupt_before=list(interrupt_before) or None,
             name=self.name,
         )
-        return Workflow(retriever=retriever, optional_inputs=self.optional, **vars(compiled))
+        # Each argument of a graph's constructor is an attribute of the same name.
+        arguments = ["builder", "schema_to_mapper", *signature(Pregel).parameters]
+        taken = {name: getattr(compiled, name) for name in arguments if hasattr(compiled, name)}
+        return Workflow(retriever=retriever, optional_inputs=self.optional, **taken)
 
 
 def build_workflow(
@@ -308,8 +327,8 @@ def build_workflow(
 
     `prepare`, the stages, `verbalize`, `answer`, `check_citations`; without evidence `fallback`, if given, else
     `refuse`. A draft whose citations fail is asked for once more; a citation of a fact that was not shown never reaches
-    the final state. A question that names no entity of the graph is refused, with the reason in the state, whatever
-    the `on_refusal` of the retriever.
+    the final state. A question that the retriever refuses is answered by `NO_ANSWER`, with the reason in the state,
+    whatever its `on_refusal`. The answers of a text are read by the retriever's `parse_answers`.
 
     Its input is `{"question": ...}` with, if wanted, any input of the retriever: `k`, `seed_entities`, and what a stage
     writes, which is then skipped. Its output is a `WorkflowOutput`.
@@ -361,7 +380,8 @@ def build_workflow(
         builder.add(stage.name, run_stage(retriever, stage, own), stage.calls_model)
         graph.add_edge(last, stage.name)
         last = stage.name
-    builder.add_answering(evidence_style, max_tokens, count_tokens)
+    asked = [retriever] if fallback is None else [fallback, retriever]
+    builder.add_answering(evidence_style, max_tokens, count_tokens, {type(one).__name__: one for one in asked})
 
     def found(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
         def route(state: Mapping[str, Any]) -> str:

@@ -1,8 +1,7 @@
-"""What the calls of language models cost, counted and limited while they happen."""
+"""Counts and limits what the calls of language models cost, while they happen."""
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import Any
 from uuid import UUID
@@ -14,11 +13,6 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.errors import BudgetError
 from kg_retrievers.graph.verbalize import approximate_tokens
-
-# LangChain logs a warning for whatever a handler raises; a budget that does its work is none.
-logging.getLogger("langchain_core.callbacks.manager").addFilter(
-    lambda record: not record.getMessage().startswith("Error in CostCounter.")
-)
 
 
 class Cost(TypedDict):
@@ -46,7 +40,7 @@ class CostCounter(BaseCallbackHandler):
             limit is let through, since its length is not known before.
 
     Raises:
-        BudgetError: In place of a call beyond a limit.
+        BudgetError: In place of a call beyond a limit. LangChain logs it as a warning, too.
 
     Example:
         >>> from kg_retrievers.testing import ScriptedChatModel

@@ -64,9 +64,7 @@ async def test_the_tool_says_what_was_not_found(retriever: SimGRAGRetriever) -> 
     ):
         assert "No entity of the graph was found" in got["messages"][-1].text
         assert got["messages"][-2].artifact == []
-    silent = retriever.model_copy(update={"on_refusal": "empty"})
-    said = silent.as_tool().invoke({"query": "Who directed Xyzzyplugh?"})
-    assert said == "The knowledge graph holds nothing on this question."
+        assert "Did you mean: 'David Lynch'" in got["messages"][-1].text
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
@@ -94,8 +92,28 @@ async def test_each_question_has_its_own_evidence(retriever: SimGRAGRetriever) -
     assert "Audrey Tautou" in first
     assert "[1] Her -> directed by -> Spike Jonze" in second
     assert "Audrey Tautou" not in second
-    assert "It holds no fact on it." in third
+    assert "It holds no fact on it. No entity of the graph was found in 'Hello there!'." in third
     assert got["knowledge_graph_documents"] == []
+
+
+@pytest.mark.parametrize("on_refusal", ["empty", "raise"])
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+async def test_the_middleware_shows_why_there_is_no_evidence(
+    retriever: SimGRAGRetriever, on_refusal: str, asynchronous: bool
+) -> None:
+    model = ScriptedChatModel(replies=["Whom do you mean?", "Spike Jonze"])
+    refusing = retriever.model_copy(update={"on_refusal": on_refusal})
+    agent: Any = create_agent(model, middleware=[KnowledgeGraphMiddleware(refusing)], checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    given = {"messages": [HumanMessage("Who directed Xyzzyplugh?")]}
+    got = await agent.ainvoke(given, config) if asynchronous else agent.invoke(given, config)
+    assert "It holds no fact on it. No entity" in model.prompts[0][0].text
+    assert "Did you mean: 'David Lynch'" in model.prompts[0][0].text
+    assert got["knowledge_graph_reason"].startswith("No entity of the graph was found")
+    again = {"messages": [HumanMessage("Who directed Her?")]}
+    got = await agent.ainvoke(again, config) if asynchronous else agent.invoke(again, config)
+    assert got["knowledge_graph_reason"] is None
+    assert "No entity" not in model.prompts[1][0].text
 
 
 def test_the_middleware_keeps_to_a_budget_and_takes_a_prompt(retriever: SimGRAGRetriever) -> None:

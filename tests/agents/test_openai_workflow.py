@@ -23,6 +23,7 @@ from kg_retrievers import (
     llm_answerer,
 )
 from kg_retrievers.chains import LLMCitedAnswerer
+from kg_retrievers.core.replies import plain_answers
 from kg_retrievers.errors import AnswerParseError
 from kg_retrievers.testing import tiny_graph
 
@@ -55,7 +56,8 @@ def client(server: OpenAIServer, **options: Any) -> ChatOpenAI:
 
 async def test_a_chain_streams(retriever: SimGRAGRetriever) -> None:
     with OpenAIServer(Reply("Audrey Tautou and others"), Reply("Audrey Tautou and more")) as server:
-        chain = answer_chain(retriever, client(server))
+        plain = retriever.model_copy(update={"parse_answers": plain_answers})
+        chain = answer_chain(plain, client(server))
         assert [part for part in chain.stream(QUESTION) if part] == ["Audrey", " Tautou", " and", " others"]
         assert [part async for part in chain.astream(QUESTION) if part] == ["Audrey", " Tautou", " and", " more"]
     assert all(request["stream"] for request in server.requests)

@@ -28,6 +28,7 @@ from kg_retrievers import (
     Pattern,
     SimGRAGRetriever,
     Unknown,
+    answer_chain,
     build_workflow,
 )
 from kg_retrievers.agents.nodes import STOPPED
@@ -131,7 +132,36 @@ def test_answerers_without_citations(retriever: SimGRAGRetriever) -> None:
     ]
     for answerer in answerers:
         got = build_workflow(retriever, answerer).invoke({"question": QUESTION})
-        assert (got["answer"], got["citations"], got["answers"]) == ("; ".join(CAST), [], [])
+        assert (got["answer"], got["citations"], got["answers"]) == ("; ".join(CAST), [], CAST)
+
+
+@both
+@pytest.mark.parametrize("parsed", [False, True], ids=["as it comes", "parsed"])
+async def test_the_answers_of_a_text_are_told_apart(
+    retriever: SimGRAGRetriever, parsed: bool, asynchronous: bool
+) -> None:
+    parse_answers = retriever.parse_answers if parsed else None
+    model = llm(
+        f"They act in it [1].\nAnswer: {'; '.join(CAST)}", "No fact says it.\nAnswer: The evidence does not say."
+    )
+    workflow = build_workflow(retriever, llm_answerer(retriever.answer_prompt, model, parse_answers))
+    got = await run(workflow, asynchronous, {"question": QUESTION})
+    assert got["answers"] == CAST
+    assert ("They act" in got["answer"]) != parsed
+    got = await run(workflow, asynchronous, {"question": QUESTION})
+    assert (got["answers"], got["reason"]) == ([], None)
+    assert got["documents"]
+    assert (got["answer"] == NO_ANSWER) == parsed
+
+
+def test_the_retriever_that_found_the_evidence_reads_the_answers(retriever: SimGRAGRetriever) -> None:
+    stuck = Stuck.from_index(retriever.index, parse_answers=str.splitlines)
+    answerer = RunnableLambda(lambda value: "Her; Dune")
+    got = build_workflow(stuck, answerer, fallback=retriever).invoke({"question": QUESTION})
+    assert (got["retriever"], got["answers"]) == ("SimGRAGRetriever", ["Her", "Dune"])
+    by_lines = retriever.model_copy(update={"parse_answers": str.splitlines})
+    got = build_workflow(stuck, answerer, fallback=by_lines).invoke({"question": QUESTION})
+    assert (got["retriever"], got["answers"]) == ("SimGRAGRetriever", ["Her; Dune"])
 
 
 def test_answerers_are_shown_the_evidence_as_asked(retriever: SimGRAGRetriever) -> None:
@@ -185,8 +215,8 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
         ({"interrupt_before": "answer"}, "list of nodes"),
         ({"answerer": "openai:gpt-4.1-mini"}, "load_chat_model"),
         ({"fallback": "simgrag"}, "fallback must be"),
-        ({"max_tokens": "10"}, "max_tokens is a whole number from 1"),
-        ({"max_tokens": 0}, "max_tokens is a whole number from 1"),
+        ({"max_tokens": "10"}, "max_tokens is an integer from 1"),
+        ({"max_tokens": 0}, "max_tokens is an integer from 1"),
         ({"count_tokens": "words"}, "count_tokens must be a function"),
         ({"budget": 3}, "budget must be a Budget or None"),
         ({"retry": 3}, "retry must be a RetryPolicy or None"),
@@ -211,11 +241,16 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
 
 
 @both
-async def test_no_entity_is_refused_with_the_reason(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
+@pytest.mark.parametrize("on_refusal", ["empty", "raise"])
+async def test_no_entity_is_refused_with_the_reason(
+    retriever: SimGRAGRetriever, on_refusal: str, asynchronous: bool
+) -> None:
     model = llm()
-    got = await run(build_workflow(retriever, model), asynchronous, {"question": UNKNOWN})
+    refusing = retriever.model_copy(update={"on_refusal": on_refusal})
+    got = await run(build_workflow(refusing, model), asynchronous, {"question": UNKNOWN})
     assert (got["answer"], got["documents"], got["citations"], got["answers"]) == (NO_ANSWER, [], [], [])
     assert "No entity of the graph was found" in got["reason"]
+    assert "Did you mean: 'David Lynch'" in got["reason"]
     assert model.prompts == []
 
 
@@ -258,6 +293,7 @@ def test_a_search_without_time_goes_to_the_fallback(retriever: SimGRAGRetriever)
     slow = Stuck.from_index(retriever.index)
     got = build_workflow(slow).invoke({"question": QUESTION})
     assert (got["answer"], got["reason"]) == (NO_ANSWER, "nothing was found in time.")
+    assert answer_chain(slow).invoke(QUESTION) == f"{NO_ANSWER} nothing was found in time."
     assert build_workflow(slow, fallback=retriever).invoke({"question": QUESTION})["answers"] == CAST
     assert slow.as_tool().invoke({"query": QUESTION}) == "nothing was found in time."
 
@@ -427,11 +463,12 @@ def test_calls_before_a_failure_count_when_the_run_goes_on(index: GraphIndex) ->
     assert workflow.invoke(None, thread())["cost"]["llm_calls"] == 3
 
 
-def test_a_budget_that_does_its_work_is_no_warning(
+def test_a_call_that_a_budget_refuses_is_logged_once(
     retriever: SimGRAGRetriever, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert build_workflow(retriever, llm(), budget=Budget(llm_calls=0)).invoke({"question": QUESTION})["stopped"]
-    assert caplog.records == []
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "the budget allows no more calls of a language model." in line
 
 
 def test_pauses_between_attempts_take_time(index: GraphIndex) -> None:
