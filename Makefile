@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-test demo test test-all lint format notebooks bench clean distclean
+.PHONY: help setup setup-test demo test test-all lint format notebooks docs generate build bench clean distclean
 
 test test-all notebooks bench: export HF_HUB_OFFLINE = 1
 test test-all notebooks bench: export TOKENIZERS_PARALLELISM = false
@@ -81,11 +81,24 @@ for path in sys.argv[1:]:
 endef
 export RUN_NOTEBOOKS
 
+generate: $(CORE) ## write what is made from the registry: tables, stub, navigation
+	@$(BIN)/python docs/generate.py
+
+docs: generate ## build the docs into site/
+	@$(PIP) --editable ".[docs]"
+	@$(BIN)/zensical build --clean --strict
+
+build: $(CORE) ## build the wheel into dist/
+	@$(PIP) build
+	@$(BIN)/python -m build --wheel
+
+test-all: export TORCH := $(TORCH)
+
 bench: $(TEST) ## run the benchmarks
 	@for file in benchmarks/*.py; do echo "$$file"; $(BIN)/python "$$file" || exit 1; done
 
 clean: ## remove caches and what was built
-	rm -rf build dist *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist site *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . \( -name .git -o -name $(VENV) \) -prune -o \
 		\( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 

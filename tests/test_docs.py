@@ -207,7 +207,6 @@ LOADED_ON_SIGHT = {"mermaid", "glightbox", "pyodide"}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site."""
-    pytest.importorskip("zensical", reason="the site is built with the extra docs")
     folder = tmp_path_factory.mktemp("site")
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "zensical.toml"):
         shutil.copy(ROOT / name, folder)

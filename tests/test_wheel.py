@@ -1,0 +1,114 @@
+"""The wheel installs in an environment of its own: the core runs the demo, and each extra its one line."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.heavy
+
+ROOT = Path(__file__).parents[1]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+
+#: Extras for those who work on the package, from a checkout.
+OF_DEVELOPERS = {"docs", "test", "test-heavy"}
+
+#: What pip is given to install PyTorch, as in the Makefile, and the extras that need it.
+TORCH = shlex.split(os.environ.get("TORCH", ""))
+WITH_TORCH = {"graph-prompt", "local", "train"}
+
+#: A line that needs what the extra installs.
+LINES = {
+    "chroma": "import langchain_chroma; from kg_retrievers.index import VectorStoreSearch",
+    "graph-prompt": "from kg_retrievers import GraphPromptModel, train_graph_prompt",
+    "ladybug": (
+        "from kg_retrievers import KnowledgeGraph, LadybugExecutor; "
+        "LadybugExecutor.from_graph(KnowledgeGraph.from_triples([('Her', 'directed_by', 'Spike Jonze')])).close()"
+    ),
+    "langchain": "from kg_retrievers import KnowledgeGraphMiddleware",
+    "llama-index": "from kg_retrievers import as_llama_index",
+    "local": "import sentence_transformers; from kg_retrievers import local_embeddings",
+    "neo4j": "from kg_retrievers import Neo4jExecutor; Neo4jExecutor('bolt://localhost:1').close()",
+    "openai": (
+        "import os; os.environ['OPENAI_API_KEY'] = 'none'; "
+        "from kg_retrievers import load_chat_model; load_chat_model('openai:gpt-4.1-mini')"
+    ),
+    "sqlite": "from langgraph.checkpoint.sqlite import SqliteSaver",
+    "train": "from kg_retrievers import train_graph_reasoner, train_triple_scorer",
+    "viz": (
+        "import matplotlib; matplotlib.use('agg'); from kg_retrievers import Evidence, Triple, draw; "
+        "draw(Evidence((Triple('Her', 'directed_by', 'Spike Jonze'),), 1.0)).plot()"
+    ),
+}
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    """Run a command in a folder outside of the checkout, and return what it prints."""
+    done = subprocess.run([str(part) for part in command], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built of a copy, so that nothing is left in the checkout."""
+    folder, copy = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("copy")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    shutil.copytree(ROOT / "kg_retrievers", copy / "kg_retrievers", ignore=shutil.ignore_patterns("__pycache__"))
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, copy, folder=folder)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel and without extras."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    path = folder / "bin" / "python"
+    install(path, str(wheel))
+    return path
+
+
+def install(python: Path, *requirements: str) -> None:
+    """Install packages with the versions that the tests run with."""
+    pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-conflicts")
+    run(*pip, "--constraint", ROOT / "constraints.txt", *requirements, folder=python.parent)
+
+
+def test_every_extra_has_its_line() -> None:
+    assert {*EXTRAS} - OF_DEVELOPERS <= {*LINES}
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path, python: Path) -> None:
+    names = run(python, "-m", "zipfile", "-l", wheel, folder=wheel.parent).splitlines()[1:]
+    rooms = {name.split("/")[0] for name in names}
+    assert {room.split("-")[0] for room in rooms} == {"kg_retrievers"}
+    for needed in ("py.typed", "__init__.pyi", "sample/graph.jsonl"):
+        assert any(name.startswith(f"kg_retrievers/{needed}") for name in names), f"{needed} is missing"
+
+
+def test_the_core_runs_the_demo(python: Path, tmp_path: Path) -> None:
+    shown = run(python.parent / "kg-retrievers", "demo", folder=tmp_path)
+    assert "Villeneuve" in shown
+    run(python, "-c", "from kg_retrievers import *", folder=tmp_path)
+
+
+@pytest.mark.parametrize("extra", sorted({*EXTRAS} - OF_DEVELOPERS))
+def test_each_extra_brings_what_it_is_for(extra: str, wheel: Path, python: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "environment"
+    venv.create(folder, with_pip=True)
+    own = folder / "bin" / "python"
+    if TORCH and extra in WITH_TORCH:
+        install(own, *TORCH)
+    install(own, f"{wheel}[{extra}]")
+    run(own, "-c", LINES[extra], folder=tmp_path)
