@@ -1,17 +1,16 @@
-"""SG-RAG's retrieval: a Cypher query is written for a question, and its rows are the evidence.
+"""SG-RAG: a Cypher query written for the question, whose rows are subgraphs.
 
 A. O. M. Saleh, G. Tür, Y. Saygın: SG-RAG: Multi-Hop Question Answering With Large Language Models Through Knowledge
 Graphs. ICNLSP 2024 (not on arXiv).
 """
 
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
-from kg_retrievers.methods.sg_rag.retriever import CypherRetriever, CypherState
+from kg_retrievers.methods.sg_rag.retriever import CypherRetriever
 from kg_retrievers.methods.sg_rag.templates import label_examples, schema_templates
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
 
 __all__ = [
     "CypherRetriever",
-    "CypherState",
     "LLMCypherWriter",
     "PatternCypherWriter",
     "TemplateCypherWriter",

@@ -1,4 +1,4 @@
-"""SG-RAG's retriever: links the entities, has a Cypher query written, runs it; each row is a subgraph.
+"""SG-RAG: a Cypher query written for the question, whose rows are subgraphs.
 
 A. O. M. Saleh, G. Tür, Y. Saygın: SG-RAG: Multi-Hop Question Answering With Large Language Models Through Knowledge
 Graphs. ICNLSP 2024 (ACL Anthology; not on arXiv). Merging and ordering of subgraphs: the same authors, SG-RAG MOT,
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
@@ -21,7 +21,7 @@ from typing_extensions import TypedDict, Unpack
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_sources
-from kg_retrievers.core.stages import EXACT, QuestionShape, RetrievalState, Stage
+from kg_retrievers.core.stages import EXACT, QuestionShape, RetrievalState, Stage, check_types
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -30,25 +30,24 @@ from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import check_query, check_shows_facts
-from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first, merge_overlapping
-from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, subgraphs_of
+from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
+from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, TemplateCypherWriter
 from kg_retrievers.patterns.linked import LinkedPatternGenerator
 
-#: The share of their triples from which on two subgraphs are merged by `ties="overlap"`.
+#: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
 
 #: The most rows of a query.
 MAX_ROWS = 100_000
 
-#: How many rows are compared with each other by `ties="overlap"`; later ones are left as they are. Of 300 that share a
-#: triple, all pairs take less than a second.
-MAX_MERGED = 300
-
-#: Imported when it is needed, since it needs an extra.
+#: The module of the embedded database. It is imported when it is needed, since it needs an extra.
 _EMBEDDED = "kg_retrievers.database.ladybug"
 
-#: A query of the state: its text, its parameters, who wrote it, and, of a template, whose it was.
+#: What to do about a query of another form.
+_A_QUERY = 'Write a query as {"query": text, "parameters": {name: value}}, or as its text alone.'
+
+#: A query of the state: its text, its parameters, its writer, and the example that its template is from.
 CypherQuery = TypedDict(
     "CypherQuery",
     {
@@ -62,10 +61,10 @@ with_config(EXACT)(CypherQuery)
 
 
 class CypherState(RetrievalState, total=False):
-    """The state of the stages."""
+    """The state of the stages of `CypherRetriever`."""
 
-    #: `[{"query": text, "parameters": {name: value}, "from": who}, ...]`: run in this order until one has rows. Those
-    #: of templates have "example": `{"question": text, "distance": number}`, too.
+    #: `[{"query": text, "parameters": {name: value}, "from": writer}, ...]`, run in this order until one has rows.
+    #: Queries of templates also have "example": `{"question": text, "distance": float}`.
     cypher: Annotated[list[CypherQuery], Field(max_length=MAX_QUERIES)]
 
 
@@ -82,40 +81,44 @@ class CypherFields(RetrieverFields, total=False):
     timeout: float
 
 
-def _checked_executor(executor: object) -> Any:
+def _checked_executor(executor: Any) -> Executor | None:
     if executor is not None and not all(hasattr(executor, name) for name in ("run", "explain", "schema", "dialect")):
-        raise ValueError("wanted an executor, such as LadybugExecutor(path)")
-    return executor
+        raise ValueError("wanted an executor, such as LadybugExecutor(path) or Neo4jExecutor(uri)")
+    checked: Executor | None = executor
+    return checked
 
 
 class CypherRetriever(BaseKGRetriever):
-    """Writes a Cypher query for the question and runs it; all facts of the rows are evidence, the targets are answers.
+    """Writes a Cypher query for the question and runs it; the rows hold the evidence and the answers.
 
-    The query is the template of the nearest example with its slots filled (`TemplateCypherWriter`), that of a pattern
-    (`PatternCypherWriter`), or written by a language model (`LLMCypherWriter`). A workflow can be interrupted before
-    `run_cypher`, so that a person approves or edits `cypher`. Whoever wrote it, it must only read: see
-    `check_read_only`. Where a name may mean several entities, or the template of the nearest example leads nowhere, up
-    to `MAX_QUERIES` queries, for the others and of the next nearest examples' templates, are tried in order until one
-    has rows; "tried" in the details says how many were, "example" whose template it was. Queries that are given, or
-    that a person puts into the state, are all that is run. The score is 1: a subgraph fits the query or does not.
+    The query comes from the template of the nearest example (`TemplateCypherWriter`), from a pattern
+    (`PatternCypherWriter`) or from a language model (`LLMCypherWriter`). Every query must only read, whoever wrote it:
+    see `check_read_only`. A workflow can be interrupted before `run_cypher`, so that a person approves or edits
+    `cypher`.
 
-    A row is a subgraph: the relationships and paths in it, in stored direction. Its answer is what stands in the column
-    `target`, else in the first one: a node, or the key of one.
+    Where a name may mean several entities, or the template of the nearest example leads nowhere, up to `MAX_QUERIES`
+    queries run in order until one has rows: those for the other entities, and those of the next nearest templates. In
+    the details, "tried" says how many ran, "example" whose template it was. Queries that a caller gives, or that a
+    person puts into the state, are the only ones that run. The score is 1: a subgraph fits the query or does not.
 
-    Differs from the paper: no template is written by hand, they come from examples, with answers or patterns; names
+    A row is a subgraph: the relationships and paths in it, in stored direction. Its answer stands in the column
+    `target`, or in the first column where there is no `target`: a node, or the key of one.
+
+    Differs from the paper: templates are not written by hand, they come from examples with answers or patterns; names
     are parameters; a triple that several subgraphs share is shown once, with the first of them. `ties="overlap"` and
-    `order="breadth_first"` are the merging and ordering of SG-RAG MOT, whose measure of overlap is ours.
+    `order="breadth_first"` are the merging and ordering of SG-RAG MOT, with our own measure of overlap.
 
     Cost: no call of a language model with templates, one or two with `LLMCypherWriter`; then one to `MAX_QUERIES`
-    queries. Without `executor`, the graph is loaded into an embedded database the first time: 6 s for 134,000 triples.
+    queries. Without `executor`, the graph is loaded into an embedded database the first time, and again in each copy of
+    the retriever: 6 s for 134,000 triples.
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")]
         >>> facts += [("Arrival", "directed_by", "Denis Villeneuve"), ("Arrival", "starring", "Amy Adams")]
         >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
-        >>> taught = Question("Who directed films with Amy Adams?", answers=("Spike Jonze", "Denis Villeneuve"))
-        >>> retriever = CypherRetriever.from_index(index, examples=[taught])
+        >>> example = Question("Who directed films with Amy Adams?", answers=("Spike Jonze", "Denis Villeneuve"))
+        >>> retriever = CypherRetriever.from_index(index, examples=[example])
         >>> print(retriever.invoke("Who directed films with Amy Adams?")[0].page_content)
         Arrival -> starring -> Amy Adams
         Arrival -> directed by -> Denis Villeneuve
@@ -128,23 +131,23 @@ class CypherRetriever(BaseKGRetriever):
 
     #: From `{"question", "seed_entities", "entities", "executor"}` to the queries of the state.
     writer: Runnable[Any, list[dict[str, Any]]]
-    #: What runs them, on a database that holds the indexed graph; None for one that is made of the graph when needed.
-    executor: Annotated[Any, PlainValidator(_checked_executor)] = None
+    #: Runs them, on a database that holds the indexed graph; None for one that is made from the graph when needed.
+    executor: Annotated[Executor | None, PlainValidator(_checked_executor)] = None
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
     style: Literal["triples", "grouped", "tables", "paths"] = "triples"
-    #: "merge": all rows are one piece of evidence, whose answers are complete. "break": each row is one. "overlap":
-    #: of the first `MAX_MERGED`, those are one that overlap by `overlap` or more, see `merge_overlapping`.
+    #: "merge": all rows are one piece of evidence, whose answers are complete. "break": each row is one. "overlap": of
+    #: the first `MAX_MERGED` rows, those that overlap by `overlap` or more are one; see `merge_overlapping`.
     ties: Literal["merge", "break", "overlap"] = "merge"
     #: The least overlap of two subgraphs that are merged.
-    overlap: float = Field(default=OVERLAP, gt=0, le=1)
-    #: The triples of a piece of evidence come "by_row", or as a "breadth_first" search from the entities meets them.
+    overlap: float = Field(default=OVERLAP, gt=0, le=1, strict=True)
+    #: The triples of a piece of evidence come "by_row", or in the order of a "breadth_first" search from the entities.
     order: Literal["by_row", "breadth_first"] = "by_row"
     #: The most rows of a query; where there are more, the evidence is marked as truncated.
-    max_rows: int = Field(default=LIMIT, ge=1, le=MAX_ROWS)
+    max_rows: int = Field(default=LIMIT, ge=1, le=MAX_ROWS, strict=True)
     #: The most seconds that a query may take.
-    timeout: float = Field(default=TIMEOUT, gt=0, le=MAX_TIMEOUT)
+    timeout: float = Field(default=TIMEOUT, gt=0, le=MAX_TIMEOUT, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
@@ -175,7 +178,9 @@ class CypherRetriever(BaseKGRetriever):
         """
         refuse_sources(cls.__name__, model=model)
         if "writer" in fields and (llm is not None or examples is not None):
-            raise InvalidArgumentError(f"{cls.__name__}: got writer= beside llm= or examples=. Leave one out.")
+            raise InvalidArgumentError(
+                f"{cls.__name__}: got writer= beside llm= or examples=, from which a writer is made. Leave one out."
+            )
         if llm is not None:
             fields["writer"] = LLMCypherWriter(index, llm, examples=examples or ())
         elif examples is not None:
@@ -186,13 +191,17 @@ class CypherRetriever(BaseKGRetriever):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Link the entities, write the query, run it."""
-        write = RunnableLambda(self._ask) | self.writer | RunnableLambda(self._written)
+        """Link the entities, write the queries, run them."""
+        write = RunnableLambda(self._writer_input) | self.writer | RunnableLambda(self._written)
         return (
             Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",)),
             Stage("write_cypher", write, ("cypher",), self._calls_model),
             Stage("run_cypher", RunnableLambda(self._run_cypher), ("answers", "documents")),
         )
+
+    @property
+    def _calls_model(self) -> bool:
+        return bool(getattr(self.writer, "calls_model", True))
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
@@ -201,22 +210,20 @@ class CypherRetriever(BaseKGRetriever):
 
     @property
     def database(self) -> Executor:
-        """What runs the queries: `executor`, or a database that is made of the graph the first time.
+        """The executor that runs the queries: `executor`, or a database that is made from the graph the first time.
 
         Raises:
             MissingExtraError: If there is no `executor` and the extra `ladybug` is not installed.
         """
         if self.executor is not None:
-            return cast(Executor, self.executor)
+            return self.executor
         graph = self.graph
-        made: Executor = self._cache.get(
-            "database", (graph,), lambda: import_module(_EMBEDDED).LadybugExecutor.from_graph(graph)
-        )
-        return made
 
-    @property
-    def _calls_model(self) -> bool:
-        return bool(getattr(self.writer, "calls_model", True))
+        def make() -> Executor:
+            embedded: Executor = import_module(_EMBEDDED).LadybugExecutor.from_graph(graph)
+            return embedded
+
+        return self._cache.get("database", (graph,), make)
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; each query must only read, name what the database has, and return relationships.
@@ -224,35 +231,38 @@ class CypherRetriever(BaseKGRetriever):
         `cypher` is a list of `{"query", "parameters"}`, or one of them, or the text of a query.
         """
         cypher = inputs.get("cypher")
-        if isinstance(cypher, str | Mapping):
-            inputs = {**inputs, "cypher": [{"query": cypher} if isinstance(cypher, str) else cypher]}
-        elif isinstance(cypher, list | tuple):
-            inputs = {**inputs, "cypher": [{"query": row} if isinstance(row, str) else row for row in cypher]}
-        checked = super().check_inputs(inputs)
-        if "cypher" in checked:
-            checked["cypher"] = [self._checked_query(row) for row in checked["cypher"]]
-        return checked
+        if cypher is None:
+            return super().check_inputs(inputs)
+        checked = super().check_inputs({**inputs, "cypher": _read_queries(cypher)})
+        return checked | {"cypher": [self._checked_query(query) for query in checked["cypher"]]}
 
-    def _checked_query(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        full = {"query": None, "parameters": {}, "from": "given", **row}
+    def _checked_query(self, query: Mapping[str, Any]) -> dict[str, Any]:
+        full = {"query": None, "parameters": {}, "from": "given", **query}
         try:
             full = json.loads(json.dumps(full, allow_nan=False))
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"CypherRetriever: parameters must be JSON-safe, but {error}.") from error
-        query = check_query(full["query"], full["parameters"], self.database.schema()).text
-        check_shows_facts(query)
-        return {**full, "query": query}
+            raise InvalidArgumentError(
+                f"CypherRetriever: parameters must be JSON-safe, but {error}.", hint_python=_A_QUERY
+            ) from error
+        text = check_query(full["query"], full["parameters"], self.database.schema()).text
+        check_shows_facts(text)
+        return {**full, "query": text}
 
     def _link_entities(self, state: CypherState) -> dict[str, Any]:
         try:
             return {"seed_entities": _keys(self._entities(state["question"]))}
         except EntityLinkingError:
-            if self._calls_model or "cypher" in state:  # which may ask for all there is of a kind
+            if self._calls_model or "cypher" in state:  # a query may ask for all entities of a kind
                 return {"seed_entities": []}
             raise
 
-    def _ask(self, state: CypherState) -> dict[str, Any]:
-        """Return what the writer is given: with the entities as they were found, unless others were put in."""
+    def _entities(self, question: str) -> list[QuestionEntity]:
+        """Return the entities that a question names; kept for the last question, since two stages ask."""
+        linker = linker_of(self.index)
+        return self._cache.get("entities", (self.index, question), lambda: question_entities(linker, question))
+
+    def _writer_input(self, state: CypherState) -> dict[str, Any]:
+        """Return the input of the writer, with the entities as they were found, unless a caller gave others."""
         question, seeds = state["question"], state["seed_entities"]
         try:
             entities = self._entities(question)
@@ -262,48 +272,56 @@ class CypherRetriever(BaseKGRetriever):
             entities = question_entities(linker_of(self.index), question, seeds)
         return {"question": question, "seed_entities": seeds, "entities": entities, "executor": self.database}
 
-    def _entities(self, question: str) -> list[QuestionEntity]:
-        """Return what a question names; kept for the last question, since two stages ask."""
-        linker = linker_of(self.index)
-        return self._cache.get("entities", (self.index, question), lambda: question_entities(linker, question))
-
     def _written(self, cypher: object) -> dict[str, Any]:
-        # What our own writers write needs no second look; the executor has the last word on whether it only reads.
+        """Check what a writer wrote, except the writers of this package, which check it themselves.
+
+        The executor checks in any case that a query only reads.
+        """
         own = isinstance(self.writer, PatternCypherWriter | LLMCypherWriter)
         return {"cypher": cypher} if own else {"cypher": self.check_inputs({"cypher": cypher})["cypher"]}
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
+        """Run the queries in order until one has rows."""
         evidence: list[Evidence] = []
         for tried, written in enumerate(state["cypher"], 1):
             rows = self.database.run(written["query"], written["parameters"], limit=self.max_rows, timeout=self.timeout)
             details = {**written, "tried": tried, "rows": len(rows)}
             subgraphs = subgraphs_of(rows, self.graph)
-            if evidence := self._merged(subgraphs, state.get("seed_entities") or [], rows.truncated, details):
+            seeds = state.get("seed_entities") or []
+            groups = grouped(subgraphs, self.ties, self.overlap)
+            evidence = [self._evidence(group, seeds, rows.truncated, details) for group in groups]
+            if evidence:
                 break
         return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
-    def _merged(
-        self, subgraphs: Sequence[Subgraph], seeds: Sequence[str], truncated: bool, details: Mapping[str, Any]
-    ) -> list[Evidence]:
-        groups = [[number] for number in range(len(subgraphs))]
-        if self.ties == "merge":
-            groups = [list(range(len(subgraphs)))] if subgraphs else []
-        elif self.ties == "overlap":
-            groups = merge_overlapping([subgraph.triples for subgraph in subgraphs[:MAX_MERGED]], self.overlap)
-            groups += [[number] for number in range(MAX_MERGED, len(subgraphs))]
-        evidence = []
-        for group in groups:
-            triples = list(dict.fromkeys(triple for number in group for triple in subgraphs[number].triples))
-            evidence.append(
-                Evidence(
-                    triples=tuple(breadth_first(triples, seeds) if self.order == "breadth_first" else triples),
-                    score=1.0,
-                    answers=tuple(dict.fromkeys(key for number in group for key in subgraphs[number].answers)),
-                    truncated=truncated,
-                    details=details if self.ties == "merge" else {**details, "row": subgraphs[group[0]].row},
-                )
-            )
-        return evidence
+    def _evidence(
+        self, group: Sequence[Subgraph], seeds: Sequence[str], truncated: bool, details: Mapping[str, Any]
+    ) -> Evidence:
+        triples = list(dict.fromkeys(triple for subgraph in group for triple in subgraph.triples))
+        if self.order == "breadth_first":
+            triples = breadth_first(triples, seeds)
+        return Evidence(
+            triples=tuple(triples),
+            score=1.0,
+            answers=tuple(dict.fromkeys(key for subgraph in group for key in subgraph.answers)),
+            truncated=truncated,
+            details=details if self.ties == "merge" else {**details, "row": group[0].row},
+        )
+
+
+def _read_queries(cypher: object) -> Any:
+    """Return queries as the state holds them, from what `check_inputs` takes.
+
+    Raises:
+        InvalidArgumentError: If they have another form.
+    """
+    rows = [cypher] if isinstance(cypher, str | Mapping) else cypher
+    if isinstance(rows, list | tuple):
+        rows = [{"query": row} if isinstance(row, str) else row for row in rows]
+    try:
+        return check_types(CypherState, {"cypher": rows}, "CypherRetriever")["cypher"]
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(error.message, hint_python=_A_QUERY) from None
 
 
 def _keys(entities: Sequence[QuestionEntity]) -> list[str]:

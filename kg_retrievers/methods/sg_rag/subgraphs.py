@@ -1,9 +1,9 @@
-"""The rows of a query as subgraphs of the indexed graph, each with its answers."""
+"""Reads the rows of a query as subgraphs of the indexed graph, each with its answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,10 +11,15 @@ from kg_retrievers.database.values import EntityNode, Rows, triples_in
 from kg_retrievers.errors import StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.adjacency import label_of
+from kg_retrievers.methods.sg_rag.subgraph_merging import merge_overlapping
+
+#: How many rows `ties="overlap"` compares with each other; later ones stay as they are. For 300 rows that share a
+#: triple, all pairs take less than a second.
+MAX_MERGED = 300
 
 
 class Subgraph(NamedTuple):
-    """The number of a row, from 1, its facts in stored direction, and the keys of its answers."""
+    """The position of a row, from 1, its facts in stored direction, and the keys of its answers."""
 
     row: int
     triples: list[Triple]
@@ -24,25 +29,31 @@ class Subgraph(NamedTuple):
 def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
     """Return the rows that hold facts.
 
-    The answers of a row are in the column `target`, else in the first one: nodes; keys, or what ends of its facts are
-    called; or keys of others.
+    The answers of a row stand in the column `target`, or in the first one where there is no `target`. A node is an
+    answer; a text is, in this order, the key of an end of the row's facts, the label of such ends, or any key.
 
     Raises:
-        StaleIndexError: If there is a fact or a node in the rows that the graph does not hold.
+        StaleIndexError: If the rows hold a fact or a node that the graph does not hold.
     """
     column = rows.columns.index("target") if "target" in rows.columns else 0
     found = []
-    for number, row in enumerate(rows.rows, 1):
+    for position, row in enumerate(rows.rows, 1):
         if triples := triples_in(row):
             answers = dict.fromkeys(_entities(row[column], triples, graph))
-            found.append(Subgraph(number, triples, list(answers)))
-    facts = dict.fromkeys(triple for subgraph in found for triple in subgraph.triples)
+            found.append(Subgraph(position, triples, list(answers)))
+    _check_held(found, graph)
+    return found
+
+
+def _check_held(subgraphs: Sequence[Subgraph], graph: KnowledgeGraph) -> None:
+    """Check that the graph holds all facts and answers; there may be thousands, so each name is looked up once."""
+    facts = dict.fromkeys(triple for subgraph in subgraphs for triple in subgraph.triples)
     keys = dict.fromkeys(key for head, _, tail in facts for key in (head, tail))
-    keys |= dict.fromkeys(key for subgraph in found for key in subgraph.answers)
-    numbers = {key: graph.entities.find(key) for key in keys}
-    relations = {name: graph.relations.find(name) for name in {fact.relation for fact in facts}}
-    strange: Any = next((triple for triple in facts if not _is_fact(graph, triple, numbers, relations)), None)
-    strange = strange or next((key for key, number in numbers.items() if number < 0), None)
+    keys |= dict.fromkeys(key for subgraph in subgraphs for key in subgraph.answers)
+    ids = {key: graph.entities.find(key) for key in keys}
+    relation_ids = {name: graph.relations.find(name) for name in {fact.relation for fact in facts}}
+    strange: Any = next((triple for triple in facts if not _is_fact(graph, triple, ids, relation_ids)), None)
+    strange = strange or next((key for key, id in ids.items() if id < 0), None)
     if strange is not None:
         raise StaleIndexError(
             f"CypherRetriever: the database holds {strange!r}, which is not in the indexed graph. It has changed since "
@@ -51,12 +62,11 @@ def subgraphs_of(rows: Rows, graph: KnowledgeGraph) -> list[Subgraph]:
             hint_shell="Index the graph of this database again, with the same --key if one was given, or name another "
             "--database.",
         )
-    return found
 
 
-def _is_fact(graph: KnowledgeGraph, triple: Triple, numbers: Mapping[str, int], relations: Mapping[str, int]) -> bool:
-    """As `triple in graph`, with the numbers known; there may be thousands to look up."""
-    head, tail, relation = numbers[triple.head], numbers[triple.tail], relations[triple.relation]
+def _is_fact(graph: KnowledgeGraph, triple: Triple, ids: Mapping[str, int], relation_ids: Mapping[str, int]) -> bool:
+    """Tell what `triple in graph` does, with the ids at hand."""
+    head, tail, relation = ids[triple.head], ids[triple.tail], relation_ids[triple.relation]
     if min(head, tail, relation) < 0:
         return False
     adjacency = graph.adjacency
@@ -66,6 +76,7 @@ def _is_fact(graph: KnowledgeGraph, triple: Triple, numbers: Mapping[str, int], 
 
 
 def _entities(value: Any, facts: Sequence[Triple], graph: KnowledgeGraph) -> Iterator[str]:
+    """Yield the keys of the entities that a value stands for."""
     if isinstance(value, EntityNode):
         yield value.key
     elif isinstance(value, str):
@@ -75,3 +86,17 @@ def _entities(value: Any, facts: Sequence[Triple], graph: KnowledgeGraph) -> Ite
     elif isinstance(value, list):
         for part in value:
             yield from _entities(part, facts, graph)
+
+
+def grouped(
+    subgraphs: Sequence[Subgraph], ties: Literal["merge", "break", "overlap"], overlap: float
+) -> list[Sequence[Subgraph]]:
+    """Return the rows that become one piece of evidence each; see `CypherRetriever.ties`."""
+    if ties == "merge":
+        return [subgraphs] if subgraphs else []
+    if ties == "break":
+        return [[subgraph] for subgraph in subgraphs]
+    compared, rest = subgraphs[:MAX_MERGED], subgraphs[MAX_MERGED:]
+    merged = merge_overlapping([subgraph.triples for subgraph in compared], overlap)
+    groups = [[compared[position] for position in group] for group in merged]
+    return [*groups, *([subgraph] for subgraph in rest)]

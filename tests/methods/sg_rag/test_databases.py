@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import random
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from kg_retrievers.errors import (
     DatabaseLoginError,
     DatabaseTimeoutError,
     DatabaseUnavailableError,
+    InvalidArgumentError,
     KGRetrieversError,
     StaleIndexError,
     StaleSchemaError,
@@ -215,6 +217,18 @@ def test_all_is_well(serve: Serve, ladybug: LadybugExecutor) -> None:
         assert not document.metadata["truncated"]
 
 
+def test_a_retriever_over_bolt_is_pickled_without_the_password(serve: Serve) -> None:
+    _, retriever = serve()
+    pickled = pickle.dumps(retriever)
+    assert b"right" not in pickled
+    again = pickle.loads(pickled)
+    assert again.invoke(QUESTION) == retriever.invoke(QUESTION)
+    again.executor.close()
+    logged_in = Neo4jExecutor("bolt://localhost", auth=neo4j.basic_auth("reader", "right"))
+    with logged_in, pytest.raises(InvalidArgumentError, match="make the executor in the other process"):
+        pickle.dumps(over(logged_in))
+
+
 def test_the_database_is_down(serve: Serve, ladybug: LadybugExecutor) -> None:
     stub, running = serve()
     assert running.invoke(QUESTION)
@@ -252,10 +266,10 @@ def test_a_timeout_on_ladybug(ladybug: LadybugExecutor) -> None:
 
 def test_facts_have_changed_since_the_graph_was_indexed(serve: Serve) -> None:
     _, retriever = serve(Reply(COLUMNS, [ROWS_OF["Her"], ROWS_OF["Arrival"]]))
-    fails(retriever, StaleIndexError, "'Arrival'.*index the graph of this database again")
+    fails(retriever, StaleIndexError, "'Arrival'.*Index the graph of this database again")
     changed = INDEX.graph.with_changes(added=[("Arrival", "directed_by", "Jonze")])
     with LadybugExecutor.from_graph(changed) as executor:
-        fails(over(executor), StaleIndexError, "'Arrival'.*index the graph of this database again")
+        fails(over(executor), StaleIndexError, "'Arrival'.*Index the graph of this database again")
 
 
 def test_a_relation_has_gone_since_the_schema_was_read(serve: Serve) -> None:
@@ -268,7 +282,7 @@ def test_a_relation_has_gone_since_the_schema_was_read(serve: Serve) -> None:
 def test_a_relation_has_gone_since_the_graph_was_indexed() -> None:
     changed = INDEX.graph.with_changes(removed=[fact for fact in FACTS if fact[1] == "directed_by"])
     with LadybugExecutor.from_graph(changed) as executor:
-        fails(over(executor), StaleIndexError, "relation 'directed_by', the database has not.*index the graph")
+        fails(over(executor), StaleIndexError, "relation 'directed_by', the database has not.*ndex the graph")
 
 
 def test_a_file_changed_while_it_is_open(tmp_path: Path) -> None:
@@ -286,7 +300,7 @@ def test_a_file_changed_while_it_is_open(tmp_path: Path) -> None:
         executor.schema(refresh=True)
         assert over(executor).invoke(QUESTION) == before
     with LadybugExecutor(path) as executor:
-        fails(over(executor), StaleIndexError, "relation 'directed_by', the database has not.*index the graph")
+        fails(over(executor), StaleIndexError, "relation 'directed_by', the database has not.*ndex the graph")
 
 
 def test_a_million_rows_over_bolt(serve: Serve) -> None:
@@ -350,7 +364,7 @@ def test_what_goes_wrong_over_bolt(arcadedb: ArcadeDB) -> None:
     with arcadedb.executor("films", explain=False) as executor:
         executor.schema()
         arcadedb.write("films", "MATCH (n:Entity {key: 'Jonze'}) CREATE (:Entity {key: 'New'})-[:directed_by]->(n)")
-        fails(over(executor), StaleIndexError, "'New'.*index the graph of this database again")
+        fails(over(executor), StaleIndexError, "'New'.*Index the graph of this database again")
         arcadedb.write("films", "MATCH ()-[r:directed_by]->() DELETE r")
         assert over(executor).invoke(QUESTION) == []  # ArcadeDB does not say that the type has gone
         executor.schema(refresh=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -25,6 +28,7 @@ from kg_retrievers.errors import (
     CypherGenerationError,
     CypherSafetyError,
     DatabaseQueryError,
+    DatabaseUnavailableError,
     InvalidArgumentError,
     MissingExtraError,
     StaleIndexError,
@@ -32,10 +36,10 @@ from kg_retrievers.errors import (
 from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.index import EntityLinker
-from kg_retrievers.methods.sg_rag import CypherRetriever, PatternCypherWriter, TemplateCypherWriter
-from kg_retrievers.methods.sg_rag import retriever as module
+from kg_retrievers.methods.sg_rag import CypherRetriever, PatternCypherWriter, TemplateCypherWriter, subgraphs
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
+from kg_retrievers.testing.other_process import call_in_other_process
 
 pytest.importorskip("ladybug")
 
@@ -151,7 +155,7 @@ def test_overlapping_rows_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [group.metadata["answers"] for group in groups] == [["Adams", "Mara"], ["Streep"]]
     assert groups[0].metadata["triples"] == [["Her", BY, "Jonze"], ["Her", STAR, "Adams"], ["Her", STAR, "Mara"]]
     assert len(retriever(overlap=0.4, **fields).invoke(question)) == 3
-    monkeypatch.setattr(module, "MAX_MERGED", 1)
+    monkeypatch.setattr(subgraphs, "MAX_MERGED", 1)
     assert len(retriever(overlap=1 / 3, **fields).invoke(question)) == 3
 
 
@@ -265,10 +269,36 @@ def test_a_database_is_made_when_there_is_none() -> None:
     made.database.close()
 
 
+def test_a_copy_makes_its_own_database() -> None:
+    question = "Who starred in films by Denis Villeneuve?"
+    made = CypherRetriever.from_index(INDEX, examples=EXAMPLES)
+    expected = made.invoke(question)
+    for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert copied.invoke(question) == expected
+        assert copied.database is not made.database
+        copied.database.close()
+    assert call_in_other_process(made.invoke, question) == expected
+    made.database.close()
+
+
+def test_a_copy_shares_the_database_that_was_given(tmp_path: Path) -> None:
+    with LadybugExecutor.from_graph(INDEX.graph, tmp_path / "films.lbdb") as executor:
+        found = retriever(executor=executor)
+        expected = found.invoke("Who directed Arrival?")
+        assert copy.deepcopy(found).executor is executor
+        assert call_in_other_process(found.invoke, "Who directed Arrival?") == expected
+        pickled = pickle.dumps(found)
+    with pytest.raises(DatabaseUnavailableError, match="is closed"):
+        found.invoke("Who directed Arrival?")
+    again = pickle.loads(pickled)
+    assert again.invoke("Who directed Arrival?") == expected
+    again.executor.close()
+
+
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "kg_retrievers.database.ladybug")
     monkeypatch.setitem(sys.modules, "ladybug", None)
-    with pytest.raises(MissingExtraError, match=r"kg-retrievers\[ladybug\]"):
+    with pytest.raises(MissingExtraError, match=r"LadybugExecutor needs .*\[ladybug\]"):
         CypherRetriever.from_index(INDEX, examples=EXAMPLES).invoke("Who directed Arrival?")
 
 
@@ -277,7 +307,7 @@ def test_a_database_of_another_graph(missing: tuple[str, str, str] | None) -> No
     here = INDEX.graph.with_changes(removed=[missing]) if missing else tiny_graph()
     stale = retriever(GraphIndex.build(here, HashedEmbeddings()), writer=RunnableLambda(lambda input: []))
     query = "MATCH (n)-[r0:directed_by]->(m) RETURN n AS target, r0"
-    with pytest.raises(StaleIndexError, match="index the graph of this database again"):
+    with pytest.raises(StaleIndexError, match=r"\. Index the graph of this database again"):
         stale.invoke("?", seed_entities=["Her"], cypher=query)
 
 
@@ -394,7 +424,7 @@ def test_given_queries_that_are_refused(query: str) -> None:
     ],
 )
 def test_what_a_query_looks_like(cypher: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="CypherRetriever: "):
+    with pytest.raises(InvalidArgumentError, match=r"^CypherRetriever: .*Write a query as {\"query\": text, "):
         retriever().invoke("Who is in it?", cypher=cypher)
 
 
@@ -466,6 +496,28 @@ def test_what_writers_are_taken() -> None:
         retriever(model=7)
     with pytest.raises(InvalidArgumentError, match="wanted an executor"):
         retriever(executor="bolt://localhost")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wanted"),
+    [
+        ("ties", "best", "must be 'merge', 'break' or 'overlap', but got 'best'"),
+        ("order", "rows", "must be 'by_row' or 'breadth_first', but got 'rows'"),
+        ("overlap", 0.0, "greater than 0, but got 0.0"),
+        ("overlap", True, "number, but got True"),
+        ("max_rows", 0, "greater than or equal to 1, but got 0"),
+        ("max_rows", 1.5, "integer, but got 1.5"),
+        ("max_rows", True, "integer, but got True"),
+        ("timeout", 1e9, "less than or equal to 86400, but got 1000000000.0"),
+        ("granularity", "path", "must be 'subgraph' or 'triple', but got 'path'"),
+    ],
+)
+def test_fields_out_of_range(field: str, value: object, wanted: str) -> None:
+    found = retriever()
+    with pytest.raises(InvalidArgumentError, match=f"CypherRetriever: {field} .*{wanted}"):
+        retriever(**{field: value})
+    with pytest.raises(InvalidArgumentError, match=f"CypherRetriever: {field} .*{wanted}"):
+        setattr(found, field, value)
 
 
 def test_a_writer_is_the_same_after_use() -> None:
