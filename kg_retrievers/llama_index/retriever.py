@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from copy import copy
+from typing import Any, Self, cast
 
 from langchain_core.documents import Document
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -16,6 +17,7 @@ from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.llama_index.prompts import to_llama_index, with_prompt
+from kg_retrievers.llama_index.query_engine import RefusingQueryEngine
 
 
 def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetriever:
@@ -52,6 +54,9 @@ class LlamaIndexRetriever(BaseRetriever):
     LlamaIndex put into it are not used. `aretrieve` awaits `ainvoke`, so that a cancelled query cancels the request to
     the model. Events go to the handlers of LlamaIndex's `Settings`, or to those of a `callback_manager` that is set.
 
+    A refused question gives no nodes, or raises the error where the retriever's `on_refusal` is "raise"; what
+    `as_query_engine` and `as_tool` return answers it with the reason.
+
     `get_prompts()` gives the prompts of the retriever as LlamaIndex templates, with `query_str` and `context_str` for
     `question` and `evidence`. `update_prompts({name: template})` takes templates with either names; from then on a
     changed copy of the retriever is asked, see `retriever`.
@@ -77,15 +82,33 @@ class LlamaIndexRetriever(BaseRetriever):
         """The method's prompt for answering, with `context_str` and `query_str`: a `text_qa_template` for engines."""
         return to_llama_index(self._retriever.answer_prompt)
 
+    def as_query_engine(self, **options: Any) -> RefusingQueryEngine:
+        """Return a query engine that answers a refused question with the reason, where others say "Empty Response".
+
+        Args:
+            **options: What `RetrieverQueryEngine.from_args` takes, as `llm`; the `text_qa_template` is the method's
+                prompt for answering unless another is given.
+
+        Example:
+            >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+            >>> from llama_index.core.llms import MockLLM
+            >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+            >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+            >>> engine = as_llama_index(retriever).as_query_engine(llm=MockLLM())
+            >>> print(engine.query("Who directed Xyzzyplugh?"))  # doctest: +ELLIPSIS
+            The knowledge graph holds no answer to this question. No entity of the graph was found in ...
+        """
+        return RefusingQueryEngine.from_args(self._raising(), **{"text_qa_template": self.answer_template, **options})
+
     def as_tool(self, *, name: str | None = None, description: str | None = None) -> RetrieverTool:
-        """Return a tool for agents, whose only argument, `input`, is the question.
+        """Return a tool for agents, whose only argument, `input`, is the question; it says why a question is refused.
 
         Prefer it to `RetrieverTool.from_defaults(...)`: that one retrieves for "input is Who directed Her?" when an
         agent calls it with `input="Who directed Her?"`.
         """
         shown = name or "search_knowledge_graph"
-        told = description or "Search a knowledge graph for facts that answer a question."
-        return _QuestionTool(retriever=self, metadata=ToolMetadata(told, shown))
+        purpose = description or "Search a knowledge graph for facts that answer a question."
+        return _QuestionTool(retriever=self._raising(), metadata=ToolMetadata(purpose, shown))
 
     def as_sub_retriever(self, graph_store: PropertyGraphStore) -> BasePGRetriever:
         """Return a sub-retriever for `PropertyGraphIndex.as_retriever(sub_retrievers=[...])`.
@@ -96,6 +119,12 @@ class LlamaIndexRetriever(BaseRetriever):
         "(evidence 2)".
         """
         return _SubRetriever(self, graph_store)
+
+    def _raising(self) -> Self:
+        """Return a copy that raises the error where a question is refused."""
+        other = copy(self)
+        other._inputs = {**self._inputs, "on_refusal": "raise"}
+        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return [_node(document) for document in self._retriever.invoke(query_bundle.query_str.strip(), **self._inputs)]
@@ -115,22 +144,19 @@ class LlamaIndexRetriever(BaseRetriever):
 
 
 class _QuestionTool(RetrieverTool):
-    """A tool whose argument `input` is the question itself, and that says it where nothing is found."""
+    """A tool whose argument `input` is the question itself, and whose output says why nothing is found."""
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
         try:
-            return self._said(super().call(*args, *kwargs.values()))
+            return super().call(*args, *kwargs.values())
         except KGRetrieversError as error:
             return self._output(str(error))
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
         try:
-            return self._said(await super().acall(*args, *kwargs.values()))
+            return await super().acall(*args, *kwargs.values())
         except KGRetrieversError as error:
             return self._output(str(error))
-
-    def _said(self, output: ToolOutput) -> ToolOutput:
-        return output if output.content else self._output("The knowledge graph holds nothing on this question.")
 
     def _output(self, text: str) -> ToolOutput:
         return ToolOutput(content=text, tool_name=self.metadata.name or "", raw_input={}, raw_output=[])

@@ -24,6 +24,7 @@ from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ImageBlock, TextBlock, ToolCallBlock
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
+from llama_index.core.chat_engine import CondenseQuestionChatEngine
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.graph_stores import SimplePropertyGraphStore
 from llama_index.core.graph_stores.types import EntityNode, Relation
@@ -51,6 +52,7 @@ from openai_server import OpenAIServer, Reply
 from pydantic import Field
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Pattern, SimGRAGRetriever, Unknown, answer_chain
+from kg_retrievers.chains import NO_ANSWER
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.llama_index import LlamaIndexChatModel, LlamaIndexEmbeddings, as_llama_index
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
@@ -171,8 +173,10 @@ async def test_only_the_text_of_a_query_is_read(retriever: SimGRAGRetriever, asy
 
 @both
 async def test_errors_come_through(index: GraphIndex, asynchronous: bool) -> None:
+    assert await retrieve(as_llama_index(SimGRAGRetriever.from_index(index)), asynchronous, NO_ENTITY) == []
+    strict = SimGRAGRetriever.from_index(index, on_refusal="raise")
     with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
-        await retrieve(as_llama_index(SimGRAGRetriever.from_index(index)), asynchronous, NO_ENTITY)
+        await retrieve(as_llama_index(strict), asynchronous, NO_ENTITY)
     with pytest.raises(InvalidArgumentError, match="empty"):
         await retrieve(as_llama_index(SimGRAGRetriever.from_index(index)), asynchronous, " ")
     late = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[TimeoutError("late")]))
@@ -348,7 +352,9 @@ def test_prompt_that_llama_index_would_misread_is_refused(retriever: SimGRAGRetr
 
 def test_prompt_with_an_image_is_refused(retriever: SimGRAGRetriever) -> None:
     image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
-    retriever.answer_prompt = LangChainChatPrompt.from_messages([("human", "{question} {evidence}"), ("human", [image])])
+    retriever.answer_prompt = LangChainChatPrompt.from_messages(
+        [("human", "{question} {evidence}"), ("human", [image])]
+    )
     with pytest.raises(InvalidArgumentError, match="only texts"):
         _ = as_llama_index(retriever).answer_template
 
@@ -511,6 +517,38 @@ async def test_no_model_is_asked_without_evidence(
 
 
 @both
+@pytest.mark.parametrize("on_refusal", ["empty", "raise"])
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streaming"])
+async def test_an_engine_says_why_a_question_is_refused(
+    retriever: SimGRAGRetriever, on_refusal: str, streaming: bool, asynchronous: bool
+) -> None:
+    llm = RecordingLLM(replies=["Audrey and others."])
+    bridge = as_llama_index(retriever.model_copy(update={"on_refusal": on_refusal}), k=2)
+    engine = bridge.as_query_engine(llm=llm, streaming=streaming)
+    parts, response = await ask(engine, NO_ENTITY, asynchronous)
+    (reason,) = parts
+    assert reason.startswith(
+        f"{NO_ANSWER} No entity of the graph was found in '{NO_ENTITY}'. Did you mean: 'David Lynch'"
+    )
+    assert (response.source_nodes, llm.asked) == ([], [])
+    parts, response = await ask(engine, QUESTION, asynchronous)
+    assert parts == (["Audrey", "and", "others."] if streaming else ["Audrey and others."])
+    evidence = "\n\n".join(node.text for node in response.source_nodes)
+    assert llm.asked == [f'Use {evidence} for {QUESTION} as {{"answer": ...}}']
+    assert bridge.retriever.on_refusal == on_refusal
+
+
+@both
+async def test_a_chat_over_the_engine_says_why_a_question_is_refused(
+    retriever: SimGRAGRetriever, asynchronous: bool
+) -> None:
+    engine = as_llama_index(retriever).as_query_engine(llm=RecordingLLM(replies=[]))
+    chat = CondenseQuestionChatEngine.from_defaults(engine, llm=RecordingLLM(replies=[NO_ENTITY]))
+    response = await chat.achat(NO_ENTITY) if asynchronous else chat.chat(NO_ENTITY)
+    assert response.response.startswith(f"{NO_ANSWER} No entity of the graph was found")
+
+
+@both
 async def test_fusion_keeps_the_evidence(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
     bridges: list[Any] = [as_llama_index(retriever, k=3), as_llama_index(retriever, seed_entities=["Her"], k=2)]
     fusion = QueryFusionRetriever(bridges, llm=MockLLM(), num_queries=1, similarity_top_k=9)
@@ -532,6 +570,18 @@ async def test_tool(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
     by_place = await tool.acall(QUESTION) if asynchronous else tool.call(QUESTION)
     assert by_name.content == by_place.content == f"{expected[0].text}\n\n{expected[1].text}\n\n"
     assert by_name.raw_output == by_place.raw_output == expected
+
+
+@both
+@pytest.mark.parametrize("on_refusal", ["empty", "raise"])
+async def test_tool_says_why_a_question_is_refused(
+    retriever: SimGRAGRetriever, on_refusal: str, asynchronous: bool
+) -> None:
+    tool = as_llama_index(retriever.model_copy(update={"on_refusal": on_refusal})).as_tool()
+    output = await tool.acall(input=NO_ENTITY) if asynchronous else tool.call(input=NO_ENTITY)
+    assert output.content.startswith("No entity of the graph was found")
+    assert "Did you mean: 'David Lynch'" in output.content
+    assert output.raw_output == []
 
 
 @both
