@@ -1,9 +1,9 @@
-"""Questions with their answers, as models are trained on them."""
+"""Questions with their answers, in the form in which models are trained on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,8 +19,8 @@ class TrainingQuestion:
 
     Attributes:
         text: The question, with `MASK` in place of its entities.
-        seeds: Numbers of the entities that it is about.
-        answers: Numbers of its answers, those in the graph.
+        seeds: The ids of the entities that it is about.
+        answers: The ids of its answers, of those in the graph.
         missing: How many of its answers are not in the graph.
     """
 
@@ -32,10 +32,10 @@ class TrainingQuestion:
 
 @dataclass(frozen=True)
 class TrainingQuestions:
-    """What can be trained on, and how much cannot.
+    """The questions that can be trained on, and how many cannot.
 
     Attributes:
-        usable: The questions that teach something, in order.
+        usable: The questions that can, in order.
         without_entities: How many others have no entity that is given or found, and of the graph.
         without_answers: How many others have no answer in the graph.
         unreachable: How many others have no answer within `max_hops` of an entity that is not the answer itself.
@@ -53,9 +53,9 @@ class TrainingQuestions:
             "have no answer that is a key of the graph": self.without_answers,
             "have no answer near their entities": self.unreachable,
         }
-        left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
         count = len(self.usable)
-        return f"{count:,} question{'s' * (count != 1)}" + (f"; not used: {left}" if left else "")
+        return f"{count:,} question{'s' * (count != 1)}" + (f"; not used: {left_out}" if left_out else "")
 
 
 def training_questions(
@@ -67,32 +67,40 @@ def training_questions(
         index: The indexed graph.
         questions: With answers; entities that are not given are looked for in the text.
         max_hops: How far from its entities an answer counts.
-        own_entities: Whether an answer that is an entity of the question itself counts where it stands.
+        own_entities: Whether an answer that is an entity of the question itself counts at its own position.
 
     Raises:
         InvalidArgumentError: If `max_hops` is less than 0.
     """
-    graph, linker = index.graph, EntityLinker(index, no_entity="empty")
-    usable, without_entities, without_answers, unreachable = list[TrainingQuestion](), 0, 0, 0
+    entities, linker = index.graph.entities, EntityLinker(index, no_entity="empty")
+    found = TrainingQuestions([], 0, 0, 0)
     for question in questions:
-        given = [key for key in question.seed_entities if key in graph.entities]
-        keys, text = ([], "") if question.seed_entities and not given else link_question(linker, question.text, given)
+        text, seeds = _linked(linker, question)
         wanted = dict.fromkeys(question.answers)
-        answers = np.array([graph.entities.find(key) for key in wanted if key in graph.entities], np.int64)
-        if not keys:
-            without_entities += 1
+        answers = np.array([entities.find(key) for key in wanted if key in entities], np.int64)
+        if not seeds:
+            found = replace(found, without_entities=found.without_entities + 1)
         elif not len(answers):
-            without_answers += 1
-        elif not _reached(
-            index, seeds := [graph.entities.find(key) for key in keys], answers, max_hops, 0 if own_entities else 1
-        ):
-            unreachable += 1
+            found = replace(found, without_answers=found.without_answers + 1)
+        elif not _reached(index, seeds, answers, max_hops, least=0 if own_entities else 1):
+            found = replace(found, unreachable=found.unreachable + 1)
         else:
             missing = len(wanted) - len(answers)
-            usable.append(TrainingQuestion(text, tuple(seeds), tuple(answers.tolist()), missing))
-    return TrainingQuestions(usable, without_entities, without_answers, unreachable)
+            found.usable.append(TrainingQuestion(text, seeds, tuple(answers.tolist()), missing))
+    return found
 
 
-def _reached(index: GraphIndex, seeds: Sequence[int], answers: Array, max_hops: int, least: int) -> bool:
+def _linked(linker: EntityLinker, question: Question) -> tuple[str, tuple[int, ...]]:
+    """Return the masked question, and the ids of its entities: none where those that are given are not in the graph."""
+    entities = linker.index.graph.entities
+    given = [key for key in question.seed_entities if key in entities]
+    if question.seed_entities and not given:
+        return "", ()
+    keys, text = link_question(linker, question.text, given)
+    return text, tuple(entities.find(key) for key in keys)
+
+
+def _reached(index: GraphIndex, seeds: Sequence[int], answers: Array, max_hops: int, *, least: int) -> bool:
+    """Tell whether an answer is from `least` to `max_hops` hops away from a seed."""
     adjacency = index.graph.adjacency
     return any((hops_from(adjacency, [seed], max_hops)[answers] >= least).any() for seed in seeds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -17,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from kg_retrievers.core.checkpoint import CONFIG
+from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
@@ -26,20 +27,23 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex, embedding_name
 from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
-from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, stream
+from kg_retrievers.training.loop import Trainer
+from kg_retrievers.training.schedule import Schedule, stream
 
 try:
     import torch
+
+    from kg_retrievers.training.unfinished import forget_unfinished
 except ImportError as cause:
     raise MissingExtraError("Training a model", "train") from cause
 
-#: How many questions validate, at most.
+#: The most questions that validate.
 VALIDATED = 500
 
 #: The share of the questions that validate where none are given.
 VALIDATION_SHARE = 0.1
 
-#: How many triples of examples are kept from one epoch to the next, about 0.5 GB; what is beyond is made anew.
+#: How many triples of examples are kept from one epoch to the next, about 0.5 GB; the others are made anew.
 KEPT_TRIPLES = 10_000_000
 
 Model = TypeVar("Model", bound=TrainedModel[Any])
@@ -51,27 +55,33 @@ class ModelTraining(Generic[Model]):
     """How a model was trained.
 
     Attributes:
-        model: The model, as it was after the best validation.
+        model: The model, as it was at the best validation.
         training: The questions that it was trained on.
-        validation: Those that validated it, at most `VALIDATED`, drawn at random.
-        untaught: How many of the questions that this call looked at teach nothing: what they should teach is not among
-            their candidates.
-        history: How high the answers to the validation stand, before the training and after each round, in [0, 1]: the
-            normalised discounted cumulative gain of the entities in the model's order.
+        validation: The questions that validated it, at most `VALIDATED`, drawn at random.
+        unsupervised: How many of the questions that this call looked at supervise nothing, since what they label is
+            not among their candidates.
+        history: How high the answers of the validation rank, before the training and at each validation, in [0, 1]:
+            the normalised discounted cumulative gain of the entities in the model's order.
         seconds: How long this call took.
     """
 
     model: Model
     training: TrainingQuestions
     validation: TrainingQuestions
-    untaught: int
+    unsupervised: int
     history: list[float]
     seconds: float
 
     @property
     def best(self) -> float:
-        """The best validation, that of the model; too good as an estimate, since it was chosen by it."""
+        """The best validation, which the model has; too good as an estimate, since the model was chosen by it."""
         return max(self.history[1:])
+
+    @property
+    def untaught(self) -> int:
+        """The name of `unsupervised` in version 0.1; it goes with version 0.3."""
+        warnings.warn("the attribute untaught is called unsupervised now.", DeprecationWarning, stacklevel=2)
+        return self.unsupervised
 
 
 class Learner(ABC, Generic[Model, Example]):
@@ -85,9 +95,9 @@ class Learner(ABC, Generic[Model, Example]):
     config: Any
     #: The indexed graph.
     index: GraphIndex
-    #: Whether a question teaches something whose answer is its own entity.
+    #: Whether a question whose answer is its own entity supervises.
     own_entities: bool = False
-    #: What else to do where none teaches anything, in words.
+    #: What else to do where no question supervises, in words.
     advice: str
 
     @property
@@ -105,7 +115,7 @@ class Learner(ABC, Generic[Model, Example]):
 
     @abstractmethod
     def size(self, example: Example) -> int:
-        """Return the number of triples of an example, or 0 where it teaches nothing."""
+        """Return the number of triples of an example, or 0 where it supervises nothing."""
 
     @abstractmethod
     def loss(self, examples: Sequence[Example], rng: np.random.Generator) -> torch.Tensor:
@@ -113,7 +123,7 @@ class Learner(ABC, Generic[Model, Example]):
 
     @abstractmethod
     def rank(self, model: Any, example: Example) -> Array:
-        """Return the numbers of entities as the model orders them, best first; `model` is on the index."""
+        """Return the ids of entities as the model orders them, best first; `model` is on the index."""
 
 
 def drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
@@ -122,14 +132,22 @@ def drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
     return torch.from_numpy(rng.uniform(-bound, bound, shape).astype(np.float32))
 
 
-def checked_arguments(
+def take_num_examples(num_examples: int, config: dict[str, Any]) -> int:
+    """Return `num_examples`, or the value of `visits`, its name in version 0.1, which is taken out of the config."""
+    if "visits" not in config:
+        return num_examples
+    warnings.warn("the argument visits is called num_examples now.", DeprecationWarning, stacklevel=3)
+    visits: int = config.pop("visits")
+    return visits
+
+
+def check_arguments(
     train: Callable[..., Any],
     config_class: type[Any],
     index: object,
     questions: object,
     validation: object,
     config: dict[str, Any],
-    **limits: object,
 ) -> None:
     """Check what every training is given.
 
@@ -137,10 +155,9 @@ def checked_arguments(
         train: The function that was called.
         config_class: The dataclass of the model's settings.
         index: The indexed graph.
-        questions: Those to train on.
-        validation: Those that say when to stop, or None.
+        questions: The questions to train on.
+        validation: The questions that say when to stop, or None.
         config: The settings that were given.
-        **limits: Numbers from 1, by the name of their arguments.
 
     Raises:
         InvalidArgumentError: If one is wrong.
@@ -155,14 +172,25 @@ def checked_arguments(
             f"{who}: wanted a GraphIndex and lists of Questions, as `read_questions` gives them, but got "
             f"{index!r:.100}, {questions!r:.100} and {validation!r:.100}."
         )
-    for name, limit in limits.items():
-        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-            raise InvalidArgumentError(f"{who}: {name} must be a whole number, 1 or more, but got {limit!r}.")
     if not index.keeps_names:
         raise InvalidArgumentError(
             f"{who}: the names of the index are in a vector store, and would be embedded again and again. "
             "Train on an index without one: GraphIndex.build(graph, embeddings)."
         )
+
+
+def checked_output(who: str, output: str | Path | None) -> Path | None:
+    """Return the folder for a model, which must hold none; None where nothing is saved.
+
+    Raises:
+        InvalidArgumentError: If it is a file, or holds a model.
+    """
+    folder = None if output is None else Path(output)
+    if folder and folder.exists() and not folder.is_dir():
+        raise InvalidArgumentError(f"{who}: {folder} is a file. Name a folder.")
+    if folder and holds_model(folder):
+        raise InvalidArgumentError(f"{who}: {folder} holds a model already. Name another folder.")
+    return folder
 
 
 def _are_questions(value: object) -> bool:
@@ -190,7 +218,7 @@ def train_on_questions(
         who: The function that was called, for messages.
         max_hops: How far from its entities an answer counts.
         output: A folder for the model, which must hold none; None to save nothing.
-        schedule: How long and how fast.
+        schedule: How long and how fast the model is trained.
         facts: What the model says of its training, beside what is found out here; values of JSON.
         progress: Whether to show a progress bar on stderr.
 
@@ -199,51 +227,76 @@ def train_on_questions(
             something else.
         ModelLoadError: If the unfinished training in the output is damaged.
     """
-    folder = None if output is None else Path(output)
-    if folder and folder.exists() and not folder.is_dir():
-        raise InvalidArgumentError(f"{who}: {folder} is a file. Name a folder.")
-    if folder and (folder / CONFIG).exists():
-        raise InvalidArgumentError(f"{who}: {folder} holds a model already. Name another folder.")
-    began, index = time.monotonic(), learner.index
-    find = partial(training_questions, index, max_hops=max_hops, own_entities=learner.own_entities)
-    learned, validating = _split(who, index.graph, find, questions, validation, max_hops, schedule.seed)
-    some = learned.usable[:: -(-len(learned.usable) // schedule.visits)]  # no more than the training looks at
+    began, folder = time.monotonic(), checked_output(who, output)
+    find = partial(training_questions, learner.index, max_hops=max_hops, own_entities=learner.own_entities)
+    learned, validating = _split(who, learner.index.graph, find, questions, validation, max_hops, schedule.seed)
+    _check_supervision(who, learner, learned, schedule)
+    learner.embed([question.text for question in (*learned.usable, *validating.usable)])
+    run = _Run(learner, learned, validating)
+    facts = {**facts, "questions": len(learned.usable), "data": _digest(learner.index, learned, validating)}
+    trainer = Trainer(
+        parameters=learner.parameters,
+        items=learned.usable,
+        prepare=run.examples.of,
+        loss=learner.loss,
+        validate=run.validate,
+        schedule=schedule,
+        identity=json.dumps([version("kg-retrievers"), facts, asdict(learner.config), run.probe.tolist()]),
+        output=folder,
+        progress=progress,
+    )
+    history = trainer.run()
+    model = run.model({**facts, "schedule": asdict(schedule), "validation": history})
+    if folder:
+        model.save_pretrained(folder)
+        forget_unfinished(folder)
+    return ModelTraining(model, learned, validating, run.unsupervised, history, time.monotonic() - began)
+
+
+def _check_supervision(who: str, learner: Learner[Any, Any], learned: TrainingQuestions, schedule: Schedule) -> None:
+    """Check that some question supervises, of no more than the training looks at."""
+    some = learned.usable[:: -(-len(learned.usable) // schedule.num_examples)]
     if not any(learner.size(learner.example(question)) for question in some):
         raise InvalidArgumentError(
             f"{who}: of {replace(learned, usable=some)}, none has what it should teach among its candidates. Raise "
             f"max_nodes or max_hops, or {learner.advice}."
         )
-    examples = _Examples(learner)
-    learner.embed([question.text for question in (*learned.usable, *validating.usable)])
-    probe, name = index.embed([PROBE])[0], embedding_name(index.embeddings)
 
-    def model(training: dict[str, Any]) -> Model:
-        return learner.model_class(learner.config, learner.weights, probe=probe, embeddings=name, training=training)
 
-    def validate() -> float:
-        on_graph = model({}).on(index)
-        gains = [_gain(learner.rank(on_graph, examples.of(question)), question) for question in validating.usable]
+class _Run(Generic[Model, Example]):
+    """A training on some questions: their examples, and the model as it is at any moment.
+
+    Attributes:
+        examples: The examples of the questions.
+        probe: float32, shape (dimension): the vector of `PROBE`.
+    """
+
+    def __init__(
+        self, learner: Learner[Model, Example], learned: TrainingQuestions, validating: TrainingQuestions
+    ) -> None:
+        self._learner, self._learned, self._validating = learner, learned, validating
+        self.examples = _Examples(learner)
+        self.probe: Array = learner.index.embed([PROBE])[0]
+        self._name = embedding_name(learner.index.embeddings)
+
+    def model(self, training: dict[str, Any]) -> Model:
+        """Return the model as it is now."""
+        learner = self._learner
+        weights, name = learner.weights, self._name
+        return learner.model_class(learner.config, weights, probe=self.probe, embeddings=name, training=training)
+
+    def validate(self) -> float:
+        """Return how high the answers of the validation rank."""
+        on_graph, gains = self.model({}).on(self._learner.index), []
+        for question in self._validating.usable:
+            ranked = self._learner.rank(on_graph, self.examples.of(question))
+            gains.append(_gain(ranked, question))
         return float(np.mean(gains))
 
-    facts = {**facts, "questions": len(learned.usable), "data": _digest(index, learned, validating)}
-    trainer = Trainer(
-        parameters=learner.parameters,
-        items=learned.usable,
-        prepare=examples.of,
-        loss=learner.loss,
-        validate=validate,
-        schedule=schedule,
-        identity=json.dumps([version("kg-retrievers"), facts, asdict(learner.config), probe.tolist()]),
-        output=folder,
-        progress=progress,
-    )
-    history = trainer.run()
-    trained = model({**facts, "schedule": asdict(schedule), "validation": history})
-    if folder:
-        trained.save_pretrained(folder)
-        forget_unfinished(folder)
-    untaught = (examples.seen - examples.taught).intersection(learned.usable)
-    return ModelTraining(trained, learned, validating, len(untaught), history, time.monotonic() - began)
+    @property
+    def unsupervised(self) -> int:
+        """How many of the questions that were looked at supervise nothing."""
+        return len((self.examples.seen - self.examples.supervised).intersection(self._learned.usable))
 
 
 def _split(
@@ -255,29 +308,34 @@ def _split(
     max_hops: int,
     seed: int,
 ) -> tuple[TrainingQuestions, TrainingQuestions]:
-    """Return what is trained on and what validates, at most `VALIDATED`; where there is one question, it is both."""
+    """Return the questions to train on and to validate with, at most `VALIDATED`; a single question is both."""
     learned = find(questions)
     given = learned if validation is None else find(validation)
     for what, asked, part in (("train on", questions, learned), ("validate with", validation or (), given)):
         if not part.usable:
-            told = describe_unknown_answer(graph, asked) if part.without_answers else ""
+            hint = describe_unknown_answer(graph, asked) if part.without_answers else ""
             raise InvalidArgumentError(
                 f"{who}: there is nothing to {what}: {part}. A question needs answers, by the keys of "
-                f"the graph, within {max_hops} hops of an entity that is given or named in it.{told}"
+                f"the graph, within {max_hops} hops of an entity that is given or named in it.{hint}"
             )
     count = min(VALIDATED, len(given.usable))
     if validation is None:
         count = min(count, max(1, int(len(given.usable) * VALIDATION_SHARE)))
     chosen = set(stream(seed, "split").permutation(len(given.usable))[:count].tolist())
-    validating = replace(given, usable=[one for place, one in enumerate(given.usable) if place in chosen])
+    validating = replace(given, usable=_chosen(given, chosen))
     if validation is None and len(learned.usable) > 1:
-        learned = replace(learned, usable=[one for place, one in enumerate(learned.usable) if place not in chosen])
+        others = set(range(len(learned.usable))) - chosen
+        learned = replace(learned, usable=_chosen(learned, others))
         validating = TrainingQuestions(validating.usable, 0, 0, 0)
     return learned, validating
 
 
+def _chosen(questions: TrainingQuestions, positions: set[int]) -> list[TrainingQuestion]:
+    return [question for position, question in enumerate(questions.usable) if position in positions]
+
+
 def _digest(index: GraphIndex, *parts: TrainingQuestions) -> str:
-    """Return 32 hexadecimal digits that change with the index and the questions."""
+    """Return 32 hexadecimal digits that change with the index or the questions."""
     rows = [[asdict(question) for question in part.usable] for part in parts]
     return blake2b(json.dumps([index.fingerprint, rows]).encode(), digest_size=16).hexdigest()
 
@@ -295,21 +353,21 @@ def _gain(ranked: Array, question: TrainingQuestion) -> float:
 class _Examples(Generic[Example]):
     """Makes examples of questions. Called by several threads.
 
-    Kept are the first that teach something, `KEPT_TRIPLES` triples in all; others are made anew each time.
+    Keeps the first examples that supervise, `KEPT_TRIPLES` triples in all; makes the others anew each time.
 
     Attributes:
         seen: The questions of which examples were made.
-        taught: Those of them that teach something.
+        supervised: The questions among them that supervise.
     """
 
     def __init__(self, learner: Learner[Any, Example]) -> None:
         self._learner = learner
         self._kept: dict[TrainingQuestion, Example] = {}
         self._room, self._lock = KEPT_TRIPLES, Lock()
-        self.seen, self.taught = set[TrainingQuestion](), set[TrainingQuestion]()
+        self.seen, self.supervised = set[TrainingQuestion](), set[TrainingQuestion]()
 
     def of(self, question: TrainingQuestion) -> Example:
-        """Return the example."""
+        """Return the example of a question."""
         if question in self._kept:
             return self._kept[question]
         made = self._learner.example(question)
@@ -317,7 +375,7 @@ class _Examples(Generic[Example]):
         with self._lock:
             self.seen.add(question)
             if size:
-                self.taught.add(question)
+                self.supervised.add(question)
             if question not in self._kept and 0 < size <= self._room:
                 self._room -= size
                 self._kept[question] = made

@@ -7,12 +7,15 @@ sections 4.1 and 4.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph import readable
@@ -30,30 +33,48 @@ from kg_retrievers.methods.gnn_rag.model import (
 )
 from kg_retrievers.methods.gnn_rag.tokens import check_tokens, embed_tokens
 from kg_retrievers.training.dataset import TrainingQuestion, training_questions
-from kg_retrievers.training.fit import Learner, ModelTraining, checked_arguments, drawn, train_on_questions
-from kg_retrievers.training.loop import Schedule, stream
+from kg_retrievers.training.fit import (
+    Learner,
+    ModelTraining,
+    check_arguments,
+    drawn,
+    take_num_examples,
+    train_on_questions,
+)
+from kg_retrievers.training.schedule import Schedule, stream
 
 try:
     import torch
 except ImportError as cause:
     raise MissingExtraError("train_graph_reasoner", "train") from cause
 
-#: How many questions are looked at in training by default, each time counted.
-VISITS = 16_000
+#: How many questions a training looks at by default, each counted anew in every epoch.
+NUM_EXAMPLES = 16_000
 
-#: From this share of questions on that have an entity of their own among their answers, these are candidates, too; of
-#: how many questions at most. On PathQuestion it is 1 to 6 % ("the child of her parent"), on MetaQA none.
+#: From this share of questions that have an entity of their own among their answers, the entities of questions are
+#: candidates too; counted on so many questions at most. On PathQuestion the share is 1 to 6 % ("the child of her
+#: parent"), on MetaQA 0.
 OWN_SHARE, LOOKED_AT = 0.005, 1_000
 
-#: In which share of the steps, the first ones, the learning rate rises to what it is.
+#: The share of the steps, the first ones, in which the learning rate rises.
 WARM_UP = 0.05
 
 #: How many questions are embedded in one call.
 EMBEDDED_AT_ONCE = 256
 
 
+@checked_dataclass
+class _Neighborhood:
+    """The size of the neighbourhood of a question's entities."""
+
+    who: ClassVar[str] = "train_graph_reasoner"
+
+    max_hops: int = Field(ge=1)
+    max_nodes: int = Field(ge=1)
+
+
 class Example(NamedTuple):
-    """A question, the entities around its own by number, what joins them, and the places of its answers."""
+    """A question, the ids of the entities around its own, what joins them, and the positions of its answers."""
 
     question: TrainingQuestion
     nodes: Array
@@ -69,7 +90,7 @@ def train_graph_reasoner(
     output: str | Path | None = None,
     max_hops: int = 3,
     max_nodes: int = 2_000,
-    visits: int = VISITS,
+    num_examples: int = NUM_EXAMPLES,
     batch_size: int = 4,
     learning_rate: float = 3e-3,
     validations: int = 8,
@@ -83,14 +104,14 @@ def train_graph_reasoner(
 
     The candidates are the entities within `max_hops` of those of a question, at most `max_nodes`, which
     `GNNRAGRetriever` then takes, too. Loss: the Kullback-Leibler divergence of the last probabilities from a uniform
-    distribution over the answers among them, as in the published code; a question without one teaches nothing.
+    distribution over the answers among them, as in the published code; a question without one supervises nothing.
 
     *Differs from the published code* in steps of four questions instead of eight, with a learning rate of 0.003 that
     rises at first and then falls in a straight line instead of one of 0.0005 that stays, without dropout; and in what
     says when to stop: how high all answers stand, rather than whether one is first.
 
-    With `output` each round is kept there, and the same call goes on after an interruption; in the end the model is
-    saved there. The same arguments give the same model on the same machine.
+    With `output` the training is kept there after each validation, and the same call goes on after an interruption;
+    in the end the model is saved there. The same arguments give the same model on the same machine.
 
     Args:
         index: The indexed graph.
@@ -99,12 +120,12 @@ def train_graph_reasoner(
         output: A folder for the model, which must hold none; by default nothing is saved.
         max_hops: How far candidates are from the entities.
         max_nodes: The most candidates.
-        visits: How many questions are looked at in all, the same one in each epoch.
+        num_examples: How many questions the training looks at, each counted anew in every epoch.
         batch_size: How many questions make one step.
-        learning_rate: That of Adam, at its highest, after a twentieth of the steps (`WARM_UP`).
-        validations: How often it is validated.
-        patience: After how many validations without a better one it ends.
-        seed: Of all that is drawn.
+        learning_rate: The highest learning rate of Adam, after a twentieth of the steps (`WARM_UP`).
+        validations: How often the model is validated.
+        patience: After how many validations without a better one the training ends.
+        seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
         mask_seeds: Whether the entities of a question are never candidates; None where less than `OWN_SHARE` of the
             questions, of `LOOKED_AT` at most, have one of them as an answer.
@@ -116,13 +137,14 @@ def train_graph_reasoner(
             something else.
         ModelLoadError: If the unfinished training in the output is damaged.
     """
-    limits = {"max_hops": max_hops, "max_nodes": max_nodes}
-    checked_arguments(train_graph_reasoner, GraphReasonerConfig, index, questions, validation, config, **limits)
+    num_examples = take_num_examples(num_examples, config)
+    check_arguments(train_graph_reasoner, GraphReasonerConfig, index, questions, validation, config)
+    limits = _Neighborhood(max_hops, max_nodes)
     if mask_seeds is None:
         mask_seeds = _own_share(index, questions, max_hops) < OWN_SHARE
     settings = GraphReasonerConfig(dimension=index.dimension, mask_seeds=mask_seeds, **config)
     check_tokens(index, settings.tokens)
-    schedule = Schedule(visits, validations, patience, batch_size, learning_rate, seed, WARM_UP)
+    schedule = Schedule(num_examples, validations, patience, batch_size, learning_rate, seed, WARM_UP)
     return train_on_questions(
         _Network(index, settings, stream(seed, "weights"), max_hops, max_nodes),
         questions,
@@ -131,7 +153,7 @@ def train_graph_reasoner(
         max_hops=max_hops,
         output=output,
         schedule=schedule,
-        facts=limits,
+        facts=asdict(limits),
         progress=progress,
     )
 

@@ -7,14 +7,17 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, sections 3.1 and 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.subgraph_rag.distance_encoding import encode_distances, shortest_path_triples
@@ -26,26 +29,52 @@ from kg_retrievers.methods.subgraph_rag.model import (
     without_text,
 )
 from kg_retrievers.training.dataset import TrainingQuestion
-from kg_retrievers.training.fit import Learner, ModelTraining, checked_arguments, drawn, train_on_questions
-from kg_retrievers.training.loop import Schedule, stream
+from kg_retrievers.training.fit import (
+    Learner,
+    ModelTraining,
+    check_arguments,
+    drawn,
+    take_num_examples,
+    train_on_questions,
+)
+from kg_retrievers.training.schedule import Schedule, stream
 
 try:
     import torch
 except ImportError as cause:
     raise MissingExtraError("train_triple_scorer", "train") from cause
 
-#: How many questions are looked at in training by default, each time counted.
-VISITS = 16_000
+#: How many questions a training looks at by default, each counted anew in every epoch.
+NUM_EXAMPLES = 16_000
 
-#: How many positive and negative triples of a question are looked at, at most; they stand for all. The paper takes all.
+#: The most positive and negative triples of a question that are looked at; they stand for all. The paper takes all.
 MAX_POSITIVES, MAX_NEGATIVES = 256, 512
 
 #: How many questions are embedded in one call.
 EMBEDDED_AT_ONCE = 256
 
 
+#: Whether supervision paths follow the direction of their triples.
+Supervision = Literal["undirected", "directed"]
+
+#: What is minimised; see `train_triple_scorer`.
+Loss = Literal["softmax", "binary"]
+
+
+@checked_dataclass
+class _Supervision:
+    """The candidates of a question, and which are relevant."""
+
+    who: ClassVar[str] = "train_triple_scorer"
+
+    supervision: Supervision
+    loss: Loss
+    max_hops: int = Field(ge=1)
+    max_nodes: int | None = Field(ge=1)
+
+
 class Example(NamedTuple):
-    """A question with its candidates: their numbers, themselves, how far their ends are, and which are relevant."""
+    """A question with its candidates: their ids, their ends, how far these are away, and which are relevant."""
 
     question: TrainingQuestion
     triples: Array
@@ -62,9 +91,9 @@ def train_triple_scorer(
     output: str | Path | None = None,
     max_hops: int = 3,
     max_nodes: int | None = 2_000,
-    supervision: Literal["undirected", "directed"] = "undirected",
-    loss: Literal["softmax", "binary"] = "softmax",
-    visits: int = VISITS,
+    supervision: Supervision = "undirected",
+    loss: Loss = "softmax",
+    num_examples: int = NUM_EXAMPLES,
     batch_size: int = 8,
     learning_rate: float = 5e-3,
     validations: int = 12,
@@ -75,10 +104,10 @@ def train_triple_scorer(
 ) -> ModelTraining[TripleScorer]:
     """Train a scorer of triples on questions and their answers.
 
-    What is relevant is told by the triples on all shortest paths between the entities and the answers of a question,
-    within its candidates: `neighborhood` by `max_hops` and `max_nodes`, which `SubgraphRAGRetriever` then takes, too.
-    By the loss "softmax" (ours) the scores of a question's candidates are a distribution, which is to be uniform over
-    the positive triples: only their order counts. "binary" is the paper's (equation 2): each candidate for itself.
+    The triples on all shortest paths between the entities and the answers of a question count as relevant, within its
+    candidates: `neighborhood` by `max_hops` and `max_nodes`, which `SubgraphRAGRetriever` then takes, too. With the
+    loss "softmax" (ours), the scores of a question's candidates are a distribution that should be uniform over the
+    positive triples: only their order counts. "binary" is the paper's loss (equation 2): each candidate by itself.
 
     *Differs from the paper* in undirected paths, all of parallel triples, the loss, and questions that are embedded
     without their entities. *Differs from the code published with it* in `MAX_POSITIVES` and `MAX_NEGATIVES` triples of
@@ -89,8 +118,8 @@ def train_triple_scorer(
     learning_rate=0.001` and a `hidden` of the embeddings' dimension. In MetaQA's graph that finds no path for a
     question of two hops.
 
-    With `output` each round is kept there, and the same call goes on after an interruption; in the end the scorer is
-    saved there. The same arguments give the same scorer on the same machine.
+    With `output` the training is kept there after each validation, and the same call goes on after an interruption;
+    in the end the scorer is saved there. The same arguments give the same scorer on the same machine.
 
     Args:
         index: The indexed graph.
@@ -101,12 +130,12 @@ def train_triple_scorer(
         max_nodes: The most entities among the candidates; None for no limit.
         supervision: Whether paths follow their triples; see `shortest_path_triples`.
         loss: "softmax" or "binary".
-        visits: How many questions are looked at in all, the same one in each epoch.
+        num_examples: How many questions the training looks at, each counted anew in every epoch.
         batch_size: How many questions make one step.
-        learning_rate: That of Adam, at the first step.
-        validations: How often it is validated.
-        patience: After how many validations without a better one it ends.
-        seed: Of all that is drawn.
+        learning_rate: The learning rate of Adam at the first step.
+        validations: How often the scorer is validated.
+        patience: After how many validations without a better one the training ends.
+        seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
         **config: Fields of `TripleScorerConfig` but the dimension.
 
@@ -115,16 +144,11 @@ def train_triple_scorer(
             vector store, or the output holds a model or an unfinished training of something else.
         ModelLoadError: If the unfinished training in the output is damaged.
     """
-    limits = {"max_hops": max_hops, **({} if max_nodes is None else {"max_nodes": max_nodes})}
-    checked_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config, **limits)
-    for name, value, allowed in (
-        ("supervision", supervision, ("undirected", "directed")),
-        ("loss", loss, ("softmax", "binary")),
-    ):
-        if value not in allowed:
-            raise InvalidArgumentError(f"train_triple_scorer: {name} must be one of {allowed}, but got {value!r}.")
+    num_examples = take_num_examples(num_examples, config)
+    check_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config)
+    supervised = _Supervision(supervision, loss, max_hops, max_nodes)
     settings = TripleScorerConfig(dimension=index.dimension, **config)
-    schedule = Schedule(visits, validations, patience, batch_size, learning_rate, seed)
+    schedule = Schedule(num_examples, validations, patience, batch_size, learning_rate, seed)
     network = _Network(index, settings, loss, stream(seed, "weights"), max_hops, max_nodes, supervision == "directed")
     return train_on_questions(
         network,
@@ -134,7 +158,7 @@ def train_triple_scorer(
         max_hops=max_hops,
         output=output,
         schedule=schedule,
-        facts={"max_hops": max_hops, "max_nodes": max_nodes, "supervision": supervision, "loss": loss},
+        facts=asdict(supervised),
         progress=progress,
     )
 

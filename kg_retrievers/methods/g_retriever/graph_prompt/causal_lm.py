@@ -1,16 +1,17 @@
-"""A causal language model of Hugging Face, with what tells it from others (extra `graph-prompt`)."""
+"""A causal language model of Hugging Face, with a fingerprint that tells it from others (extra `graph-prompt`)."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
-from kg_retrievers.core.checkpoint import read_config
+from kg_retrievers.core.checkpoint import read_header
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
 from kg_retrievers.graph.cache import LocalLock
 
@@ -22,10 +23,10 @@ try:
 except ImportError as cause:
     raise MissingExtraError("A language model that reads graph prompts", "graph-prompt") from cause
 
-#: How many numbers of each weight are looked at to tell one language model from another.
+#: How many values of each weight make its digest, which tells one language model from another.
 LOOKED_AT = 16
 
-#: The day that a chat template is told, if it wants to know: the same in training and in all answers.
+#: The day that a chat template gets, if it asks for one: the same in training and in all answers.
 DATE = "26 Jul 2024"
 
 #: Stands for what a user says, to find what a chat template puts around it.
@@ -47,7 +48,7 @@ class CausalLM:
     """
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str, revision: str | None = None) -> None:
-        """Freeze the model and look at what tells it from others."""
+        """Freeze the model and take its fingerprint."""
         if tokenizer.eos_token_id is None:
             raise InvalidArgumentError(
                 f"CausalLM: the tokenizer of {name} has no token that ends a text, so an answer would have no end. Set "
@@ -68,14 +69,15 @@ class CausalLM:
     def load(
         cls, name: str | Path, *, revision: str | None = None, dtype: str = "auto", device: str | None = None
     ) -> Self:
-        """Load a language model; no code of others is run, and weights are read from safetensors alone.
+        """Load a language model, from safetensors alone and without running code that comes with it.
 
-        One that is spread over several devices, or quantised, is loaded by transformers and handed to `CausalLM`.
+        Load a language model that is spread over several devices, or quantised, with transformers, and hand it to
+        `CausalLM`.
 
         Args:
             name: Its name on Hugging Face, or a folder.
             revision: Which version of it: a branch, tag or commit.
-            dtype: Of its weights: "float32", "bfloat16", or "auto" for that in which they are stored.
+            dtype: The type of its weights: "float32", "bfloat16", or "auto" for the type in which they are stored.
             device: "cpu", "cuda", "cuda:1" ...; None for a GPU where there is one.
 
         Raises:
@@ -106,7 +108,7 @@ class CausalLM:
         return cls(model, tokenizer, name=name, revision=getattr(model.config, "_commit_hash", None) or revision)
 
     def __repr__(self) -> str:
-        """Name and number of weights."""
+        """Show the name and the number of weights."""
         return f"CausalLM({self.name!r}, {sum(weight.numel() for weight in self.model.parameters()):,} weights)"
 
     def check_bare(self) -> None:
@@ -123,7 +125,7 @@ class CausalLM:
 
     @property
     def device(self) -> torch.device:
-        """Where the inputs go."""
+        """The device of the inputs."""
         device: torch.device = self.model.get_input_embeddings().weight.device
         return device
 
@@ -151,8 +153,8 @@ class CausalLM:
 
         Args:
             text: The text.
-            special: Whether special tokens that are written out, as "</s>", are read as such, and not as any text is:
-                never in what comes from a graph or a user.
+            special: Whether special tokens that are written out, as "</s>", are read as special tokens rather than as
+                text; never for what comes from a graph or a user.
         """
         parts = [text] if special else self._within_marks.split(text)
         with self._lock:  # a tokenizer must not be used by two threads at once
@@ -168,7 +170,7 @@ class CausalLM:
         return text
 
     def around(self, chat: bool | None) -> tuple[str, str]:
-        """Return what stands before and after what a user says.
+        """Return the texts before and after what a user says.
 
         Args:
             chat: Whether to take the chat template; None where there is one.
@@ -203,9 +205,11 @@ class CausalLM:
 
 
 def _missing(path: Path) -> str:
-    """Return what is not to be found at a place."""
-    if "format_version" in read_config(path):
-        return "a trained model of this package, which is no language model; its own is named in its config.json. "
+    """Return what a path does not hold."""
+    with suppress(ModelLoadError):
+        own = read_header(path).config.get("language_model")
+        named = f"; its own is {own.get('name')}" if isinstance(own, dict) else ""
+        return f"a trained model of this package, which is no language model{named}. "
     what = "no causal language model could be loaded from there, with a tokenizer and weights as safetensors: "
     return what if path.is_dir() else f"there is no such folder, and, as a name on Hugging Face, {what}"
 
@@ -228,9 +232,9 @@ def _check_causal(model: Any, name: str) -> None:
 
 
 def _fingerprint(model: Any, tokenizer: Any) -> dict[str, Any]:
-    """Return what tells a language model from others: sizes, and digests of the vocabulary and of some weights.
+    """Return the fingerprint of a language model: its size, and digests of the vocabulary and of some weights.
 
-    The weights are looked at as bfloat16, so that it does not depend on the type in which they are loaded.
+    The weights are read as bfloat16, so that it does not depend on the type in which they are loaded.
     """
     weights = blake2b(digest_size=8)
     for name, weight in sorted(model.named_parameters()):

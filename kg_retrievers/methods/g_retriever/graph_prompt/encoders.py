@@ -24,13 +24,13 @@ except ImportError as cause:
 
 
 class PromptGraph(NamedTuple):
-    """The graph of one question, as an encoder is given it.
+    """The graph of one question, as an encoder takes it.
 
     Attributes:
-        names: The texts of the nodes, which are numbered in this order, as the tables in words number them.
+        names: The texts of the nodes, by position; the tables in words number them in the same order.
         relations: The texts of the relations, each once.
-        ends: int64, shape (2, triples): the numbers of heads and of tails.
-        kinds: int64, shape (triples): the place of each triple's relation.
+        ends: int64, shape (2, triples): the positions of heads and of tails.
+        kinds: int64, shape (triples): the position of each triple's relation.
     """
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class PromptGraph(NamedTuple):
 
     @classmethod
     def of(cls, triples: Sequence[Triple], labels: Mapping[str, str]) -> PromptGraph:
-        """Number the entities and relations of triples in order of first occurrence, head before tail."""
+        """Take the entities and relations of triples in order of first occurrence, head before tail."""
         nodes: dict[str, int] = {}
         kinds: dict[str, int] = {}
         rows = [
@@ -51,9 +51,9 @@ class PromptGraph(NamedTuple):
             )
             for head, relation, tail in triples
         ]
-        numbers = np.array(rows, np.int64).reshape(-1, 3)
+        positions = np.array(rows, np.int64).reshape(-1, 3)
         names = tuple(readable(labels.get(key, key)) for key in nodes)
-        return cls(names, tuple(map(readable, kinds)), numbers[:, [0, 2]].T, numbers[:, 1])
+        return cls(names, tuple(map(readable, kinds)), positions[:, [0, 2]].T, positions[:, 1])
 
 
 class TextVectors:
@@ -61,11 +61,11 @@ class TextVectors:
 
     Args:
         embeddings: Any LangChain embeddings.
-        kept: How many vectors are kept; beyond that all are forgotten. None for no limit.
+        kept: The most vectors that are kept; beyond that all are forgotten. None for no limit.
     """
 
     def __init__(self, embeddings: Embeddings, kept: int | None = None) -> None:
-        """Begin with none."""
+        """Start without any vector."""
         if not isinstance(embeddings, Embeddings):
             raise InvalidArgumentError(
                 "A graph prompt: wanted LangChain embeddings, such as HashedEmbeddings() or `index.embeddings`, but "

@@ -1,4 +1,4 @@
-"""What a graph prompt is trained on: a question, its answers, and the graph that was retrieved for it."""
+"""The examples to train a graph prompt on: a question, its answers, and the graph that was retrieved for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kg_retrievers.graph.facts import are_texts, facts_of
 
 
 class GraphPromptInput(TypedDict):
-    """What is answered.
+    """What a graph prompt answers.
 
     Attributes:
         question: The question.
@@ -30,13 +30,13 @@ class GraphPromptInput(TypedDict):
 
 @dataclass(frozen=True)
 class GraphPromptExample:
-    """A question, what a language model shall answer, and the graph that it is shown.
+    """A question, its answers, and the graph that a language model reads.
 
     Args:
         question: The question.
-        answers: The answers, as they shall be written.
+        answers: The answers, in the form to learn.
         triples: The graph, most important first; none where nothing was found.
-        labels: What the entities are called, by key; a key that is missing is its own label.
+        labels: The labels of the entities, by key; a key that is missing is its own label.
 
     Raises:
         InvalidArgumentError: If there is no question, no answer, or a triple is none.
@@ -69,12 +69,12 @@ class GraphPromptExample:
             )
 
     def __repr__(self) -> str:
-        """Question, answers and the number of triples."""
+        """Show the question, the answers and the number of triples."""
         return f"GraphPromptExample({self.question!r}, answers={self.answers!r}, triples={len(self.triples)})"
 
     @property
     def input(self) -> GraphPromptInput:
-        """What a trained model is asked, to see whether it answers so."""
+        """The example as a trained model takes it, to see whether it gives the answers."""
         metadata = {"triples": [list(triple) for triple in self.triples], "labels": dict(self.labels)}
         return {"question": self.question, "documents": [Document("", metadata=metadata)]}
 
@@ -117,8 +117,8 @@ def graph_prompt_examples(
 
     Args:
         retriever: The one that will stand before the model; where it finds no entity, the graph is empty.
-        questions: With answers; those without are left out, for they teach nothing.
-        label: What an answer, which is an entity key, is called: `graph.label`; the key itself by default.
+        questions: With answers; those without are left out, since nothing can be learned from them.
+        label: Returns the label of an answer, which is an entity key, as `graph.label` does; by default the key itself.
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, PCSTRetriever

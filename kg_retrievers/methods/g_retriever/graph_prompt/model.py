@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -22,8 +22,10 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
 from langchain_core.runnables.config import get_callback_manager_for_config
+from pydantic import Field
 
-from kg_retrievers.core.checkpoint import check_own_folder, load_checkpoint, save_checkpoint
+from kg_retrievers.core.checked import checked_dataclass
+from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.core.trained_model import PROBE, SAME_VECTOR
 from kg_retrievers.errors import (
     InvalidArgumentError,
@@ -52,31 +54,47 @@ except ImportError as cause:
 #: The method's name in checkpoints and on the shell.
 METHOD = "graph-prompt"
 
-#: The folder of the adapters inside of a model's, and the files of peft in it.
+#: The folder inside of a model's that holds a copy of its adapters for peft, and the files in it. The word also stands
+#: before the names of the adapters' weights in the model itself.
 ADAPTER, ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter", "adapter_config.json", "adapter_model.safetensors"
 
 #: How many vectors of names and relations are kept, since questions repeat them.
 KEPT_VECTORS = 100_000
 
+#: What to do without any triple; see `GraphPromptModel`.
+EmptyGraph = Literal["answer", "raise"]
+
+
+@checked_dataclass
+class _Options:
+    """How a model answers."""
+
+    who: ClassVar[str] = "GraphPromptModel"
+
+    max_new_tokens: int = Field(ge=1)
+    batch_size: int = Field(ge=1)
+    empty_graph: EmptyGraph = "answer"
+
 
 class GraphPromptModel(Runnable[GraphPromptInput, str]):
     """Answers a question with a language model that reads its evidence as soft tokens and in words.
 
-    It stands wherever an answerer does: `answer_chain(retriever, model)`, `build_workflow(retriever, model)`, and it
-    streams. Callbacks, such as those that count what a workflow costs, are told of each answer as of a call of a chat
-    model. The answer is the likeliest next token, again and again; the same evidence gives the same answer. Of what a
-    chain hands over it reads the question and the triples of the documents, and writes the graph as in its training.
+    It serves wherever an answerer does: `answer_chain(retriever, model)`, `build_workflow(retriever, model)`, and it
+    streams. Callbacks, such as those that count what a workflow costs, see each answer as a call of a chat model.
+    Decoding is greedy: the same evidence gives the same answer. The model reads the question and the triples of the
+    documents, and writes the graph as in its training.
 
-    Train one with `train_graph_prompt`, or read one with `from_pretrained`.
+    Train one with `train_graph_prompt`, or read one with `from_pretrained`. A model can be copied and pickled, with its
+    language model, where its embeddings can.
 
     Args:
         network: The language model and what makes its soft tokens.
-        embeddings: What it was trained with.
+        embeddings: The embeddings that it was trained with.
         probe: float32, shape (dimension): the vector of a fixed text by these embeddings.
         training: What it was trained on, and how well it did; values of JSON.
         max_new_tokens: The most tokens of an answer; None for as many as in training.
-        batch_size: How many questions of `batch` go through the language model at once.
-        empty_graph: What is done without any triple: "answer" from the question alone, without soft tokens of a graph,
+        batch_size: The number of questions of `batch` that go through the language model at once.
+        empty_graph: What to do without any triple: "answer" from the question alone, without soft tokens of a graph,
             or "raise" an error.
 
     Raises:
@@ -93,30 +111,24 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         training: Mapping[str, Any] | None = None,
         max_new_tokens: int | None = None,
         batch_size: int = 8,
-        empty_graph: Literal["answer", "raise"] = "answer",
+        empty_graph: EmptyGraph = "answer",
     ) -> None:
         """Check the options."""
-        max_new_tokens = network.config.max_answer_tokens if max_new_tokens is None else max_new_tokens
-        for name, value in (("max_new_tokens", max_new_tokens), ("batch_size", batch_size)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InvalidArgumentError(
-                    f"GraphPromptModel: {name} must be a whole number, 1 or more, but got {value!r}."
-                )
-        if empty_graph not in ("answer", "raise"):
-            raise InvalidArgumentError(
-                f'GraphPromptModel: empty_graph is "answer" or "raise", but got {empty_graph!r}.'
-            )
+        if max_new_tokens is None:
+            max_new_tokens = network.config.max_answer_tokens
+        options = _Options(max_new_tokens, batch_size, empty_graph)
         self.network, self.embeddings, self.probe = network, embeddings, probe
         self.training = dict(training or {})
-        self.max_new_tokens, self.batch_size, self.empty_graph = max_new_tokens, batch_size, empty_graph
+        self.max_new_tokens, self.batch_size = options.max_new_tokens, options.batch_size
+        self.empty_graph = options.empty_graph
 
     def __repr__(self) -> str:
-        """The language model and the configuration."""
+        """Show the language model and the configuration."""
         return f"GraphPromptModel({self.network.lm!r}, {self.config!r})"
 
     @property
     def config(self) -> GraphPromptConfig:
-        """What is put in front of the language model."""
+        """What the language model reads, and what makes its soft tokens."""
         return self.network.config
 
     @property
@@ -133,25 +145,18 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
     # --- on disk ----------------------------------------------------------------------------------------------------
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write what was trained: `config.json`, `model.safetensors` and, with adapters, the folder `adapter`.
+        """Write what was trained: `model.safetensors`, with the configuration in its metadata, in one rename.
 
-        The language model itself is not written. The adapters are in the layout of peft.
+        The language model itself is not written. With adapters, the folder `adapter` gets a copy of them in the layout
+        of peft, for other programs.
 
         Raises:
             InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
         """
         folder, network = Path(folder), self.network
-        digest = None
-        if self.config.lora_rank:
-            if folder.is_file():
-                raise InvalidArgumentError(f"GraphPromptModel.save_pretrained: {folder} is a file. Name a folder.")
-            check_own_folder(folder)
-            (folder / ADAPTER).mkdir(parents=True, exist_ok=True)
-            (folder / ADAPTER / ADAPTER_CONFIG).write_text(network.adapter_config, "utf-8")
-            adapters = {name: weight.detach().cpu().contiguous() for name, weight in network.adapters.items()}
-            save_file(adapters, folder / ADAPTER / ADAPTER_WEIGHTS, {"format": "pt"})
-            digest = _digest(folder / ADAPTER / ADAPTER_WEIGHTS)
+        adapters = network.adapters
         state = {} if network.tokens is None else network.tokens.state_dict()
+        state |= {f"{ADAPTER}.{name}": weight for name, weight in adapters.items()}
         weights = {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
         config = {
             "language_model": {"name": network.lm.name, "revision": network.lm.revision, **network.lm.fingerprint},
@@ -159,10 +164,14 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             "words": VERSION,
             "precision": network.precision,
             **asdict(self.config),
-            "adapter": digest,
             "training": self.training,
         }
         save_checkpoint(folder, METHOD, config, {**weights, "probe": self.probe})
+        if adapters:
+            (folder / ADAPTER).mkdir(exist_ok=True)
+            (folder / ADAPTER / ADAPTER_CONFIG).write_text(network.adapter_config, "utf-8")
+            copied = {name: weight.detach().cpu().contiguous() for name, weight in adapters.items()}
+            save_file(copied, folder / ADAPTER / ADAPTER_WEIGHTS, {"format": "pt"})
 
     @classmethod
     def from_pretrained(
@@ -174,16 +183,16 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         precision: Precision | None = None,
         max_new_tokens: int | None = None,
         batch_size: int = 8,
-        empty_graph: Literal["answer", "raise"] = "answer",
+        empty_graph: EmptyGraph = "answer",
     ) -> Self:
-        """Read what `save_pretrained` wrote.
+        """Read what `save_pretrained` wrote, or a folder of version 0.1.
 
         Args:
             folder: The folder.
-            embeddings: Those that the model was trained with.
+            embeddings: The embeddings that the model was trained with.
             llm: The language model that it was trained with, or its name or folder; None to load it under the name
                 that it had.
-            precision: In which numbers the language model computes; None for those of the training.
+            precision: The type in which the language model computes; None for that of the training.
             max_new_tokens: As for the class, and so the others.
             batch_size: The same.
             empty_graph: The same.
@@ -194,41 +203,26 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
             ModelMismatchError: If language model or embeddings are others than in the training.
         """
         folder = Path(folder)
-        config, weights = load_checkpoint(folder, METHOD)
-        try:
-            of_lm, name, digest = config["language_model"], config["embeddings"], config["adapter"]
-            training, words, probe = config["training"], config["words"], weights.pop("probe")
-            precision = precision or config["precision"]
-            known = {field.name: config[field.name] for field in fields(GraphPromptConfig)}
-            settings = GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])})
-            revision = of_lm["revision"]
-            told = {key: of_lm[key] for key in ("name", "hidden_size", "vocabulary", "weights")}
-        except (KeyError, TypeError, ValueError) as cause:
-            raise _damaged(folder, cause) from cause
-        if words != VERSION:
-            raise ModelMismatchError(
-                f"GraphPromptModel: {folder} was trained on words of version {words!r:.20}, and these are of version "
-                f"{VERSION!r}. Train it again, or take the release of kg-retrievers that it was trained with."
-            )
-        _check_embeddings(embeddings, name, probe)
+        saved = _Saved.read(folder)
+        _check_embeddings(embeddings, saved.embeddings, saved.probe)
         if not isinstance(llm, CausalLM):
-            llm = CausalLM.load(llm or told["name"], revision=None if llm else revision)
-        _check_language_model(llm, told, folder)
-        network = GraphPromptNetwork(
-            llm, settings, TextVectors(embeddings, KEPT_VECTORS), len(probe), precision=precision
-        )
+            llm = CausalLM.load(llm or saved.language_model["name"], revision=None if llm else saved.revision)
+        _check_language_model(llm, saved.language_model, folder)
+        vectors = TextVectors(embeddings, KEPT_VECTORS)
+        precision = precision or saved.precision
+        network = GraphPromptNetwork(llm, saved.config, vectors, len(saved.probe), precision=precision)
         try:
             if network.tokens is not None:
-                network.tokens.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
-            if settings.lora_rank:
-                network.set_adapters(_read_adapter(folder / ADAPTER / ADAPTER_WEIGHTS, digest))
+                network.tokens.load_state_dict(saved.tokens)
+            if saved.config.lora_rank:
+                network.set_adapters(saved.adapters)
         except (RuntimeError, TypeError, ValueError) as cause:
             raise _damaged(folder, cause) from cause
         return cls(
             network,
             embeddings,
-            probe,
-            training=training,
+            saved.probe,
+            training=saved.training,
             max_new_tokens=max_new_tokens,
             batch_size=batch_size,
             empty_graph=empty_graph,
@@ -345,64 +339,127 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         run_manager: list[CallbackManagerForChainRun],
         config: list[RunnableConfig],
     ) -> list[str | Exception]:
-        """Return the answers, and what is wrong with a question in its place."""
-        answers: list[str | Exception] = []
+        """Return the answers; where a question is wrong, the error in place of its answer."""
+        answers: list[str | Exception] = [""] * len(inputs)
         prompts: dict[int, Prompt] = {}
         calls: dict[int, _Call] = {}
-        for place, (value, of_one) in enumerate(zip(inputs, config, strict=True)):
-            answers.append("")
+        for position, (value, of_one) in enumerate(zip(inputs, config, strict=True)):
             try:
                 prompt = self.prompt(value)
-                calls[place] = _Call(value["question"], prompt, self.network.length(prompt), of_one)
-                prompts[place] = prompt
             except KGRetrieversError as error:
-                answers[place] = error
-        places = list(prompts)
+                answers[position] = error
+                continue
+            calls[position] = _Call(value["question"], prompt, self.network.length(prompt), of_one)
+            prompts[position] = prompt
+        positions = list(prompts)
         try:
-            for start in range(0, len(places), self.batch_size):
-                some = places[start : start + self.batch_size]
-                rows: dict[int, list[int]] = {place: [] for place in some}
-                for tokens in self.network.generate([prompts[place] for place in some], self.max_new_tokens):
-                    for place, token in zip(some, tokens, strict=True):
-                        if token is not None:
-                            rows[place].append(token)
-                for place, row in rows.items():
-                    answers[place] = text = self._text(row)
-                    calls.pop(place).ended(text, len(row))
+            for start in range(0, len(positions), self.batch_size):
+                some = positions[start : start + self.batch_size]
+                rows = self._generated([prompts[position] for position in some])
+                for position, row in zip(some, rows, strict=True):
+                    answers[position] = text = self._text(row)
+                    calls.pop(position).ended(text, len(row))
         except BaseException as error:
             for call in calls.values():
                 call.failed(error)
             raise
         return answers
 
+    def _generated(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        """Return the tokens of the answers to some prompts, which go through the language model at once."""
+        rows: list[list[int]] = [[] for _ in prompts]
+        for tokens in self.network.generate(prompts, self.max_new_tokens):
+            for row, token in zip(rows, tokens, strict=True):
+                if token is not None:
+                    row.append(token)
+        return rows
+
     def _text(self, tokens: Sequence[int]) -> str:
         return self.network.lm.decode(tokens).strip()
 
 
 class _Call:
-    """A call of the language model, as whoever watches is told of it: budgets, costs, tracers, streams of tokens."""
+    """A call of the language model, as callbacks see it: budgets, costs, tracers, streams of tokens."""
 
     def __init__(self, question: str, prompt: Prompt, length: int, config: RunnableConfig) -> None:
-        """Tell that it begins; `length` is how many tokens are read, soft ones included."""
+        """Report that the call begins; `length` is the number of tokens that are read, soft ones included."""
         message = HumanMessage(content="\n\n".join(filter(None, (prompt.text, question))))
         manager = get_callback_manager_for_config(config)
         (self._run,) = manager.on_chat_model_start({"name": GraphPromptModel.__name__}, [[message]])
         self._read, self._id = length, f"run-{self._run.run_id}"
 
     def wrote(self, text: str) -> None:
-        """Tell a part of the answer."""
+        """Report a part of the answer."""
         chunk = ChatGenerationChunk(message=AIMessageChunk(content=text, id=self._id))
         self._run.on_llm_new_token(text, chunk=chunk)
 
     def ended(self, text: str, tokens: int) -> None:
-        """Tell the answer, and what was read and written."""
+        """Report the answer, and how many tokens were read and written."""
         usage = UsageMetadata(input_tokens=self._read, output_tokens=tokens, total_tokens=self._read + tokens)
         message = AIMessage(content=text, id=self._id, usage_metadata=usage)
         self._run.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]))
 
     def failed(self, error: BaseException) -> None:
-        """Tell that it ended otherwise."""
+        """Report that the call failed."""
         self._run.on_llm_error(error)
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """A model as it is on disk.
+
+    Attributes:
+        language_model: What tells its language model from others: name, sizes and digests.
+        revision: The revision of the language model.
+        embeddings: The name of the embeddings.
+        probe: The vector of `PROBE`.
+        precision: The type in which the language model computed.
+        config: The configuration.
+        training: What it was trained on.
+        tokens: The weights of what makes the soft tokens.
+        adapters: The weights of the adapters.
+    """
+
+    language_model: dict[str, Any]
+    revision: str | None
+    embeddings: str
+    probe: Array
+    precision: Precision
+    config: GraphPromptConfig
+    training: dict[str, Any]
+    tokens: dict[str, torch.Tensor]
+    adapters: dict[str, torch.Tensor]
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the file of a model; in the layout of version 0.1, its adapters from the folder `adapter`."""
+        config, weights = load_checkpoint(folder, METHOD)
+        try:
+            words, probe, language_model = config["words"], weights.pop("probe"), config["language_model"]
+            known = {field.name: config[field.name] for field in fields(GraphPromptConfig)}
+            tensors = {name: torch.from_numpy(weight) for name, weight in weights.items()}
+            adapters = {name: tensors.pop(name) for name in weights if name.startswith(f"{ADAPTER}.")}
+            saved = cls(
+                language_model={key: language_model[key] for key in ("name", "hidden_size", "vocabulary", "weights")},
+                revision=language_model["revision"],
+                embeddings=config["embeddings"],
+                probe=probe,
+                precision=config["precision"],
+                config=GraphPromptConfig(**{**known, "lora_targets": tuple(known["lora_targets"])}),
+                training=config["training"],
+                tokens=tensors,
+                adapters={name.removeprefix(f"{ADAPTER}."): weight for name, weight in adapters.items()},
+            )
+        except (KeyError, TypeError, ValueError) as cause:
+            raise _damaged(folder, cause) from cause
+        if words != VERSION:
+            raise ModelMismatchError(
+                f"GraphPromptModel: {folder} was trained on words of version {words!r:.20}, and these are of version "
+                f"{VERSION!r}. Train it again, or take the release of kg-retrievers that it was trained with."
+            )
+        if digest := config.get("adapter"):  # version 0.1
+            return replace(saved, adapters=_read_adapter(folder / ADAPTER / ADAPTER_WEIGHTS, digest))
+        return saved
 
 
 def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
@@ -416,14 +473,14 @@ def _check_embeddings(embeddings: Embeddings, name: str, probe: Array) -> None:
         )
 
 
-def _check_language_model(lm: CausalLM, told: Mapping[str, Any], folder: Path) -> None:
+def _check_language_model(lm: CausalLM, trained_with: Mapping[str, Any], folder: Path) -> None:
     """Check that a language model is the one of the training."""
     what = {"hidden_size": "vectors of {} numbers", "vocabulary": "a vocabulary {}", "weights": "weights {}"}
     for key, text in what.items():
-        if lm.fingerprint[key] != told[key]:
+        if lm.fingerprint[key] != trained_with[key]:
             raise ModelMismatchError(
-                f"GraphPromptModel: {folder} was trained with {told['name']}, which has {text.format(told[key])}, but "
-                f"{lm!r} has {text.format(lm.fingerprint[key])}.",
+                f"GraphPromptModel: {folder} was trained with {trained_with['name']}, which has "
+                f"{text.format(trained_with[key])}, but {lm!r} has {text.format(lm.fingerprint[key])}.",
                 hint_python="Hand in the former (llm=...), or train a model with the latter.",
                 hint_shell="Put the former in its place, or train a model with the latter.",
             )

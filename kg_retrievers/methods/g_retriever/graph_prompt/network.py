@@ -14,7 +14,7 @@ from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, LearnedTokens, PromptGraph, TextVectors
-from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ANSWER_SEPARATOR, ask
+from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ANSWER_SEPARATOR, write_question
 
 try:
     import torch
@@ -22,14 +22,14 @@ try:
 except ImportError as cause:
     raise MissingExtraError("A graph prompt", "graph-prompt") from cause
 
-#: In which numbers the language model computes: "float32" is in those of its weights, whatever these are, "bfloat16" is
+#: The type in which the language model computes: "float32" is the type of its weights, whatever this is, "bfloat16" is
 #: automatic mixed precision.
 Precision = Literal["float32", "bfloat16"]
 
 #: How many characters for each token of a budget are looked at first, to see whether a text is over it.
 LONG = 16
 
-#: The place of a token that is not learned.
+#: The label of a token that is not learned.
 _IGNORED = -100
 
 
@@ -69,7 +69,7 @@ class GraphPromptNetwork:
         vectors: The vectors of names and relations.
         dimension: Their length.
         seed: Of the weights.
-        precision: In which numbers the language model computes.
+        precision: The type in which the language model computes.
 
     Attributes:
         tokens: What makes the soft tokens; None without.
@@ -138,14 +138,14 @@ class GraphPromptNetwork:
 
     @property
     def parameters(self) -> dict[str, torch.Tensor]:
-        """All that is trained, by name; they require gradients."""
+        """Everything that is trained, by name; the tensors require gradients."""
         own = {} if self.tokens is None else dict(self.tokens.named_parameters())
         of_lm = {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
         return {**{f"tokens.{name}": weight for name, weight in own.items()}, **of_lm}
 
     @property
     def buffers(self) -> dict[str, torch.Tensor]:
-        """What training changes without gradients: the running means of batch normalisation."""
+        """The tensors that training changes without gradients: the running means of batch normalisation."""
         return {} if self.tokens is None else {f"tokens.{name}": kept for name, kept in self.tokens.named_buffers()}
 
     @property
@@ -158,7 +158,7 @@ class GraphPromptNetwork:
 
     @property
     def adapter_config(self) -> str:
-        """What peft says of the adapters, as JSON."""
+        """The configuration of the adapters as peft writes it, in JSON."""
         config = self.model.peft_config["default"].to_dict() | {"base_model_name_or_path": self.lm.name}
         config |= {name: sorted(value) for name, value in config.items() if isinstance(value, set)}
         return json.dumps(config | {"inference_mode": True}, indent=2, sort_keys=True, default=str)
@@ -200,17 +200,17 @@ class GraphPromptNetwork:
             question: The question.
             triples: The graph, most important first. The encoder is given all, also those that the text leaves out.
             labels: What entities are called, by key.
-            answers: In training, what shall be answered.
-            room: How many tokens an answer may have; those of the configuration by default.
+            answers: In training, the answers to learn.
+            room: The most tokens of an answer; by default those of the configuration.
 
         Raises:
             InvalidArgumentError: If the language model has no room for the question.
         """
         config, lm = self.config, self.lm
-        asked = question if config.show_question else None
         before = lm.encode(config.before or "", special=True)
+        asked = question if config.show_question else None
         with_text = config.show_graph and bool(triples)
-        after = lm.encode(ask(asked, after_graph=with_text)) + lm.encode(config.after or "", special=True)
+        after = lm.encode(write_question(asked, after_graph=with_text)) + lm.encode(config.after or "", special=True)
         label: list[int] = []
         if answers:
             label = [*lm.encode(ANSWER_SEPARATOR.join(answers))[: config.max_answer_tokens], lm.stops[0]]
@@ -224,16 +224,20 @@ class GraphPromptNetwork:
             )
         text, shown = "", 0
         if with_text and (budget := min(left, config.max_context_tokens)):
-            told = verbalize(
-                triples,
-                style="tables",
-                label=lambda key: labels.get(key, key),
-                max_tokens=budget,
-                count_tokens=lambda words: self._count(words, budget),
-            )
-            text, shown = told.text, told.shown
+            text, shown = self._write(triples, labels, budget)
         graph = PromptGraph.of(triples, labels) if triples and isinstance(self.tokens, GraphTokens) else None
         return Prompt(tuple(before), (*lm.encode(text), *after), tuple(label), graph, text, shown, len(triples))
+
+    def _write(self, triples: Sequence[Triple], labels: Mapping[str, str], budget: int) -> tuple[str, int]:
+        """Return the graph in words, and how many triples it shows; a text has `budget` tokens at most."""
+        written = verbalize(
+            triples,
+            style="tables",
+            label=lambda key: labels.get(key, key),
+            max_tokens=budget,
+            count_tokens=lambda words: self._count(words, budget),
+        )
+        return written.text, written.shown
 
     def _count(self, text: str, budget: int) -> int:
         """Return how many tokens a text has; of a long one that is over the budget, those of its beginning."""

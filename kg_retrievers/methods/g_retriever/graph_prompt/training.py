@@ -15,13 +15,15 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from langchain_core.embeddings import Embeddings
+from pydantic import Field
 
-from kg_retrievers.core.checkpoint import CONFIG
+from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig, Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
@@ -33,14 +35,17 @@ from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
 try:
     import torch
 
-    from kg_retrievers.training.loop import Schedule, Trainer, forget_unfinished, stream
+    from kg_retrievers.training.fit import checked_output
+    from kg_retrievers.training.loop import Trainer
+    from kg_retrievers.training.schedule import Schedule, stream
+    from kg_retrievers.training.unfinished import forget_unfinished
 except ImportError as cause:
     raise MissingExtraError("train_graph_prompt", "graph-prompt") from cause
 
 #: The share of the examples that validate where none are given.
 VALIDATION_SHARE = 0.1
 
-#: Of AdamW, as in the published code.
+#: The betas of AdamW, as in the published code.
 BETAS = (0.9, 0.95)
 
 
@@ -49,13 +54,13 @@ class GraphPromptTraining:
     """How a graph prompt was trained.
 
     Attributes:
-        model: The model, as it was after the best validation.
-        history: The mean loss on the validation, before the training and after each epoch.
-        examples: How many examples it was trained on.
-        validation: How many validated it.
-        cut: For how many of both the text of the graph has not all triples; the encoder is given them all.
-        trained: How many weights were trained.
-        weights: How many there are, those of the language model included.
+        model: The model, as it was at the best validation.
+        history: The mean loss of the validation, before the training and after each epoch.
+        examples: The number of examples that it was trained on.
+        validation: The number of examples that validated it.
+        cut: The number of both whose text of the graph lacks triples; the encoder is given them all.
+        trained: The number of weights that were trained.
+        weights: The number of all weights, those of the language model included.
         seconds: How long this call took.
     """
 
@@ -70,13 +75,55 @@ class GraphPromptTraining:
 
     @property
     def best(self) -> float:
-        """The best validation, that of the model; too good as an estimate, since it was chosen by it."""
+        """The best validation, which the model has; too good as an estimate, since the model was chosen by it."""
         return min(self.history[1:])
 
     @property
     def share(self) -> float:
         """The share of the weights that was trained, in [0, 1]."""
         return self.trained / self.weights
+
+
+@checked_dataclass
+class _Options:
+    """The arguments of `train_graph_prompt` that say how a model is trained."""
+
+    who: ClassVar[str] = "train_graph_prompt"
+
+    precision: Precision
+    epochs: int = Field(ge=1)
+    batch_size: int = Field(ge=1)
+    micro_batch_size: int | None = Field(ge=1)
+    learning_rate: float = Field(gt=0, lt=1)
+    last_rate: float = Field(ge=0, le=1)
+    warm_up: float = Field(ge=0)
+    weight_decay: float = Field(ge=0, allow_inf_nan=False)
+    max_gradient: float = Field(ge=0, allow_inf_nan=False)
+    patience: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    threads: int | None = Field(ge=1)
+
+    def __post_init__(self) -> None:
+        """Check that the learning rate does not rise for longer than the training lasts."""
+        if self.warm_up > self.epochs:
+            raise ValueError(f"warm_up must be at most epochs={self.epochs}, but got {self.warm_up:g}.")
+
+    @property
+    def at_once(self) -> int:
+        """The number of examples that go through the language model at once."""
+        return self.micro_batch_size or self.batch_size
+
+    def schedule(self, examples: int) -> Schedule:
+        """Return how long and how fast a model is trained on so many examples."""
+        return Schedule(
+            self.epochs * examples,
+            self.epochs,
+            self.patience,
+            self.batch_size,
+            self.learning_rate,
+            self.seed,
+            self.warm_up / self.epochs,
+        )
 
 
 def train_graph_prompt(
@@ -103,41 +150,41 @@ def train_graph_prompt(
     progress: bool = False,
     **config: Any,
 ) -> GraphPromptTraining:
-    """Train soft tokens, and adapters where they are asked for, on questions with answers and retrieved graphs.
+    """Train soft tokens, and adapters by choice, on questions with answers and retrieved graphs.
 
     The defaults are those of the paper (appendix B.1) and the code published with it. Loss: the mean over the examples
-    of the mean of -log p over the tokens of the answer and its end; nothing is learned of question or graph.
+    of the mean of -log p over the tokens of the answer and its end; question and graph add nothing to it.
 
     *Differs from the published code* in gradients that are truly those of the whole batch, whatever goes through the
     language model at once: there, `grad_steps` only delays the learning rate; in a learning rate that rises from the
     first step; in answers that keep their capitals; and in the end of an answer, which does not take the place of its
     last token where this is cut.
 
-    With `output` each epoch is kept there, and the same call goes on after an interruption; in the end the model is
-    saved there. The same arguments give the same model on the same machine, on a CPU.
+    With `output` the training is kept there after each epoch, and the same call goes on after an interruption; in the
+    end the model is saved there. The same arguments give the same model on the same machine, on a CPU.
 
     Args:
-        llm: The language model, or its name on Hugging Face or folder. It stays as it is; with "lora", one that was
-            handed in has adapters afterwards, and serves this model alone.
-        embeddings: Turn names of entities and relations into vectors, once for all: those of an index, or any others.
-        examples: What is learned; `graph_prompt_examples` makes them of questions.
+        llm: The language model, or its name on Hugging Face or folder. It stays as it is; with "lora", a language model
+            that was handed in has adapters afterwards, and serves this model alone.
+        embeddings: Embeddings for the names of entities and relations: those of an index, or any others.
+        examples: The examples to learn; `graph_prompt_examples` makes them of questions.
         validation: Examples that say when to stop; by default a tenth of the others, drawn at random.
         output: A folder for the model, which must hold none; by default nothing is saved.
-        setting: One of the paper's; see `Setting`.
+        setting: One of the paper's settings; see `Setting`.
         epochs: How often each example is looked at, at most; about, since all batches are full.
         batch_size: How many examples make one step.
-        micro_batch_size: How many of them go through the language model at once, which is what memory goes with; None
-            for all. The graphs are encoded together, so that batch normalisation is the same.
-        learning_rate: That of AdamW at its highest.
-        last_rate: To which share of it the rate falls, along a cosine.
-        warm_up: For how many epochs it rises at first.
-        weight_decay: Of AdamW.
+        micro_batch_size: How many of them go through the language model at once, which decides the memory; None for
+            all. The graphs are encoded together, so that batch normalisation is the same.
+        learning_rate: The highest learning rate of AdamW.
+        last_rate: The share of it to which the rate falls, along a cosine.
+        warm_up: The number of epochs in which it rises at first.
+        weight_decay: The weight decay of AdamW.
         max_gradient: The longest gradient (L2 norm) that counts as it is; longer ones are shortened to it.
-        patience: After how many epochs without a better validation it ends.
-        precision: In which numbers the language model computes: "bfloat16" is automatic mixed precision.
+        patience: After how many epochs without a better validation the training ends.
+        precision: The type in which the language model computes: "bfloat16" is automatic mixed precision.
         chat: Whether questions are put into the language model's chat template; None where it has one.
-        seed: Of all that is drawn.
-        threads: On how many threads torch runs; None for as many as it does anyway.
+        seed: The seed of all random numbers.
+        threads: The number of threads that torch runs on; None to leave it as it is.
         progress: Whether to show a progress bar on stderr.
         **config: Fields of `GraphPromptConfig`, as for the ablations of the paper.
 
@@ -146,51 +193,32 @@ def train_graph_prompt(
             model has no room for a question, or the output holds a model or an unfinished training of something else.
         ModelLoadError: If the language model cannot be loaded, or the unfinished training in the output is damaged.
     """
-    who, began = "train_graph_prompt", time.monotonic()
-    settings = GraphPromptConfig.of(setting, **config)
-    if not settings.soft_tokens and not settings.lora_rank:
-        raise InvalidArgumentError(f"{who}: with soft_tokens=0 and lora_rank=0 there is nothing to train. Raise one.")
+    began = time.monotonic()
+    options = _Options(
+        precision=precision,
+        epochs=epochs,
+        batch_size=batch_size,
+        micro_batch_size=micro_batch_size,
+        learning_rate=learning_rate,
+        last_rate=last_rate,
+        warm_up=warm_up,
+        weight_decay=weight_decay,
+        max_gradient=max_gradient,
+        patience=patience,
+        seed=seed,
+        threads=threads,
+    )
+    settings = _trainable_settings(setting, config)
     _check_examples(examples, validation)
-    vectors = TextVectors(embeddings)
-    counts = {"epochs": epochs, "micro_batch_size": micro_batch_size, "threads": threads}
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise InvalidArgumentError(f"{who}: seed must be a whole number, 0 or more, but got {seed!r}.")
-    for name, count in counts.items():
-        if count is None and name != "epochs":
-            continue
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise InvalidArgumentError(f"{who}: {name} must be a whole number, 1 or more, but got {count!r}.")
-    limits = {"last_rate": (last_rate, 1), "warm_up": (warm_up, epochs), "weight_decay": (weight_decay, math.inf)}
-    for name, (value, most) in {**limits, "max_gradient": (max_gradient, math.inf)}.items():
-        if not isinstance(value, int | float) or not 0 <= value <= most or value == math.inf:
-            wanted = "0 or more, and finite" if most == math.inf else f"from 0 to {most}"
-            raise InvalidArgumentError(f"{who}: {name} must be {wanted}, but got {value!r}.")
-    folder = None if output is None else Path(output)
-    if folder and folder.exists() and not folder.is_dir():
-        raise InvalidArgumentError(f"{who}: {folder} is a file. Name a folder.")
-    if folder and (folder / CONFIG).exists():
-        raise InvalidArgumentError(f"{who}: {folder} holds a model already. Name another folder.")
+    vectors, folder = TextVectors(embeddings), checked_output(_Options.who, output)
     learned, validating = _split(examples, validation, seed)
-    schedule = Schedule(epochs * len(learned), epochs, patience, batch_size, learning_rate, seed, warm_up / epochs)
     lm = llm if isinstance(llm, CausalLM) else CausalLM.load(llm)
-    if settings.before is None or settings.after is None:
-        before, after = lm.around(chat)
-        settings = replace(
-            settings,
-            before=before if settings.before is None else settings.before,
-            after=after if settings.after is None else settings.after,
-        )
+    settings = _with_surroundings(settings, lm, chat)
     probe = vectors.of([PROBE])[0]
     first = int(stream(seed, "weights").integers(2**63))
     network = GraphPromptNetwork(lm, settings, vectors, len(probe), seed=first, precision=precision)
-    prompts, validation_prompts = (
-        [network.prompt(one.question, one.triples, one.labels, one.answers) for one in part]
-        for part in (learned, validating)
-    )
-    both = [*prompts, *validation_prompts]
-    graphs = [prompt.graph for prompt in both if prompt.graph]
-    if texts := list(dict.fromkeys(text for graph in graphs for text in (*graph.names, *graph.relations))):
-        vectors.of(texts, progress=progress)
+    prompts = _Prompts.of(network, learned, validating)
+    prompts.embed(vectors, progress=progress)
     facts = {
         "examples": len(learned),
         "data": _digest(learned, validating),
@@ -201,52 +229,133 @@ def train_graph_prompt(
         "precision": precision,
         "dtype": str(lm.model.dtype),
         "device": lm.device.type,
-        "micro_batch_size": micro_batch_size or batch_size,
+        "micro_batch_size": options.at_once,
     }
-    identity = [version("kg-retrievers"), VERSION, facts, asdict(settings), lm.fingerprint, probe.tolist()]
-    trainer = PromptTrainer(
-        parameters=network.parameters,
-        buffers=network.buffers,
-        items=prompts,
-        prepare=lambda prompt: prompt,
-        loss=lambda some, _: network.losses(some, network.soft(some)).mean(),
-        validate=lambda: -mean_loss(network, validation_prompts, micro_batch_size or batch_size),
-        schedule=schedule,
-        identity=json.dumps(identity),
-        output=folder,
-        progress=progress,
-        threads=threads,
-        network=network,
-        micro_batch_size=micro_batch_size or batch_size,
-        last_rate=last_rate,
-        weight_decay=weight_decay,
-        max_gradient=max_gradient,
-    )
+    trainer = _trainer(network, prompts, options, facts, probe, folder, progress=progress)
     history = [-score for score in trainer.run()]
     network.train(False)
     network.vectors = TextVectors(embeddings, KEPT_VECTORS)
-    told = {**facts, "schedule": asdict(schedule), "validation": history}
-    model = GraphPromptModel(network, embeddings, probe, training=told)
+    training = {**facts, "schedule": asdict(trainer.schedule), "validation": history}
+    model = GraphPromptModel(network, embeddings, probe, training=training)
     if folder:
         model.save_pretrained(folder)
         forget_unfinished(folder)
+    trained, weights = _count_weights(network)
+    seconds = time.monotonic() - began
+    return GraphPromptTraining(
+        model, history, len(learned), len(validating), prompts.cut(settings), trained, weights, seconds
+    )
+
+
+@dataclass(frozen=True)
+class _Prompts:
+    """What the language model reads of the examples.
+
+    Attributes:
+        learned: The prompts to train on.
+        validating: The prompts to validate with.
+    """
+
+    learned: list[Prompt]
+    validating: list[Prompt]
+
+    @classmethod
+    def of(
+        cls,
+        network: GraphPromptNetwork,
+        learned: Sequence[GraphPromptExample],
+        validating: Sequence[GraphPromptExample],
+    ) -> Self:
+        """Return the prompts of examples."""
+
+        def prompts(examples: Sequence[GraphPromptExample]) -> list[Prompt]:
+            return [network.prompt(one.question, one.triples, one.labels, one.answers) for one in examples]
+
+        return cls(prompts(learned), prompts(validating))
+
+    def embed(self, vectors: TextVectors, *, progress: bool) -> None:
+        """Embed the names and relations of all graphs at once."""
+        graphs = [prompt.graph for prompt in (*self.learned, *self.validating) if prompt.graph]
+        texts = dict.fromkeys(text for graph in graphs for text in (*graph.names, *graph.relations))
+        if texts:
+            vectors.of(list(texts), progress=progress)
+
+    def cut(self, settings: GraphPromptConfig) -> int:
+        """Return how many texts of graphs lack triples."""
+        if not settings.show_graph:
+            return 0
+        return sum(prompt.shown < prompt.triples for prompt in (*self.learned, *self.validating))
+
+
+def _trainable_settings(setting: Setting, config: dict[str, Any]) -> GraphPromptConfig:
+    settings = GraphPromptConfig.of(setting, **config)
+    if not settings.soft_tokens and not settings.lora_rank:
+        raise InvalidArgumentError(
+            f"{_Options.who}: with soft_tokens=0 and lora_rank=0 there is nothing to train. Raise one."
+        )
+    return settings
+
+
+def _with_surroundings(settings: GraphPromptConfig, lm: CausalLM, chat: bool | None) -> GraphPromptConfig:
+    """Take the texts before and after a question from the language model, where they are not given."""
+    if settings.before is not None and settings.after is not None:
+        return settings
+    before, after = lm.around(chat)
+    return replace(
+        settings,
+        before=before if settings.before is None else settings.before,
+        after=after if settings.after is None else settings.after,
+    )
+
+
+def _trainer(
+    network: GraphPromptNetwork,
+    prompts: _Prompts,
+    options: _Options,
+    facts: dict[str, Any],
+    probe: Array,
+    folder: Path | None,
+    *,
+    progress: bool,
+) -> PromptTrainer:
+    lm = network.lm
+    identity = [version("kg-retrievers"), VERSION, facts, asdict(network.config), lm.fingerprint, probe.tolist()]
+    return PromptTrainer(
+        parameters=network.parameters,
+        buffers=network.buffers,
+        items=prompts.learned,
+        prepare=lambda prompt: prompt,
+        loss=lambda some, _: network.losses(some, network.soft(some)).mean(),
+        validate=lambda: -mean_loss(network, prompts.validating, options.at_once),
+        schedule=options.schedule(len(prompts.learned)),
+        identity=json.dumps(identity),
+        output=folder,
+        progress=progress,
+        threads=options.threads,
+        network=network,
+        micro_batch_size=options.at_once,
+        last_rate=options.last_rate,
+        weight_decay=options.weight_decay,
+        max_gradient=options.max_gradient,
+    )
+
+
+def _count_weights(network: GraphPromptNetwork) -> tuple[int, int]:
+    """Return how many weights are trained, and how many there are, those of the language model included."""
     trained = sum(weight.numel() for weight in network.parameters.values())
     frozen = sum(weight.numel() for weight in network.model.parameters() if not weight.requires_grad)
-    cut = sum(settings.show_graph and prompt.shown < prompt.triples for prompt in both)
-    return GraphPromptTraining(
-        model, history, len(learned), len(validating), cut, trained, trained + frozen, time.monotonic() - began
-    )
+    return trained, trained + frozen
 
 
 @dataclass(kw_only=True)
 class PromptTrainer(Trainer[Prompt, Prompt]):
-    """Trains what is in front of a language model.
+    """Trains what makes the soft tokens of a language model, and its adapters.
 
     Attributes:
         network: The language model and what makes its soft tokens.
         micro_batch_size: How many prompts go through the language model at once.
-        last_rate: To which share the learning rate falls.
-        weight_decay: Of AdamW.
+        last_rate: The share to which the learning rate falls.
+        weight_decay: The weight decay of AdamW.
         max_gradient: The longest gradient that counts as it is.
     """
 
@@ -263,18 +372,18 @@ class PromptTrainer(Trainer[Prompt, Prompt]):
 
     def rate(self, step: int) -> float:
         """Return the share of a learning rate that rises in a straight line, then falls along a cosine."""
-        warm = self.schedule.warm_up * self._steps
+        warm = self.schedule.warm_up * self.schedule.steps
         if step < warm:
             return min(1.0, (step + 1) / warm)
-        fallen = (step - warm) / (self._steps - warm)
+        fallen = (step - warm) / max(1.0, self.schedule.steps - warm)
         return self.last_rate + (1 - self.last_rate) * (1 + math.cos(math.pi * fallen)) / 2
 
-    def told(self, score: float) -> str:
-        """Return the loss; the validation is higher where it is lower."""
+    def format_score(self, score: float) -> str:
+        """Return the loss, of which the validation is the negative."""
         return f"loss {-score:.3f}"
 
     def step(self, step: int, examples: Sequence[Prompt]) -> None:
-        """Leave the gradients of the mean loss with the parameters, that of one micro-batch after the other.
+        """Compute the gradients of the mean loss, one micro-batch after the other.
 
         The graphs are encoded together, and the gradients of their soft tokens are collected first.
         """
@@ -300,7 +409,7 @@ class PromptTrainer(Trainer[Prompt, Prompt]):
 
 @torch.no_grad()
 def mean_loss(network: GraphPromptNetwork, prompts: Sequence[Prompt], at_once: int) -> float:
-    """Return the mean loss of prompts, without a change of anything.
+    """Return the mean loss of prompts.
 
     Raises:
         InvalidArgumentError: If it is no finite number.
@@ -331,7 +440,7 @@ def _check_examples(*parts: object) -> None:
 def _split(
     examples: Sequence[GraphPromptExample], validation: Sequence[GraphPromptExample] | None, seed: int
 ) -> tuple[list[GraphPromptExample], list[GraphPromptExample]]:
-    """Return what is trained on and what validates; where there is one example, it is both."""
+    """Return the examples to train on and to validate with; a single example is both."""
     if validation is not None:
         return list(examples), list(validation)
     if len(examples) == 1:
@@ -339,8 +448,8 @@ def _split(
     count = max(1, round(VALIDATION_SHARE * len(examples)))
     chosen = set(stream(seed, "split").permutation(len(examples))[:count].tolist())
     parts: tuple[list[GraphPromptExample], list[GraphPromptExample]] = [], []
-    for place, example in enumerate(examples):
-        parts[place in chosen].append(example)
+    for position, example in enumerate(examples):
+        parts[position in chosen].append(example)
     return parts
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from peft import PeftModel
+from safetensors.numpy import save
 from safetensors.torch import save_file
 from small_language_model import build
 from transformers import MambaConfig, MambaForCausalLM, RobertaConfig, RobertaForCausalLM
@@ -27,7 +31,7 @@ from transformers import MambaConfig, MambaForCausalLM, RobertaConfig, RobertaFo
 from kg_retrievers import GraphIndex, HashedEmbeddings, PCSTRetriever
 from kg_retrievers.agents import Budget, build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
-from kg_retrievers.core.checkpoint import WEIGHTS
+from kg_retrievers.core.checkpoint import WEIGHTS, load_checkpoint, save_checkpoint
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import GraphQuestion, Question
@@ -43,8 +47,9 @@ from kg_retrievers.methods.g_retriever.graph_prompt import (
 )
 from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import DATE
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, PromptGraph, TextVectors
+from kg_retrievers.methods.g_retriever.graph_prompt.model import METHOD
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork, Prompt
-from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ask
+from kg_retrievers.methods.g_retriever.graph_prompt.prompts import parse_answers, write_question
 from kg_retrievers.testing import tiny_graph
 
 EMBEDDINGS = HashedEmbeddings(16)
@@ -141,7 +146,11 @@ def test_special_tokens_that_are_written_out_are_text(lm: CausalLM) -> None:
 
 
 def test_questions_that_say_where_they_begin() -> None:
-    assert ask("Argument 1: A.\nQuestion: So?", after_graph=False) == "Argument 1: A.\nQuestion: So?\nAnswer:"
+    assert parse_answers(" a |b|a||") == ["a", "b"]
+    assert parse_answers(" ") == []
+    assert (
+        write_question("Argument 1: A.\nQuestion: So?", after_graph=False) == "Argument 1: A.\nQuestion: So?\nAnswer:"
+    )
 
 
 def test_ten_thousand_triples(lm: CausalLM) -> None:
@@ -168,7 +177,9 @@ def test_room_for_question_and_answer(folder: Path) -> None:
     assert 150 - 40 < len(made) + 1 + 20 + 1 <= 150
     assert made.shown
     assert len(net.prompt(QUESTION, triples, {}, room=60)) <= 150 - 62
-    without = net.prompt(QUESTION, triples, {}, room=150 - 2 - 1 - len(lm.encode(ask(QUESTION, after_graph=True))))
+    without = net.prompt(
+        QUESTION, triples, {}, room=150 - 2 - 1 - len(lm.encode(write_question(QUESTION, after_graph=True)))
+    )
     assert (without.text, without.shown) == ("", 0)
     with pytest.raises(InvalidArgumentError, match="reads 150 tokens in all"):
         net.prompt(QUESTION * 40, triples, {})
@@ -532,16 +543,17 @@ def test_examples_that_are_none(values: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"encoder": "rnn"}, "one of \\['transformer', 'gat', 'gcn'\\]"),
+        ({"encoder": "rnn"}, "encoder must be 'transformer', 'gat' or 'gcn', but got 'rnn'"),
         ({"width": 10, "heads": 4}, "a multiple of heads=4"),
-        ({"layers": 1}, "2 or more"),
-        ({"soft_tokens": 0}, "1 or more"),
-        ({"soft_tokens": True}, "1 or more"),
-        ({"projection": 0}, "1 or more"),
-        ({"edges": 1}, "true or false"),
-        ({"lora_dropout": 1.0}, "below 1"),
-        ({"lora_targets": "q_proj"}, "a tuple of names"),
-        ({"before": 3}, "a text, or None"),
+        ({"layers": 1}, "layers must be greater than or equal to 2, but got 1"),
+        ({"soft_tokens": 0}, "soft_tokens must be greater than or equal to 1 with an encoder, but got 0"),
+        ({"soft_tokens": True}, "soft_tokens must be a valid integer, but got True"),
+        ({"projection": 0}, "projection must be greater than or equal to 1, but got 0"),
+        ({"edges": 1}, "edges must be a valid boolean, but got 1"),
+        ({"lora_dropout": 1.0}, "lora_dropout must be less than 1, but got 1.0"),
+        ({"lora_targets": "q_proj"}, "lora_targets must be a valid tuple, but got 'q_proj'"),
+        ({"lora_targets": ()}, "lora_targets must have at least 1 item"),
+        ({"before": 3}, "before must be a valid string, but got 3"),
     ],
 )
 def test_settings_out_of_range(values: dict[str, Any], message: str) -> None:
@@ -660,7 +672,7 @@ def test_saved_and_read(folder: Path, tmp_path: Path, config: dict[str, Any]) ->
     assert (again.config, again.training) == (made.config, {"examples": 3})
     files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     adapter = {"adapter/adapter_config.json", "adapter/adapter_model.safetensors"}
-    assert files == {"config.json", "model.safetensors"} | (adapter if config.get("lora_rank") else set())
+    assert files == {"model.safetensors"} | (adapter if config.get("lora_rank") else set())
     for name, weight in made.network.parameters.items():
         assert torch.equal(weight, again.network.parameters[name])
 
@@ -733,7 +745,7 @@ def test_answers_in_another_process(folder: Path, tmp_path: Path) -> None:
         f"print(json.dumps(model.invoke({{'question': {QUESTION!r}, 'documents': documents}})))"
     )
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "7"}
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, cwd=root, env=environment, timeout=120
     )
@@ -760,10 +772,68 @@ def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:
     assert GraphPromptModel.from_pretrained(saved, EMBEDDINGS, moved).network.lm.name == str(moved)
 
 
+def as_0_1_saved_it(saved: Path) -> None:
+    """Put a model into the layout of version 0.1: configuration and adapters in files of their own."""
+    config, weights = load_checkpoint(saved, METHOD)
+    own = {name: weight for name, weight in weights.items() if not name.startswith("adapter.")}
+    data, adapters = save(own), saved / "adapter" / "adapter_model.safetensors"
+    config["adapter"] = digest(adapters.read_bytes()) if adapters.exists() else None
+    header = {"format_version": 1, "library_version": "0.1.0", "method": METHOD, "weights": digest(data)}
+    (saved / "model.safetensors").write_bytes(data)
+    (saved / "config.json").write_text(json.dumps(header | config), "utf-8")
+
+
+def digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+@SAVED
+def test_a_folder_of_0_1(folder: Path, tmp_path: Path, config: dict[str, Any]) -> None:
+    made = model(CausalLM.load(folder), seed=5, options={"max_new_tokens": 9}, **config)
+    made.save_pretrained(tmp_path)
+    as_0_1_saved_it(tmp_path)
+    again = GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, max_new_tokens=9)
+    assert again.fingerprint == made.fingerprint
+    assert again.invoke(asked()) == made.invoke(asked())
+    again.save_pretrained(tmp_path)
+    assert not (tmp_path / "config.json").exists()
+    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS, max_new_tokens=9).fingerprint == made.fingerprint
+
+
+def test_adapters_of_0_1_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
+    model(CausalLM.load(folder), lora_rank=2).save_pretrained(tmp_path)
+    as_0_1_saved_it(tmp_path)
+    adapters = tmp_path / "adapter" / "adapter_model.safetensors"
+    adapters.write_bytes(adapters.read_bytes() + b"x")
+    with pytest.raises(ModelLoadError, match="not the adapters that were saved"):
+        GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
+    adapters.unlink()
+    with pytest.raises(ModelLoadError, match="the adapters cannot be read"):
+        GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
+
+
+def test_the_copy_of_the_adapters_for_peft_is_not_read(folder: Path, tmp_path: Path) -> None:
+    made = model(CausalLM.load(folder), lora_rank=2)
+    made.save_pretrained(tmp_path)
+    shutil.rmtree(tmp_path / "adapter")
+    assert GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS).fingerprint == made.fingerprint
+
+
+@pytest.mark.parametrize("config", [{}, {"lora_rank": 2}, {"encoder": None, "soft_tokens": 2}])
+@pytest.mark.parametrize("copied", [deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_copies(folder: Path, config: dict[str, Any], copied: Callable[[Any], Any]) -> None:
+    """With the language model, which they do not share."""
+    made = model(CausalLM.load(folder), options={"max_new_tokens": 9}, **config)
+    again = copied(made)
+    assert again.fingerprint == made.fingerprint
+    assert again.invoke(asked()) == made.invoke(asked())
+    assert again.network.lm.model is not made.network.lm.model
+
+
 def rewrite(saved: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    config = json.loads((saved / "config.json").read_text())
+    config, weights = load_checkpoint(saved, METHOD)
     change(config)
-    (saved / "config.json").write_text(json.dumps(config))
+    save_checkpoint(saved, METHOD, config, weights)
 
 
 @pytest.mark.parametrize(
@@ -771,13 +841,12 @@ def rewrite(saved: Path, change: Callable[[dict[str, Any]], object]) -> None:
     [
         (lambda config: config.update(width=10), ModelLoadError, "not those of a graph-prompt model"),
         (lambda config: config.update(encoder="gcn"), ModelLoadError, "not those of a graph-prompt model"),
-        (lambda config: config.update(encoder="rnn"), ModelLoadError, "encoder must be one of"),
+        (lambda config: config.update(encoder="rnn"), ModelLoadError, "encoder must be 'transformer'"),
         (lambda config: config.update(encoder=None), ModelLoadError, "not those of a graph-prompt model"),
         (lambda config: config.pop("layers"), ModelLoadError, "'layers'"),
         (lambda config: config.update(language_model=None), ModelLoadError, "not those of a graph-prompt model"),
         (lambda config: config.update(words="0"), ModelMismatchError, "words of version '0'"),
         (lambda config: config.update(lora_rank=3), ModelLoadError, "other names or shapes"),
-        (lambda config: config.update(adapter="0"), ModelLoadError, "not the adapters that were saved"),
         (lambda config: config["language_model"].update(name="/none"), ModelLoadError, "no causal language model"),
     ],
 )
@@ -788,11 +857,7 @@ def test_damaged_configs(folder: Path, tmp_path: Path, change: Any, error: type[
         GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
 
 
-def test_missing_adapters(folder: Path, tmp_path: Path) -> None:
-    model(CausalLM.load(folder), lora_rank=2).save_pretrained(tmp_path)
-    (tmp_path / "adapter" / "adapter_model.safetensors").unlink()
-    with pytest.raises(ModelLoadError, match="the adapters cannot be read"):
-        GraphPromptModel.from_pretrained(tmp_path, EMBEDDINGS)
+def test_a_file_is_no_folder(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidArgumentError, match="is a file"):
         model(CausalLM.load(folder), lora_rank=2).save_pretrained(tmp_path / "file")

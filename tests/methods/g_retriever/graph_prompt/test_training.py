@@ -31,7 +31,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
 from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer, mean_loss
-from kg_retrievers.training.loop import Schedule
+from kg_retrievers.training.schedule import Schedule
 
 EMBEDDINGS = HashedEmbeddings(16)
 SIZES: dict[str, Any] = {"width": 8, "layers": 2, "heads": 2, "projection": 8}
@@ -298,14 +298,14 @@ def test_training_goes_on_after_an_interruption(folder: Path, tmp_path: Path, mo
     with pytest.raises(StopError):
         trained(folder, output=output, **options)
     assert (output / "unfinished" / "model.safetensors").exists()
-    assert not (output / "config.json").exists()
+    assert not (output / "model.safetensors").exists()
     with pytest.raises(InvalidArgumentError, match="other data or settings"):
         trained(folder, output=output, **(options | {"weight_decay": 0.1}))
     resumed = trained(folder, output=output, **options)
     assert taken == [0, 1, 2, 3, 2, 3, 4, 5, 6]
     assert same(whole, resumed)
     assert resumed.history == whole.history
-    assert sorted(path.name for path in output.iterdir()) == ["adapter", "config.json", "model.safetensors"]
+    assert sorted(path.name for path in output.iterdir()) == ["adapter", "model.safetensors"]
     again = GraphPromptModel.from_pretrained(output, EMBEDDINGS)
     assert all(torch.equal(weight, weights(resumed)[name]) for name, weight in again.network.parameters.items())
     with pytest.raises(InvalidArgumentError, match="holds a model already"):
@@ -316,7 +316,7 @@ def test_a_damaged_interruption(folder: Path, tmp_path: Path, monkeypatch: pytes
     with monkeypatch.context() as patched:
         patched.setattr(graph_prompt_training, "forget_unfinished", lambda output: None)
         trained(folder, output=tmp_path)
-    (tmp_path / "config.json").unlink()
+    (tmp_path / "model.safetensors").unlink()
     (tmp_path / "unfinished" / "model.safetensors").write_bytes(b"")
     with pytest.raises(ModelLoadError, match="damaged"):
         trained(folder, output=tmp_path)
@@ -372,19 +372,22 @@ def test_what_only_the_graph_says_is_learned(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"encoder": None, "soft_tokens": 0}, "nothing to train"),
-        ({"epochs": 0}, "epochs must be a whole number, 1 or more"),
-        ({"micro_batch_size": 0}, "micro_batch_size must be a whole number"),
-        ({"threads": True}, "threads must be a whole number"),
-        ({"last_rate": 1.5}, "last_rate must be from 0 to 1"),
-        ({"warm_up": 3}, "warm_up must be from 0 to 2"),
-        ({"max_gradient": float("inf")}, "max_gradient must be 0 or more, and finite"),
-        ({"weight_decay": "no"}, "weight_decay must be 0 or more"),
-        ({"precision": "float16"}, "precision is one of"),
-        ({"batch_size": 0}, "batch_size must be a whole number"),
+        ({"epochs": 0}, "^train_graph_prompt: epochs must be greater than or equal to 1, but got 0"),
+        ({"micro_batch_size": 0}, "micro_batch_size must be greater than or equal to 1, but got 0"),
+        ({"threads": True}, "threads must be a valid integer, but got True"),
+        ({"learning_rate": 1.0}, "learning_rate must be less than 1, but got 1.0"),
+        ({"last_rate": 1.5}, "last_rate must be less than or equal to 1, but got 1.5"),
+        ({"warm_up": 3}, "^train_graph_prompt: warm_up must be at most epochs=2, but got 3"),
+        ({"warm_up": -1}, "warm_up must be greater than or equal to 0, but got -1"),
+        ({"max_gradient": float("inf")}, "max_gradient must be a finite number, but got inf"),
+        ({"weight_decay": "no"}, "weight_decay must be a valid number, but got 'no'"),
+        ({"patience": 0}, "patience must be greater than or equal to 1, but got 0"),
+        ({"precision": "float16"}, "precision must be 'float32' or 'bfloat16', but got 'float16'"),
+        ({"batch_size": 0}, "batch_size must be greater than or equal to 1, but got 0"),
         ({"depth": 3}, "no field 'depth'"),
         ({"setting": "all"}, "setting is one of"),
         ({"setting": "prompt-tuning", "encoder": "gat"}, "prompt tuning has no encoder"),
-        ({"seed": "a"}, "seed must be a whole number"),
+        ({"seed": "a"}, "seed must be a valid integer, but got 'a'"),
         ({"chat": True}, "no chat template"),
     ],
 )

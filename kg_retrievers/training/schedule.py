@@ -1,0 +1,51 @@
+"""How long and how fast a training goes on, and what it draws."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from kg_retrievers.core.checked import checked_dataclass
+
+
+@checked_dataclass
+class Schedule:
+    """How long and how fast a model is trained.
+
+    Attributes:
+        num_examples: How many examples are looked at in all, each counted anew in every epoch.
+        validations: How often the model is validated, after equal shares of the steps.
+        patience: After how many validations without a better one the training ends.
+        batch_size: How many examples make one step.
+        learning_rate: The highest learning rate of Adam: at the first step, or after those of `warm_up`.
+        seed: The seed of all random numbers.
+        warm_up: The share of the steps, the first ones, in which the learning rate rises.
+
+    Raises:
+        InvalidArgumentError: If a value is out of range.
+    """
+
+    num_examples: int = Field(ge=1)
+    validations: int = Field(ge=1)
+    patience: int = Field(ge=1)
+    batch_size: int = Field(ge=1)
+    learning_rate: float = Field(gt=0, lt=1)
+    seed: int = Field(ge=0)
+    warm_up: float = Field(default=0.0, ge=0, le=1)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps, at least one for each validation."""
+        return max(self.num_examples // self.batch_size, self.validations)
+
+    def first_step(self, validations: int) -> int:
+        """Return the first step after so many validations."""
+        return validations * self.steps // self.validations
+
+
+def stream(seed: int, purpose: Literal["split", "weights", "order", "loss"], number: int = 0) -> np.random.Generator:
+    """Return random numbers that are independent of those for another purpose or of another number."""
+    key = (("split", "weights", "order", "loss").index(purpose), number)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

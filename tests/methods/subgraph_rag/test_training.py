@@ -1,0 +1,391 @@
+"""Training of the scorer of triples on a small task."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from langchain_core.vectorstores import InMemoryVectorStore
+from training_task import HELD_OUT, INDEX, LEARNED, films, interrupted, same
+
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, VectorStoreSearch, embedding_name
+from kg_retrievers.methods.subgraph_rag import training as triple_scorer_training
+from kg_retrievers.methods.subgraph_rag.model import TripleScorer, TripleScorerConfig
+from kg_retrievers.methods.subgraph_rag.training import Example, _chosen, _Network, train_triple_scorer
+from kg_retrievers.training import fit
+from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
+from kg_retrievers.training.fit import ModelTraining, _Examples, _gain
+from kg_retrievers.training.unfinished import UNFINISHED
+
+SMALL: dict[str, Any] = {"hidden": 32, "rank": 8}
+FEW: dict[str, Any] = {"hidden": 6, "rank": 3, "num_examples": 48, "validations": 3, "learning_rate": 0.02}
+
+
+@pytest.fixture(scope="module", params=["softmax", "binary"])
+def training(request: pytest.FixtureRequest) -> tuple[str, ModelTraining[TripleScorer]]:
+    done = train_triple_scorer(
+        INDEX, LEARNED, HELD_OUT, loss=request.param, num_examples=600, validations=4, learning_rate=0.03, **SMALL
+    )
+    return request.param, done
+
+
+def mean_loss(scorer: TripleScorer, loss: str, questions: TrainingQuestions) -> float:
+    """Return the loss of a scorer on some questions."""
+    network = _Network(INDEX, scorer.config, loss, np.random.default_rng(0), max_hops=3, max_nodes=2000)
+    network.embed([question.text for question in questions.usable])
+    examples = _Examples(network)
+    with torch.no_grad():
+        for name, parameter in network.parameters.items():
+            parameter.copy_(torch.from_numpy(scorer.weights[name]))
+        return float(network.loss([examples.of(one) for one in questions.usable], np.random.default_rng(0)))
+
+
+def test_a_scorer_learns(training: tuple[str, ModelTraining[TripleScorer]]) -> None:
+    """On films that it never saw."""
+    loss, done = training
+    assert done.history[0] < 0.5
+    assert max(done.history) > 0.9
+    assert 1 <= len(done.history) <= 5
+    assert done.seconds > 0
+    assert (len(done.training.usable), len(done.validation.usable)) == (60, 30)
+    drawn = _Network(INDEX, done.model.config, loss, np.random.default_rng([0, 1])).weights
+    untrained = TripleScorer(done.model.config, drawn, probe=done.model.probe, embeddings="")
+    for questions in (done.training, done.validation):
+        assert mean_loss(done.model, loss, questions) < 0.5 * mean_loss(untrained, loss, questions)
+
+
+def test_what_a_scorer_says_of_its_training(training: tuple[str, ModelTraining[TripleScorer]]) -> None:
+    loss, done = training
+    told = done.model.training
+    assert (told["loss"], told["questions"], told["max_hops"], told["max_nodes"]) == (loss, 60, 3, 2000)
+    assert told["validation"] == done.history
+    assert told["schedule"]["num_examples"] == 600
+    assert len(told["data"]) == 32
+    assert json.loads(json.dumps(told)) == told
+    assert done.model.embeddings == embedding_name(INDEX.embeddings)
+    assert done.model.config.dimension == 128
+
+
+def test_the_losses_by_hand() -> None:
+    """Three triples, of which the second and the third are relevant."""
+    graph = KnowledgeGraph.from_triples(
+        [("Her", "in", "2013"), ("Her", "by", "Jonze"), ("Jonze", "made", "Adaptation")]
+    )
+    index = GraphIndex.build(graph, HashedEmbeddings(16))
+    find = graph.entities.find
+    question = TrainingQuestion("what _ ?", (find("Her"),), (find("Adaptation"), find("Jonze")), 0)
+    far = TrainingQuestion("what _ ?", (find("2013"),), (find("Adaptation"),), 0)
+    for kind in ("softmax", "binary"):
+        scorer = train_triple_scorer(index, [Question("x", ("Her",), ("Jonze",))], num_examples=1, validations=1).model
+        network = _Network(index, scorer.config, kind, np.random.default_rng(3), max_hops=2)
+        network.embed([question.text])
+        examples = _Examples(network)
+        example, nothing = examples.of(question), examples.of(far)
+        assert example.positive.tolist() == [False, True, True]
+        assert nothing.positive.tolist() == [False, False]  # two hops only, and the answer is three away
+        assert examples.of(question) is example
+        assert examples.of(far) is not nothing  # what teaches nothing is not kept
+        assert (examples.seen, examples.supervised) == ({question, far}, {question})
+        with torch.no_grad():
+            scores = network._scores([example], [np.arange(3)]).double().numpy()
+            losses = [float(network.loss(batch, np.random.default_rng(0))) for batch in ([example], [example, nothing])]
+        if kind == "softmax":
+            expected = np.log(np.exp(scores).sum()) - scores[1:].mean()
+        else:
+            shares = 1 / (1 + np.exp(-scores))
+            expected = -(np.log(1 - shares[0]) + np.log(shares[1]) + np.log(shares[2])) / 3
+        assert losses == pytest.approx([expected, expected / 2], abs=1e-5)
+
+
+def test_drawn_triples_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    positive = np.array([True] * 3 + [False] * 10 + [True] * 3)
+    rows, weights = _chosen(positive, np.random.default_rng(0))
+    assert rows.tolist() == [0, 1, 2, 13, 14, 15, *range(3, 13)]
+    assert weights.tolist() == [1] * 16
+    monkeypatch.setattr(triple_scorer_training, "MAX_POSITIVES", 4)
+    monkeypatch.setattr(triple_scorer_training, "MAX_NEGATIVES", 5)
+    rows, weights = _chosen(positive, np.random.default_rng(0))
+    assert len(set(rows.tolist())) == 9
+    assert positive[rows].tolist() == [True] * 4 + [False] * 5
+    assert (weights.dtype, weights.tolist()) == (np.float32, [1.5] * 4 + [2.0] * 5)
+    for all_alike in (True, False):
+        assert len(_chosen(np.full(2, all_alike), np.random.default_rng(0))[0]) == 2
+
+
+def trained(output: Path | None = None, **arguments: Any) -> ModelTraining[TripleScorer]:
+    """Train a little."""
+    return train_triple_scorer(INDEX, LEARNED, HELD_OUT[:9], output=output, **(FEW | arguments))
+
+
+@pytest.fixture(scope="module")
+def done() -> ModelTraining[TripleScorer]:
+    return trained()
+
+
+def test_the_same_seed_gives_the_same_weights(done: ModelTraining[TripleScorer]) -> None:
+    again, other = trained(), trained(seed=1)
+    assert same(again.model.weights, done.model.weights)
+    assert again.history == done.history
+    assert again.model.training == done.model.training
+    assert not any(same({"": other.model.weights[n]}, {"": done.model.weights[n]}) for n in ("head", "output"))
+
+
+def test_what_is_kept_of_examples_makes_no_difference(
+    done: ModelTraining[TripleScorer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for room in (0, 200):
+        monkeypatch.setattr(fit, "KEPT_TRIPLES", room)
+        assert same(trained().model.weights, done.model.weights)
+
+
+@pytest.mark.parametrize("where", ["loss", "validation"])
+def test_a_scorer_goes_on(
+    tmp_path: Path, done: ModelTraining[TripleScorer], monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Interrupted in the second round of three; in the end only the scorer is there."""
+    with monkeypatch.context() as patched:
+        if where == "loss":
+            patched.setattr(_Network, "loss", interrupted(3, _Network.loss))
+        else:
+            patched.setattr(fit, "_gain", interrupted(20, fit._gain))
+        with pytest.raises(KeyboardInterrupt):
+            trained(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [UNFINISHED]
+    again = trained(tmp_path)
+    assert same(again.model.weights, done.model.weights)
+    assert again.history == done.history
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.safetensors"]
+    opened = TripleScorer.from_pretrained(tmp_path)
+    assert same(opened.weights, done.model.weights)
+    assert opened.training == done.model.training
+    assert opened.on(INDEX).score("who directed _?", np.arange(4), np.array([0])).shape == (4,)
+
+
+@pytest.fixture(scope="module")
+def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a training that was interrupted after its first round."""
+    folder = tmp_path_factory.mktemp("scorer")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_Network, "loss", interrupted(3, _Network.loss))
+        with pytest.raises(KeyboardInterrupt):
+            trained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 1}, {"num_examples": 56}, {"batch_size": 4}, {"loss": "binary"}, {"max_hops": 2}, {"max_nodes": None},
+        {"supervision": "directed"}, {"hidden": 7}, {"hops": 0}, {"identifiers": ""}, {"directed": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_other_settings_are_refused(broken_off: Path, other: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match="unfinished training with other data or settings"):
+        trained(broken_off, **other)
+
+
+def test_other_data_are_refused(broken_off: Path) -> None:
+    more = GraphIndex.build(films().with_changes(added=[("Film aa", "has_genre", "Drama")]), INDEX.embeddings)
+    for index, questions, validation in (
+        (INDEX, LEARNED[1:], HELD_OUT[:9]),
+        (INDEX, LEARNED[::-1], HELD_OUT[:9]),
+        (INDEX, LEARNED, HELD_OUT[:8]),
+        (more, LEARNED, HELD_OUT[:9]),
+    ):
+        with pytest.raises(InvalidArgumentError, match="unfinished training with other data or settings"):
+            train_triple_scorer(index, questions, validation, output=broken_off, **FEW)
+
+
+def test_an_output_with_a_model_is_refused(tmp_path: Path, done: ModelTraining[TripleScorer]) -> None:
+    done.model.save_pretrained(tmp_path)
+    for output in (tmp_path, str(tmp_path)):
+        with pytest.raises(InvalidArgumentError, match=r"holds a model already\. Name another folder"):
+            trained(output)  # type: ignore[arg-type]
+
+
+def test_an_output_that_is_a_file_is_refused_before_anything_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.setattr(_Network, "loss", lambda *_: pytest.fail("it is trained"))
+    with pytest.raises(InvalidArgumentError, match="file"):
+        trained(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"loss": "hinge"}, "train_triple_scorer: loss must be 'softmax' or 'binary', but got 'hinge'"),
+        ({"supervision": "both"}, "supervision must be 'undirected' or 'directed', but got 'both'"),
+        ({"num_examples": 0}, "num_examples must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"hidden": 0}, "hidden must be"),
+        ({"max_hops": "3"}, "max_hops must be a valid integer, but got '3'"),
+        ({"max_nodes": 0}, "max_nodes must be greater than or equal to 1, but got 0"),
+        ({"max_hops": 0}, "max_hops must be greater than or equal to 1, but got 0"),
+        ({"roundz": 2}, "no argument 'roundz'"),
+    ],
+    ids=str,
+)
+def test_arguments_out_of_range(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        trained(**arguments)
+
+
+def test_nothing_to_train_on() -> None:
+    strange = [Question("Who is Xyzzyplugh?", answers=("Film aa",)), Question("Film aa?", answers=("Xyzzyplugh",))]
+    for questions, validation, message in (
+        (
+            [],
+            None,
+            "nothing to train on: 0 questions. A question needs answers, by the keys of the graph, within",
+        ),
+        (
+            strange,
+            LEARNED,
+            "nothing to train on: 0 questions; not used: 1 name no entity of the graph, 1 have no answer",
+        ),
+        (LEARNED, [], "nothing to validate with: 0 questions"),
+        (LEARNED, strange, "nothing to validate with: 0 questions; not used: 1 name"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=f"^train_triple_scorer: there is {message}"):
+            train_triple_scorer(INDEX, questions, validation, **FEW)
+
+
+def test_answers_that_are_labels_are_named() -> None:
+    graph = KnowledgeGraph.from_triples([("Q1", "by", "Q2")], labels={"Q1": "Her", "Q2": "Jonze"})
+    index, labelled = GraphIndex.build(graph, HashedEmbeddings(8)), Question("Who made Her?", answers=("Jonze",))
+    found = Question("Who made Her?", answers=("Q2",))
+    for questions, validation in (([labelled], None), ([labelled], [found]), ([found], [labelled])):
+        with pytest.raises(
+            InvalidArgumentError, match=r"'Jonze', an answer to 'Who made Her\?', is a name of 'Q2': write the key\.$"
+        ):
+            train_triple_scorer(index, questions, validation, **FEW)
+
+
+@pytest.mark.parametrize(("count", "learned", "validating"), [(1, 1, 1), (2, 1, 1), (19, 18, 1), (60, 54, 6)])
+def test_a_tenth_validates(count: int, learned: int, validating: int) -> None:
+    """Of one question alone, it does both."""
+    found = train_triple_scorer(INDEX, LEARNED[:count], **(FEW | {"num_examples": 1, "validations": 1}))
+    assert (len(found.training.usable), len(found.validation.usable)) == (learned, validating)
+    both = {*found.training.usable, *found.validation.usable}
+    assert len(both) == count
+    in_order = [question for question in training_questions(INDEX, LEARNED[:count], 3).usable if question in both]
+    for part in (found.training, found.validation):
+        assert part.usable == [question for question in in_order if question in part.usable]
+
+
+def test_few_validate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "VALIDATED", 4)
+    given = train_triple_scorer(INDEX, LEARNED, HELD_OUT, **(FEW | {"num_examples": 1, "validations": 1}))
+    assert (len(given.training.usable), len(given.validation.usable)) == (60, 4)
+    drawn = train_triple_scorer(INDEX, LEARNED, **(FEW | {"num_examples": 1, "validations": 1}))
+    assert (len(drawn.training.usable), len(drawn.validation.usable)) == (56, 4)
+
+
+def test_the_gain_counts_answers_that_are_missing() -> None:
+    """C is an end of the second triple, D of the third, and a third answer is not in the graph."""
+    graph = KnowledgeGraph.from_triples([("A", "r", "B"), ("B", "r", "C"), ("C", "r", "D")])
+    index = GraphIndex.build(graph, HashedEmbeddings(8))
+    numbers = tuple(graph.entities.find(key) for key in "ACD")
+    question = TrainingQuestion("_", numbers[:1], numbers[1:], missing=1)
+    example = Example(question, np.array([2, 0, 1]), None, None, None)  # type: ignore[arg-type]
+    scorer = SimpleNamespace(index=index, score=lambda *_: np.array([1.0, 3.0, 2.0], np.float32))
+    ranked = _Network(index, TripleScorerConfig(8), "softmax", np.random.default_rng(0)).rank(scorer, example)  # type: ignore[arg-type]
+    assert [graph.entities[number] for number in ranked.tolist()] == list("ABCD")
+    best = 1 + 1 / np.log2(3) + 1 / np.log2(4)
+    assert _gain(ranked, question) == pytest.approx((1 / np.log2(3) + 1 / np.log2(4)) / best)
+
+
+@pytest.mark.parametrize("max_nodes", [1, 2])
+@pytest.mark.parametrize("loss", ["softmax", "binary"])
+def test_answers_that_max_nodes_leaves_out_teach_nothing(loss: Any, max_nodes: int) -> None:
+    """And do no harm beside others."""
+    facts = [("hub", "to", f"leaf {n}") for n in range(9)] + [("leaf 8", "on", "end")]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(32))
+    asked = [Question("where to, hub?", answers=("end",))]
+    with pytest.raises(InvalidArgumentError, match="of 1 question, none has what it should teach among its candidates"):
+        train_triple_scorer(index, asked, loss=loss, max_nodes=max_nodes, num_examples=8, validations=2, hidden=4)
+    asked.append(Question("where to, hub?", answers=("leaf 0",)))
+    found = train_triple_scorer(index, asked, asked, loss=loss, max_nodes=9, num_examples=8, validations=2, hidden=4)
+    assert (len(found.training.usable), found.unsupervised) == (2, 1)
+    assert all(np.isfinite(weight).all() for weight in found.model.weights.values())
+
+
+@pytest.mark.parametrize("num_examples", [8, 80])
+def test_that_nothing_is_taught_is_said_before_the_training(monkeypatch: pytest.MonkeyPatch, num_examples: int) -> None:
+    """After a look at no more questions than the training looks at, and before any is embedded."""
+    facts = [("hub", "to", f"leaf {n}") for n in range(9)] + [("leaf 8", "on", "end")]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(32))
+    asked = [Question(f"where to, hub, at {n}?", ("hub",), ("end",)) for n in range(22)]
+    looked_at = []
+    real = _Network.example
+
+    def example(self: _Network, question: TrainingQuestion) -> Example:
+        looked_at.append(question)
+        return real(self, question)
+
+    monkeypatch.setattr(_Network, "example", example)
+    monkeypatch.setattr(_Network, "embed", lambda *_: pytest.fail("the training began"))
+    count = min(num_examples - 1, 20)  # of 22, two validate
+    with pytest.raises(InvalidArgumentError, match=f"of {count} questions, none has what it should teach"):
+        train_triple_scorer(index, asked, max_nodes=1, num_examples=num_examples, validations=2, hidden=4)
+    assert len(looked_at) == len(set(looked_at)) == count
+
+
+def test_names_in_a_vector_store_are_refused() -> None:
+    """They would be embedded in every step."""
+    store = VectorStoreSearch(InMemoryVectorStore(INDEX.embeddings), "cosine_similarity")
+    index = GraphIndex.build(films(), INDEX.embeddings, store=store)
+    with pytest.raises(InvalidArgumentError, match="are in a vector store"):
+        train_triple_scorer(index, LEARNED[:9])
+
+
+def test_an_answer_that_is_an_entity_of_the_question_too() -> None:
+    """The other entity leads to it."""
+    index = GraphIndex.build(KnowledgeGraph.from_triples([("Her", "by", "Jonze")]), HashedEmbeddings(8))
+    both = Question("What has Her to do with Jonze?", ("Her", "Jonze"), ("Jonze",))
+    assert len(training_questions(index, [both], 3).usable) == 1
+    assert training_questions(index, [replace(both, seed_entities=("Jonze",))], 3).unreachable == 1
+
+
+def test_to_train_as_the_paper_does() -> None:
+    """With the arguments that are written down for it."""
+    found = train_triple_scorer(
+        INDEX, LEARNED[:9], directed=True, rounds=2, reverse_rounds=2, hops=0, hidden=128, supervision="directed",
+        loss="binary", batch_size=1, learning_rate=0.001, num_examples=4,
+    )  # fmt: skip
+    assert found.model.config == TripleScorerConfig(128, 128, rounds=2, reverse_rounds=2, directed=True, hops=0)
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises((InvalidArgumentError, TypeError), match="hiden"):
+        trained(hiden=8)
+
+
+def test_a_training_writes_nothing(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """But a bar on stderr, where one is wanted."""
+    trained(tmp_path / "model")
+    assert capfd.readouterr() == ("", "")
+    trained(progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Training" in err
+
+
+def test_names_of_version_0_1_warn() -> None:
+    with pytest.warns(DeprecationWarning, match="the argument visits is called num_examples now"):
+        found = train_triple_scorer(INDEX, LEARNED[:2], visits=1, validations=1)
+    assert found.model.training["schedule"]["num_examples"] == 1
+    with pytest.warns(DeprecationWarning, match="the attribute untaught is called unsupervised now"):
+        assert found.untaught == found.unsupervised == 0

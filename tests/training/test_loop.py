@@ -1,0 +1,349 @@
+"""The training loop: batches, early stopping, learning rates, and going on after an interruption."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save
+from training_task import interrupted, same
+
+from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
+from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
+from kg_retrievers.training.loop import LAST_RATE, Trainer
+from kg_retrievers.training.schedule import Schedule
+from kg_retrievers.training.unfinished import UNFINISHED, forget_unfinished
+
+SCHEDULE: dict[str, Any] = {
+    "num_examples": 40,
+    "validations": 5,
+    "patience": 5,
+    "batch_size": 4,
+    "learning_rate": 0.1,
+    "seed": 0,
+}
+ITEMS = list(range(10))
+
+
+class Toy:
+    """Two weights that are drawn to the items; validations are scripted, by default how near they are to 4.5."""
+
+    def __init__(self, script: Sequence[float] | None = None) -> None:
+        generator = torch.Generator().manual_seed(0)
+        self.parameters = {
+            name: torch.randn(shape, generator=generator).requires_grad_() for name, shape in (("a", (3,)), ("b", ()))
+        }
+        self.script = script
+        self.seen: list[dict[str, Any]] = []
+        self.batches: list[list[int]] = []
+
+    def loss(self, examples: Sequence[float], rng: np.random.Generator) -> torch.Tensor:
+        self.batches.append([int(example) for example in examples])
+        noise = float(rng.normal(0, 0.1))
+        wanted = torch.tensor(examples) + noise
+        return ((self.parameters["a"].sum() + self.parameters["b"] - wanted) ** 2).mean()
+
+    def weights(self) -> dict[str, Any]:
+        return {name: parameter.detach().numpy().copy() for name, parameter in self.parameters.items()}
+
+    def validate(self) -> float:
+        self.seen.append(self.weights())
+        if self.script is not None:
+            return self.script[len(self.seen) - 1]
+        return -abs(float(self.seen[-1]["a"].sum() + self.seen[-1]["b"]) - 4.5)
+
+    def trainer(self, output: Path | None = None, **arguments: Any) -> Trainer[int, float]:
+        schedule = {name: arguments.pop(name, value) for name, value in SCHEDULE.items()}
+        return Trainer(
+            **{
+                "parameters": self.parameters,
+                "items": ITEMS,
+                "prepare": float,
+                "loss": self.loss,
+                "validate": self.validate,
+                "schedule": Schedule(**schedule),
+                "identity": "toy",
+                "output": output,
+            }
+            | arguments
+        )
+
+
+def test_it_learns() -> None:
+    toy = Toy()
+    history = toy.trainer(num_examples=400).run()
+    assert len(history) == 6
+    assert history[0] < history[-1] > -0.5
+
+
+@pytest.mark.parametrize(
+    ("script", "patience", "rounds", "best"),
+    [
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 9, 5, 5),
+        ([0.1, 0.5, 0.3, 0.4, 0.2, 0.1], 9, 5, 1),
+        ([0.1, 0.5, 0.3, 0.4, 0.2, 0.1], 2, 3, 1),
+        ([0.1, 0.5, 0.5, 0.5, 0.9, 0.9], 3, 5, 5),  # of equal ones the last counts
+        ([0.1, 0.5, 0.5, 0.5, 0.9, 0.9], 2, 3, 3),
+        ([0.9, 0.5, 0.6, 0.7, 0.8, 0.9], 1, 1, 1),  # before the training nothing counts
+        ([0.9, 0.5, 0.6, 0.7, 0.8, 0.9], 5, 5, 5),
+        ([-3.0, -2.0, -4.0, -1.0, -1.5, -9.0], 2, 5, 3),
+        ([0.0] * 6, 3, 3, 3),
+    ],
+)
+def test_it_ends_and_restores_the_best_round(script: list[float], patience: int, rounds: int, best: int) -> None:
+    toy = Toy(script)
+    assert toy.trainer(patience=patience).run() == script[: rounds + 1]
+    assert len(toy.seen) == rounds + 1
+    assert same(toy.weights(), toy.seen[best])
+    assert not any(same(toy.seen[best], other) for place, other in enumerate(toy.seen) if place != best)
+
+
+def test_each_item_once_an_epoch() -> None:
+    """In another order each time, which the seed says, in batches of one size."""
+    toy, other = Toy(), Toy()
+    toy.trainer().run()
+    visited = [item for batch in toy.batches for item in batch]
+    assert {len(batch) for batch in toy.batches} == {4}
+    epochs = [visited[start : start + 10] for start in range(0, 40, 10)]
+    assert all(sorted(epoch) == ITEMS for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 4
+    other.trainer(seed=1).run()
+    assert [item for batch in other.batches for item in batch] != visited
+
+
+def test_one_item_and_few_examples() -> None:
+    """A round has one step at least."""
+    toy = Toy()
+    assert len(toy.trainer(items=[3], num_examples=1).run()) == 6
+    assert toy.batches == [[3] * 4] * 5
+
+
+def test_validations_share_the_steps() -> None:
+    toy = Toy([0.0] * 9)
+    counted: list[int] = []
+    toy.trainer(
+        num_examples=40,
+        validations=3,
+        patience=9,
+        validate=lambda: counted.append(len(toy.batches)) or float(len(counted)),
+    ).run()
+    assert counted == [0, 3, 6, 10]
+
+
+def test_the_learning_rate_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+
+    class Watched(torch.optim.Adam):
+        def step(self, *arguments: Any) -> Any:
+            rates.append(self.param_groups[0]["lr"])
+            return super().step(*arguments)
+
+    monkeypatch.setattr(torch.optim, "Adam", Watched)
+    Toy().trainer().run()
+    assert rates == pytest.approx([0.1 * max(LAST_RATE, 1 - step / 10) for step in range(10)])
+
+
+def test_examples_are_prepared_on_other_threads() -> None:
+    threads = set[int]()
+
+    def prepare(item: int) -> float:
+        threads.add(get_ident())
+        return float(item)
+
+    Toy().trainer(prepare=prepare).run()
+    assert threads
+    assert get_ident() not in threads
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("where", ["nowhere", "prepare", "loss", "validate"])
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_torch_has_its_threads_again(where: str, error: type[BaseException]) -> None:
+    """After an error, too, which is raised."""
+    toy = Toy()
+    inside: list[int] = []
+
+    def fail(*arguments: Any) -> Any:
+        inside.append(torch.get_num_threads())
+        raise error
+
+    if where == "nowhere":
+        watched = toy.trainer(validate=lambda: float(inside.append(torch.get_num_threads()) or 0))
+        watched.run()
+    else:
+        with pytest.raises(error):
+            toy.trainer(**{where: fail}).run()
+    assert where == "prepare" or set(inside) == {1}
+    assert torch.get_num_threads() == 2
+
+
+def test_progress_is_shown_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    Toy().trainer().run()
+    assert capsys.readouterr() == ("", "")
+    Toy([0.125] * 6).trainer(progress=True).run()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Training" in err
+    assert "0.125" in err
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        ({"num_examples": 0}, "num_examples must be greater than or equal to 1, but got 0"),
+        ({"num_examples": 1.5}, "num_examples must be a valid integer, but got 1.5"),
+        ({"validations": 0}, "validations must be greater than or equal to 1, but got 0"),
+        ({"validations": True}, "validations must be a valid integer, but got True"),
+        ({"patience": 0}, "patience must be greater than or equal to 1, but got 0"),
+        ({"patience": None}, "patience must be a valid integer, but got None"),
+        ({"batch_size": -8}, "batch_size must be greater than or equal to 1, but got -8"),
+        ({"batch_size": "8"}, "batch_size must be a valid integer, but got '8'"),
+        ({"seed": -1}, "seed must be greater than or equal to 0, but got -1"),
+        ({"learning_rate": 0}, "learning_rate must be greater than 0, but got 0"),
+        ({"learning_rate": 1}, "learning_rate must be less than 1, but got 1"),
+        ({"learning_rate": float("nan")}, "learning_rate must be less than 1, but got nan"),
+        ({"learning_rate": "0.1"}, "learning_rate must be a valid number, but got '0.1'"),
+        ({"learning_rate": None}, "learning_rate must be a valid number, but got None"),
+        ({"warm_up": 1.5}, "warm_up must be less than or equal to 1, but got 1.5"),
+    ],
+    ids=str,
+)
+def test_schedules_out_of_range(number: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        Schedule(**(SCHEDULE | number))
+
+
+# --- an unfinished training -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "calls"), [("validate", 1), ("validate", 2), ("validate", 4), ("loss", 1), ("loss", 3), ("loss", 9)]
+)
+def test_going_on(tmp_path: Path, where: str, calls: int) -> None:
+    """Interrupted in any round, twice: the weights are those of a training without, bit for bit."""
+    whole = Toy()
+    expected = whole.trainer().run()
+    for _ in range(2):
+        toy = Toy()
+        with pytest.raises(KeyboardInterrupt):
+            toy.trainer(tmp_path, **{where: interrupted(calls, getattr(toy, where))}).run()
+        calls = 1
+    toy = Toy()
+    assert toy.trainer(tmp_path).run() == expected
+    assert same(toy.weights(), whole.weights())
+    assert (tmp_path / UNFINISHED).is_dir()
+
+
+def test_the_best_round_is_kept_through_an_interruption(tmp_path: Path) -> None:
+    script = [0.1, 0.9, 0.2, 0.3, 0.4, 0.5]
+    whole, toy = Toy(script), Toy(script)
+    whole.trainer().run()
+    with pytest.raises(KeyboardInterrupt):
+        toy.trainer(tmp_path, validate=interrupted(4, toy.validate)).run()
+    again = Toy(script[4:])
+    assert again.trainer(tmp_path).run() == script
+    assert same(again.weights(), whole.weights())
+    assert same(again.weights(), whole.seen[1])
+
+
+@pytest.mark.parametrize("patience", [1, 5])
+def test_what_is_finished_is_not_gone_on_with(tmp_path: Path, patience: int) -> None:
+    """Whether it ended early or not, as when it was interrupted before the model was saved."""
+    script = [0.2, 0.3, 0.1, 0.1, 0.1, 0.1]
+    first, again = Toy(script), Toy([])
+    history = first.trainer(tmp_path, patience=patience).run()
+    assert again.trainer(tmp_path, patience=patience).run() == history
+    assert same(again.weights(), first.weights())
+    assert not again.batches
+    assert not again.seen
+
+
+def unfinished(folder: Path) -> Path:
+    """Leave a training in a folder that was interrupted in its third round."""
+    toy = Toy()
+    with pytest.raises(KeyboardInterrupt):
+        toy.trainer(folder, validate=interrupted(3, toy.validate)).run()
+    return folder / UNFINISHED
+
+
+@pytest.mark.parametrize(
+    "other", [{"identity": "other"}, *({name: value * 2 or 1} for name, value in SCHEDULE.items())], ids=str
+)
+def test_another_training_is_refused(tmp_path: Path, other: dict[str, Any]) -> None:
+    before = {path.name: path.read_bytes() for path in unfinished(tmp_path).iterdir()}
+    with pytest.raises(InvalidArgumentError, match=r"unfinished training with other data or settings\. Go on with"):
+        Toy().trainer(tmp_path, **other).run()
+    assert {path.name: path.read_bytes() for path in (tmp_path / UNFINISHED).iterdir()} == before
+
+
+def rewritten(folder: Path, config: dict[str, Any], weights: dict[str, Any]) -> None:
+    """Change an unfinished training, so that its files agree to each other; None leaves a weight out."""
+    of_config, of_weights = load_checkpoint(folder, UNFINISHED)
+    kept = {name: array for name, array in (of_weights | weights).items() if array is not None}
+    save_checkpoint(folder, UNFINISHED, of_config | config, kept)
+
+
+@pytest.mark.parametrize(
+    ("config", "weights"),
+    [
+        ({}, {"now.a": None}),
+        ({}, {"best.b": None}),
+        ({}, {"exp_avg.a": None}),
+        ({}, {"now.a": np.zeros(4, np.float32)}),
+        ({"history": None}, {}),
+        ({"history": [None]}, {}),
+        ({"history": 5}, {}),
+    ],
+    ids=str,
+)
+def test_damaged_inside(tmp_path: Path, config: dict[str, Any], weights: dict[str, Any]) -> None:
+    rewritten(unfinished(tmp_path), config, weights)
+    with pytest.raises(ModelLoadError, match=r"the unfinished training is damaged: .*\. Delete that folder\."):
+        Toy().trainer(tmp_path).run()
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    file = unfinished(tmp_path) / "model.safetensors"
+    file.write_bytes(b"")
+    with pytest.raises(ModelLoadError, match=r"the unfinished training is damaged\. Delete that folder"):
+        Toy().trainer(tmp_path).run()
+    file.unlink()
+    Toy().trainer(tmp_path).run()  # as if there were none
+
+
+def test_an_unfinished_training_of_0_1_is_refused(tmp_path: Path) -> None:
+    """It had another layout and other settings."""
+    folder = tmp_path / UNFINISHED
+    folder.mkdir()
+    data = save({"now.a": np.zeros(3, np.float32)})
+    own = {"format_version": 1, "method": UNFINISHED, "weights": blake2b(data, digest_size=16).hexdigest()}
+    (folder / "model.safetensors").write_bytes(data)
+    (folder / "config.json").write_text(json.dumps(own | {"identity": "toy", "schedule": {"visits": 40}}))
+    with pytest.raises(InvalidArgumentError, match=r"unfinished training with other data or settings\. Go on with"):
+        Toy().trainer(tmp_path).run()
+
+
+def test_forget(tmp_path: Path) -> None:
+    folder = unfinished(tmp_path)
+    (folder / "notes.txt").write_text("mine")
+    forget_unfinished(tmp_path)
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    (folder / "notes.txt").unlink()
+    forget_unfinished(tmp_path)
+    forget_unfinished(tmp_path)
+    assert not folder.exists()
