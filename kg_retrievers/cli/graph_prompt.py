@@ -103,18 +103,30 @@ def make_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[s
     """
     from langchain_core.runnables import RunnableLambda
 
+    path = Path(prompt.folder) / RECORD
+    place = _language_model(path)
     with status(f"reading {prompt.folder}"), quiet():
         try:
-            model = GRAPH_PROMPT.load_model().from_pretrained(prompt.folder, index.embeddings)
+            model = GRAPH_PROMPT.load_model().from_pretrained(prompt.folder, index.embeddings, place)
         except ModelLoadError as error:
             if Path(prompt.folder) in (error.path, *error.path.parents):
                 raise
             raise ModelLoadError(
-                f"its language model {error.path} cannot be loaded: {error.__cause__!s:.300} Put it back, or write its "
-                f"place into {prompt.folder}/config.json.",
+                f"its language model {error.path} cannot be loaded: {error.__cause__!s:.300}",
                 prompt.folder,
+                hint_python="Put it back, or hand it in: GraphPromptModel.from_pretrained(..., llm=...).",
+                hint_shell=f'Put it back, or write its place into {path}, as "language_model": "..."',
             ) from error
     return RunnableLambda(_Answerer(model).answers, name=GRAPH_PROMPT.name)
+
+
+def _language_model(record: Path) -> str | None:
+    """Return where the language model of a graph prompt is now, where its record says so."""
+    try:
+        place = json.loads(record.read_text("utf-8")).get("language_model")
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return None  # who takes the retriever from the record says what is wrong with it
+    return place if isinstance(place, str) else None
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,11 @@ from openai_server import OpenAIServer, Reply
 
 import kg_retrievers
 from kg_retrievers import GraphIndex, HashedEmbeddings, cli, evaluate
-from kg_retrievers.cli import load
 from kg_retrievers.cli.compare import ALL
+from kg_retrievers.core.checkpoint import read_header
 from kg_retrievers.evaluation import Report
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import Method
 from kg_retrievers.sample import load_graph, load_questions
 
 SAMPLE = Path(kg_retrievers.__file__).parent / "sample"
@@ -216,10 +218,12 @@ def test_records_of_other_examples_are_left_alone(run: Run, folder: Path) -> Non
     assert "settings.parts.pattern_generator was " in err
 
 
-def only_simgrag(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the other methods out of the table."""
-    for name in [name for name in load.RETRIEVERS if name != "simgrag"]:
-        monkeypatch.delitem(load.RETRIEVERS, name)
+def only(monkeypatch: pytest.MonkeyPatch, *names: str, **own: str) -> None:
+    """Leave these methods in the table, beside classes of this file by the names of their methods."""
+    methods = [registry.find_method(name) for name in names]
+    for name, kind in own.items():
+        methods.append(Method(name=name, retriever=f"{__name__}:{kind}", finds="little", paper="none"))
+    monkeypatch.setattr(registry, "METHODS", tuple(methods))
 
 
 def test_compare_takes_a_field_of_one_method(run: Run) -> None:
@@ -227,7 +231,7 @@ def test_compare_takes_a_field_of_one_method(run: Run) -> None:
     methods = ("--method", "pcst", "--method", "triple-similarity")
     code, out, err = run("compare", *FILMS, *methods, "--field", "edge_cost=2", "--json", "-")
     assert code == 0
-    assert "kg-retrievers: triple-similarity has no field edge_cost; it goes without\n" in err
+    assert "kg-retrievers: kaping has no field edge_cost; it goes without\n" in err
     fields = [one["settings"]["fields"] for one in json.loads(out)["runs"]]
     assert fields[0]["edge_cost"] == 2
     assert "edge_cost" not in fields[1]
@@ -240,16 +244,16 @@ def test_several_methods_are_one(run: Run, folder: Path) -> None:
     union = ("--method", "pcst+simgrag:plain", "--method", "simgrag+pcst")
     more = ("--field", "fusion=score", "--k", "5", "--records", "runs", "--json", "-")
     code, out, err = run("compare", *FILMS, *union, "--method", "pcst", *more)
-    assert (code, err) == (0, "kg-retrievers: pcst has no field fusion; it goes without\n")
+    assert (code, err) == (0, "kg-retrievers: g-retriever has no field fusion; it goes without\n")
     runs = json.loads(out)["runs"]
-    assert [one["method"] for one in runs] == ["pcst+simgrag:plain", "simgrag+pcst", "pcst"]
+    assert [one["method"] for one in runs] == ["g-retriever+simgrag:plain", "simgrag+g-retriever", "g-retriever"]
     assert [one["metrics"]["hit"] for one in runs] == [1, 1, None]
     settings = [one["settings"] for one in runs]
     assert [one["retriever"] for one in settings] == ["UnionRetriever", "UnionRetriever", "PCSTRetriever"]
     assert [(one["fields"].get("fusion"), one["fields"]["k"]) for one in settings] == [("score", 5)] * 2 + [(None, 5)]
     assert settings[0]["parts"]["retrievers"] != settings[1]["parts"]["retrievers"]
     assert {path.name for path in folder.glob("runs/*")} == {
-        "pcst+simgrag-plain.jsonl", "simgrag+pcst.jsonl", "pcst.jsonl",
+        "g-retriever+simgrag-plain.jsonl", "simgrag+g-retriever.jsonl", "g-retriever.jsonl",
     }  # fmt: skip
 
 
@@ -262,7 +266,7 @@ def test_each_of_several_methods_gets_what_it_takes(run: Run, monkeypatch: pytes
     code, _, err = run("evaluate", *FILMS, "--method", "simgrag+subgraph-rag", *more)
     assert (code, err) == (0, "")
     settings = figures("out.json")["settings"]
-    assert settings["model"] == {"subgraph-rag": figures("model/config.json")["weights"]}
+    assert settings["model"] == {"subgraph-rag": read_header("model").digest}
     assert settings["examples"]["given"] == 1
     code, _, err = run("ask", "films.csv", "Who directed Her?", "--method", "simgrag+subgraph-rag", "--model", "model")
     assert (code, err) == (0, "")
@@ -270,7 +274,10 @@ def test_each_of_several_methods_gets_what_it_takes(run: Run, monkeypatch: pytes
     assert (code, err) == (0, "kg-retrievers: the model in model is left out: subgraph-rag is not compared\n")
     code, _, err = run("evaluate", *FILMS, "--method", "simgrag+pcst", "--model", "model")
     assert code == 2
-    assert "the model in model is of subgraph-rag, but asked is simgrag+pcst. Leave it out, or: --method subg" in err
+    assert (
+        "the model in model is of subgraph-rag, but asked is simgrag+g-retriever. Leave it out, or: --method subg"
+        in err
+    )
     reply = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     answer = '{"explanation": "", "answers": ["Spike Jonze"], "citations": [1]}'
     with OpenAIServer(*map(Reply, (reply, answer) * 2)) as peer:
@@ -285,7 +292,7 @@ def test_each_of_several_methods_gets_what_it_takes(run: Run, monkeypatch: pytes
 
 def test_evaluate_with_a_language_model_and_examples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The method takes one of them, so it gets the language model."""
-    only_simgrag(monkeypatch)
+    only(monkeypatch, "simgrag")
     both = ("--llm", "openai:test-model", "--examples", "labelled.jsonl")
     pattern = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     answer = '{"explanation": "", "answers": ["Spike Jonze"], "citations": [1]}'
@@ -404,9 +411,7 @@ def test_records_cannot_steer_the_terminal(run: Run, folder: Path) -> None:
 
 
 def test_compare_all_methods(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    only_simgrag(monkeypatch)
-    monkeypatch.setitem(load.RETRIEVERS, "trained", "Trained")
-    monkeypatch.setattr(kg_retrievers, "Trained", Trained, raising=False)
+    only(monkeypatch, "simgrag", trained="Trained")
     code, out, err = run("compare", *FILMS, "--method", ALL, "--json", "-")
     assert code == 0
     assert err == "kg-retrievers: trained is left out: Trained needs a model\n"
@@ -432,7 +437,7 @@ def test_compare_leaves_out_who_cannot_use_the_examples(run: Run, folder: Path) 
     assert first == 'kg-retrievers: simgrag goes without the examples, none of which has "pattern"'
     assert second.startswith("kg-retrievers: simgrag is left out: ExamplePatternGenerator: got 1 examples, but none")
     found = {one["method"]: one for one in json.loads(out)["runs"]}
-    assert list(found) == ["relation-paths", "simgrag+relation-paths"]
+    assert list(found) == ["rog", "simgrag+rog"]
     assert [one["settings"]["examples"]["given"] for one in found.values()] == [1, 1]
     code, _, err = run("evaluate", *FILMS, "--method", "simgrag", "--examples", "answers.jsonl")
     assert (code, len(err.splitlines())) == (2, 1)
@@ -440,9 +445,7 @@ def test_compare_leaves_out_who_cannot_use_the_examples(run: Run, folder: Path) 
 
 
 def test_what_makes_no_difference_is_run_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kg_retrievers, "Frugal", Frugal, raising=False)
-    for module in (cli.compare, cli.load, cli.task):
-        monkeypatch.setattr(module, "RETRIEVERS", {"frugal": "Frugal"})
+    only(monkeypatch, frugal="Frugal")
     code, out, err = run("compare", *FILMS, "--examples", "labelled.jsonl", "--method", ALL, "--json", "-")
     assert (code, err) == (0, "kg-retrievers: frugal:examples is left out: it is the same as frugal:plain\n")
     assert [one["method"] for one in json.loads(out)["runs"]] == ["frugal:plain"]
@@ -488,23 +491,27 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate"], "required: --graph, --data, --format. See: kg-retrievers evaluate --help"),
         (
             ["evaluate", *FILMS, "--method", "simrag"],
-            "triple-similarity, or several as in simgrag+pcst, perhaps with :plain, :examples, :llm, but got 'simrag'",
+            "--method: there is no method 'simrag'; did you mean 'simgrag'? See: kg-retrievers evaluate --help",
         ),
-        (["evaluate", *FILMS, "--method", "simgrag:linked"], "but got 'simgrag:linked'"),
-        (["evaluate", *FILMS, "--method", "all"], "but got 'all'"),
-        (["compare", *FILMS, "--method", "all+pcst"], "but got 'all+pcst'"),
-        (["evaluate", *FILMS, "--method", "pcst+simgrag:examples"], "'pcst+simgrag:examples' needs --examples."),
+        (
+            ["evaluate", *FILMS, "--method", "simgrag:linked"],
+            "not given 'linked', as in 'simgrag:linked'; wanted :plain or",
+        ),
+        (["evaluate", *FILMS, "--method", "simgrag:exmaples"], "'simgrag:exmaples'; did you mean 'examples'?"),
+        (["evaluate", *FILMS, "--method", "all"], "there is no method 'all'; the methods are"),
+        (["compare", *FILMS, "--method", "all+pcst"], "there is no method 'all'"),
+        (["evaluate", *FILMS, "--method", "pcst+simgrag:examples"], "'g-retriever+simgrag:examples' needs --examples."),
         (["evaluate", *FILMS, "--method", "simgrag:examples"], "'simgrag:examples' needs --examples."),
         (["evaluate", *FILMS, "--method", "simgrag:llm"], "'simgrag:llm' needs --llm."),
-        (["evaluate", *FILMS, "--hops", "one"], "--hops: wanted whole numbers with commas between them, as 1,2,3, but"),
-        (["evaluate", *FILMS, "--hops", "0"], "--hops: wanted whole numbers"),
+        (["evaluate", *FILMS, "--hops", "one"], "--hops: wanted integers with commas between them, as 1,2,3, but"),
+        (["evaluate", *FILMS, "--hops", "0"], "--hops: wanted integers"),
         (["evaluate", *FILMS, "--hops", "1,,2"], "but got '1,,2'"),
         (["evaluate", *FILMS, "--hops", "3"], "asked.jsonl has the hops [1], but got [3]"),
-        (["evaluate", *FILMS, "--limit", "0"], "--limit: wanted a whole number of 1 or more, but got '0'"),
+        (["evaluate", *FILMS, "--limit", "0"], "--limit: wanted an integer of 1 or more, but got '0'"),
         (["evaluate", *FILMS, "--seed", "-1"], "--seed: "),
-        (["evaluate", *FILMS, "--seed", "x"], "--seed: wanted a whole number of 0 or more, but got 'x'"),
-        (["evaluate", *FILMS, "--k", "0"], "--k: wanted a whole number of 1 or more"),
-        (["evaluate", *FILMS, "--topic", "Her"], "argument --topic: invalid choice: 'Her'"),
+        (["evaluate", *FILMS, "--seed", "x"], "--seed: wanted an integer of 0 or more, but got 'x'"),
+        (["evaluate", *FILMS, "--k", "0"], "--k: wanted an integer of 1 or more"),
+        (["evaluate", *FILMS, "--topic", "Her"], "argument --topic: invalid choice: 'Her'; choose from given, linked."),
         (["evaluate", *FILMS, "--split", "dev"], "asked.jsonl is no folder, so it has no split 'dev'"),
         (["evaluate", *FILMS, "--unanswerable", "5"], "wanted 5, but only 0 can be made of 2 questions"),
         (["evaluate", *FILMS, "--examples-split", "dev"], "--examples-split says which part of --examples"),
@@ -519,13 +526,13 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS, "--field", "=1"], "--field: wanted NAME=VALUE"),
         (["evaluate", *FILMS, "--field", "index=1"], "--field: index comes from other options"),
         (["evaluate", *FILMS, "--field", "max_distanc=1"], "no field 'max_distanc'; did you mean 'max_distance'?"),
-        (["evaluate", *FILMS, "--field", "max_distance=near"], "max_distance: Input should be a valid number"),
+        (["evaluate", *FILMS, "--field", "max_distance=near"], "max_distance must be a valid number"),
         (["compare", *FILMS, "--method", "simgrag", "--field", "knodes=1"], "no field 'knodes'; did you mean"),
         (["ask", "films.csv", "Who?", "--field", "max_distanc=1"], "did you mean 'max_distance'?"),
         (["evaluate", *FILMS, "--records", "notes.txt"], "notes.txt: this is no file of records"),
         (["evaluate", "--graph", "none.csv", *FILMS[2:]], "none.csv: there is no such file"),
         (["evaluate", "--graph", "splits", *FILMS[2:]], "the folder holds no saved graph"),
-        (["evaluate", "--graph", "broken.csv", *FILMS[2:]], 'with --on-error "skip"'),
+        (["evaluate", "--graph", "broken.csv", *FILMS[2:]], "with --on-error skip."),
         (["evaluate", "--graph", "notes.txt", *FILMS[2:]], "--graph-format"),
         (["evaluate", *FILMS[:2], "--data", "none", "--format", "metaqa"], "check folder, hop and split"),
         (["evaluate", *FILMS[:2], "--data", "splits", "--format", "jsonl"], "name one of its splits: ['test']"),
@@ -533,10 +540,10 @@ def test_runs_of_one_name_are_told_apart_by_their_files(run: Run) -> None:
         (["evaluate", *FILMS[:2], "--data", "asked.jsonl", "--format", "csv"], "--format: invalid choice: 'csv'"),
         (["compare"], "name files of records, or methods to run"),
         (["compare", "--method", "simgrag", "--data", "x"], "--graph and --format must be given"),
-        (["compare", *FILMS, "--method", "simrag"], "--method: wanted one of cypher, gnn-rag, pcst, relation-paths, "),
+        (["compare", *FILMS, "--method", "simrag"], "did you mean 'simgrag'?"),
         (["compare", "none.jsonl"], "none.jsonl: wanted a file of records, but it cannot be read"),
         (["compare", "notes.txt"], "notes.txt: this is no file of records"),
-        (["compare", "notes.txt", "--failures", "few"], "--failures: wanted a whole number of 0 or more"),
+        (["compare", "notes.txt", "--failures", "few"], "--failures: wanted an integer of 0 or more"),
         (["compare", "notes.txt", "--json", "none/out.json"], "none/out.json cannot be written"),
         (["compare", *FILMS, "--method", "simgrag", "--records", "notes.txt"], "notes.txt is a file. Name a"),
     ],

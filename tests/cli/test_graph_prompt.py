@@ -36,10 +36,14 @@ from kg_retrievers import (
 )
 from kg_retrievers.cli import graph_prompt
 from kg_retrievers.cli.train_graph_prompt import SETTINGS
+from kg_retrievers.core.checkpoint import read_header
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import KGRetrieversError
+from kg_retrievers.errors import KGRetrieversError, install_command
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.g_retriever.graph_prompt import training as graph_prompt_training
 from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
 from kg_retrievers.sample import load_graph, load_questions
+from kg_retrievers.serving.loading import read_models
 
 GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
 HER = "Who directed Her?"
@@ -131,8 +135,12 @@ def folder(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def config(model: str) -> Any:
-    return json.loads(Path(model, "config.json").read_text("utf-8"))
+def digest(model: str) -> str:
+    return read_header(model).digest
+
+
+def config(model: str) -> dict[str, Any]:
+    return read_header(model).config
 
 
 def record(model: str) -> Any:
@@ -165,7 +173,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         taken.update(llm=llm, embeddings=embeddings, examples=examples, validation=validation, **more)
         raise StopError("enough")
 
-    monkeypatch.setattr(kg_retrievers, "train_graph_prompt", train, raising=False)
+    monkeypatch.setattr(graph_prompt_training, "train_graph_prompt", train)
     return taken
 
 
@@ -189,13 +197,13 @@ def test_train_then_ask(run: Run) -> None:
     assert rows[4].startswith("Text of the graph  cut for ")
     assert rows[4].endswith(" of 16 questions")
     assert last == f"Ask it: kg-retrievers ask {GRAPH} 'Who ...?' --model 'my model'"
-    assert sorted(file.name for file in Path("my model").iterdir()) == ["cli.json", "config.json", "model.safetensors"]
-    assert record("my model") == {"method": "pcst", "fields": {}, "models": []}
+    assert sorted(file.name for file in Path("my model").iterdir()) == ["cli.json", "model.safetensors"]
+    assert record("my model") == {"method": "g-retriever", "fields": {}, "models": []}
     assert config("my model")["language_model"]["name"] == str(Path("lm").resolve())
     examples = graph_prompt_examples(PCSTRetriever.from_index(index()), load_questions()[:8])
     sizes: dict[str, Any] = SIZES | {"learning_rate": 0.01}
     train_graph_prompt("lm", HashedEmbeddings(), examples, examples, output="same", **sizes)
-    assert config("my model")["weights"] == config("same")["weights"]
+    assert digest("my model") == digest("same")
     code, out, err = run(*shlex.split(last.partition(": kg-retrievers ")[2].replace("Who ...?", HER)), "--json")
     assert (code, err) == (0, "")
     documents = PCSTRetriever.from_index(index()).invoke(HER)
@@ -224,7 +232,7 @@ def test_train_prints_one_json_object(run: Run) -> None:
         "training": {"used": 7, "without_answers": 1},
         "validation": {"used": 1, "without_answers": 0},
         "without_graph": 0,
-        "retriever": "pcst",
+        "retriever": "g-retriever",
         "loss_before": history[0],
         "loss_after": history[1],
         "history": history,
@@ -328,7 +336,7 @@ def test_the_next_command_names_no_graph_where_each_question_has_one(run: Run) -
     assert json.loads(out)["documents"] == [document.model_dump() for document in documents]
     code, _, _ = run(*PROMPT, *SCENES, "--method", "pcst", *SMALL, "--output", "scenes")
     assert code == 0
-    assert record("scenes") == {"method": "pcst", "fields": {"scope": "graph"}, "models": []}
+    assert record("scenes") == {"method": "g-retriever", "fields": {"scope": "graph"}, "models": []}
 
 
 def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,13 +357,13 @@ def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPat
         "kg-retrievers: what was trained is in broken; the same command goes on from the last finished round",
         "kg-retrievers: interrupted",
     ]
-    assert "broken: no trained model is here." in mistake(run(*ASK, "broken"))
+    assert "broken: no trained model is here: " in mistake(run(*ASK, "broken"))
     assert "unfinished training with other data or settings" in mistake(
         run(*validated, "--output", "broken", "--seed", "1")
     )
     code, _, err = run(*validated, "--output", "broken")
     assert (code, err) == (0, "kg-retrievers: what was trained before was taken from broken\n")
-    assert config("broken")["weights"] == config("whole")["weights"]
+    assert digest("broken") == digest("whole")
     assert record("broken") == record("whole")
 
 
@@ -399,7 +407,7 @@ def test_several_answers_are_parted(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert "Answer    Spike Jonze; Amy Adams\n" in run(*ASK, "model")[1]
     assert run("evaluate", *ASKED, "--model", "model", "--records", "r.jsonl", "--json", "out.json")[0] == 0
     header, *rows = map(json.loads, Path("r.jsonl").read_text("utf-8").splitlines())
-    assert header["method"] == "pcst"
+    assert header["method"] == "g-retriever"
     assert [row["prediction"] for row in rows] == 2 * [["Spike Jonze", "Amy Adams"]]
     metrics = json.loads(Path("out.json").read_text("utf-8"))["metrics"]
     assert (metrics["text_hit"], metrics["text_precision"]) == (0.5, 0.25)
@@ -434,7 +442,7 @@ def test_records_know_the_graph_prompt(run: Run) -> None:
     evaluate = ("evaluate", *ASKED, "--limit", "1", "--records", "r.jsonl", "--json", "out.json")
     assert run(*evaluate, "--model", "model")[0] == 0
     settings = json.loads(Path("out.json").read_text("utf-8"))["settings"]
-    assert settings["model"] == {"graph-prompt": config("model")["weights"]}
+    assert settings["model"] == {"graph-prompt": digest("model")}
     assert settings["answerer"] == "graph-prompt"
     assert (settings["fields"]["edge_cost"], settings["field"]) == (0.1, {})
     shutil.move("model", "moved")
@@ -450,10 +458,8 @@ def test_adapters_tell_models_apart(run: Run) -> None:
     more = ("--setting", "lora", "--field", "encoder=null", "--field", "soft_tokens=0", "--limit", "4", "--output")
     for name, seed in (("one", "0"), ("two", "1")):
         assert run(*TRAIN, *more, name, "--seed", seed)[0] == 0
-    assert config("one")["weights"] == config("two")["weights"]
-    of_models = cli.load.read_models(["one"])["graph-prompt"], cli.load.read_models(["two"])["graph-prompt"]
-    assert of_models[0].weights == config("one")["weights"] + config("one")["adapter"]
-    assert of_models[0].weights != of_models[1].weights
+    one, two = (read_models([name])["graph-prompt"] for name in ("one", "two"))
+    assert one.weights != two.weights
 
 
 def test_compare_answers_by_a_graph_prompt(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -462,12 +468,12 @@ def test_compare_answers_by_a_graph_prompt(run: Run, monkeypatch: pytest.MonkeyP
     compare = ("compare", *ASKED, *methods, "--model", "model", "--model", "scorer", "--records", "runs")
     code, out, err = run(*compare, "--json", "-")
     assert (code, err) == (0, "")
-    prompt, scorer = config("model")["weights"], config("scorer")["weights"]
+    prompt, scorer = digest("model"), digest("scorer")
     found = {one["method"]: one for one in json.loads(out)["runs"]}
     assert {name: one["settings"]["model"] for name, one in found.items()} == {
-        "pcst": {"graph-prompt": prompt},
+        "g-retriever": {"graph-prompt": prompt},
         "subgraph-rag": {"subgraph-rag": scorer, "graph-prompt": prompt},
-        "simgrag+pcst": {"graph-prompt": prompt},
+        "simgrag+g-retriever": {"graph-prompt": prompt},
     }
     assert {one["metrics"]["text_hit"] for one in found.values()} == {0.5}
     code, _, err = run(*compare)
@@ -478,11 +484,10 @@ def test_compare_answers_by_a_graph_prompt(run: Run, monkeypatch: pytest.MonkeyP
 def test_a_language_model_makes_no_other_run_of_what_does_not_ask_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     llm = GenericFakeChatModel(messages=iter([]))
     monkeypatch.setattr(kg_retrievers, "load_chat_model", lambda _: llm, raising=False)
-    for name in cli.RETRIEVERS.keys() - {"pcst"}:
-        monkeypatch.delitem(cli.RETRIEVERS, name)
+    monkeypatch.setattr(registry, "METHODS", (registry.find_method("g-retriever"),))
     writes(monkeypatch, "Spike Jonze")
     code, _, err = run("compare", *ASKED, "--method", "all", "--llm", "fake:model", "--model", "model")
-    assert (code, err) == (0, "kg-retrievers: pcst:llm is left out: it is the same as pcst:plain\n")
+    assert (code, err) == (0, "kg-retrievers: g-retriever:llm is left out: it is the same as g-retriever:plain\n")
 
 
 # --- silence, and what is loaded --------------------------------------------------------------------------------------
@@ -509,13 +514,12 @@ def test_nothing_is_loaded_before_it_is_needed() -> None:
 
 
 @pytest.mark.parametrize("package", ["transformers", "peft"])
-def test_without_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    for name in [name for name in sys.modules if name.startswith("kg_retrievers.methods.g_retriever.graph_prompt")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    for command in ((*TRAIN, "--output", "m"), (*ASK, "model")):
-        assert 'Run: pip install "kg-retrievers[graph-prompt]"' in mistake(run(*command))
-    assert run(*ASK, "scorer")[0] == 0
+def test_without_the_extra(run_without: Callable[..., list[tuple[str, int]]], package: str) -> None:
+    commands = ((*TRAIN, "--output", "m"), (*ASK, "model"), (*ASK, "scorer"))
+    *refused, asked = run_without([package], *commands)
+    for told, code in refused:
+        assert (code, told.endswith(f"Run: {install_command('graph-prompt')}\n")) == (2, True), told
+    assert asked[1] == 0
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
@@ -547,28 +551,31 @@ ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
         ([*TRAIN, "--graph", "none.csv"], "none.csv: there is no such file"),
         (
             [*TRAIN, "--visits", "3"],
-            "--visits is not for graph-prompt. Say how often it sees a question: --field epochs=N",
+            "--num-examples is not for graph-prompt. Say how often it sees a question: --field epochs=N",
         ),
-        ([*TRAIN, "--setting", "best"], "--setting: invalid choice: 'best' (choose from"),
-        ([*TRAIN, "--method", "best"], "--method: wanted one of cypher, gnn-rag, pcst"),
-        ([*TRAIN, "--method", "relation-paths"], "wanted llm= (on the shell --llm)"),
+        ([*TRAIN, "--setting", "best"], "--setting: invalid choice: 'best'; choose from"),
+        ([*TRAIN, "--method", "best"], "--method: there is no method 'best'; the methods are"),
+        ([*TRAIN, "--method", "relation-paths"], "Give --llm or --examples."),
         ([*TRAIN, "--method", "gnn-rag"], "kg-retrievers train gnn-rag --graph"),
         (
             [*TRAIN, "--method", "pcst", "--model", "scorer"],
-            "the model in scorer is of subgraph-rag, but asked is pcst.",
+            "the model in scorer is of subgraph-rag, but asked is g-retriever.",
         ),
         ([*TRAIN, "--model", "model"], "model is a graph prompt itself; wanted the model of a retriever."),
-        ([*TRAIN, "--field", "epoch=3"], "no field 'epoch'. There are: after, batch_size, before, "),
-        ([*TRAIN, "--field", "epoch=3"], "width, and the fields of pcst."),
+        (
+            [*TRAIN, "--field", "epoch=3"],
+            "no field 'epoch'; did you mean 'epochs'? There are: after, batch_size, before, ",
+        ),
+        ([*TRAIN, "--field", "epoch=3"], "width, and the fields of g-retriever."),
         ([*TRAIN, "--field", "setting=lora"], "--field: setting comes from other options"),
         ([*TRAIN, "--field", "model=scorer"], "--field: model comes from other options"),
-        ([*TRAIN, "--field", "epochs=few"], "epochs must be a whole number, 1 or more, but got 'few'"),
+        ([*TRAIN, "--field", "epochs=few"], "epochs must be a valid integer, but got 'few'"),
         ([*TRAIN, "--field", "width=7"], "width must be a multiple of heads=2, but got 7"),
         ([*TRAIN, "--field", "chat=true"], "its tokenizer has no chat template. Pass --field chat=false."),
-        ([*TRAIN, "--field", "edge_cost=-1"], "edge_cost: Input should be greater than 0"),
+        ([*TRAIN, "--field", "edge_cost=-1"], "edge_cost must be greater than 0"),
         (
             [*TRAIN, "--field", "lora_targets=q"],
-            """must be names of layers, as in '["q_proj", "v_proj"]', but got 'q'""",
+            "lora_targets must be a valid tuple, but got 'q'.",
         ),
         ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
         ([*PROMPT[:2], *TRAIN[4:]], "graph-prompt needs a causal language model of Hugging Face: --llm NAME_OR_FOLDER"),
@@ -579,7 +586,7 @@ ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
         ([*PROMPT, *ARGUMENTS, "--hops", "1"], "--hops is for questions about one graph"),
         ([*PROMPT, *ARGUMENTS, "--graph-format", "csv"], "--graph-format is for questions about one graph"),
         ([*PROMPT, *ARGUMENTS, "--questions", "arguments.txt"], "arguments.txt:1: wanted 'argument<TAB>argument<TAB>"),
-        ([*PROMPT, *ARGUMENTS, "--field", "edge_cost=1"], "no field 'edge_cost'. There are: "),
+        ([*PROMPT, *ARGUMENTS, "--field", "edge_cost=1"], "no field 'edge_cost'; did you mean 'edges'? There are: "),
         (
             ["train", "gnn-rag", *ARGUMENTS],
             "--format explagraphs is for graph-prompt, but trained is gnn-rag. Leave it out.",
@@ -598,7 +605,7 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, argv: list[str], to
         ([*ASK, "model", "--model", "tuned"], "model and tuned are both models of graph-prompt. Name one of them."),
         ([*ASK, "narrow"], "whose vectors have 32 numbers, but got "),
         ([*ASK, "narrow"], "Index the graph with the former (--embeddings), or train a model with the latter."),
-        ([*ASK, "lm"], "lm: no trained model is here."),
+        ([*ASK, "lm"], "lm: no trained model is here: "),
         ([*ASK, "model", "--field", "edge_costs=1"], "there is no field 'edge_costs'"),
         ([*ASK, "model", "--model", "scorer", "--method", "pcst"], "the model in scorer is of subgraph-rag, but asked"),
         (["evaluate", *ASKED, "--model", "narrow"], "whose vectors have 32 numbers"),
@@ -622,16 +629,20 @@ def test_a_damaged_model_is_told(run: Run) -> None:
     assert "model.safetensors: the weights are damaged" in mistake(run(*ASK, "model"))
 
 
-def test_a_language_model_that_is_not_there_is_told(run: Run, home: Path) -> None:
+def test_a_language_model_that_is_not_there_is_told(run: Run) -> None:
     """Its place may be written anew; another one in its place is refused."""
-    written = config("model")
-    for name, told in (
-        ("gone", "its language model gone cannot be loaded: "),
-        ("other", "was trained with other, which has "),
-    ):
-        written["language_model"]["name"] = name
-        Path("model/config.json").write_text(json.dumps(written), "utf-8")
-        assert told in mistake(run(*ASK, "model"))
-    written["language_model"]["name"] = "lm"
-    Path("model/config.json").write_text(json.dumps(written), "utf-8")
-    assert run(*ASK, "model")[0] == 0
+    home = Path(config("model")["language_model"]["name"])
+    moved = home.rename(home.with_name("moved"))
+    try:
+        told = mistake(run(*ASK, "model"))
+        assert f"model: its language model {home} cannot be loaded: " in told
+        assert told.endswith('Put it back, or write its place into model/cli.json, as "language_model": "..."\n')
+        written = {"method": "pcst", "fields": {}, "models": [], "language_model": "other"}
+        Path("model/cli.json").write_text(json.dumps(written), "utf-8")
+        told = mistake(run(*ASK, "model"))
+        assert f"was trained with {home}, which has " in told
+        assert told.endswith("Put the former in its place, or train a model with the latter.\n")
+        Path("model/cli.json").write_text(json.dumps(written | {"language_model": "lm"}), "utf-8")
+        assert run(*ASK, "model")[0] == 0
+    finally:
+        moved.rename(home)

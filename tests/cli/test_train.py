@@ -6,7 +6,6 @@ import inspect
 import json
 import shlex
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,17 @@ from kg_retrievers import (
     train_graph_reasoner,
     train_triple_scorer,
 )
-from kg_retrievers.cli import load
+from kg_retrievers.core.checkpoint import read_header, save_checkpoint
+from kg_retrievers.errors import install_command
+from kg_retrievers.methods import registry
 from kg_retrievers.sample import load_graph, load_questions
 
 GRAPH = str(Path(kg_retrievers.__file__).parent / "sample" / "graph.jsonl")
 HER = "Who directed Her?"
-SHORT = ("--visits", "24", "--field", "rounds=3")
+SHORT = ("--num-examples", "24", "--field", "rounds=3")
 TRAIN = ("train", "subgraph-rag", "--graph", GRAPH, "--questions", "taught.jsonl", *SHORT)
 #: Of the other method; the last field is of its model alone.
-SMALL = ("--visits", "24", "--field", "validations=2", "--field", "width=8", "--field", "stages=1")
+SMALL = ("--num-examples", "24", "--field", "validations=2", "--field", "width=8", "--field", "stages=1")
 TRAIN_GNN = ("train", "gnn-rag", "--graph", GRAPH, "--questions", "taught.jsonl", *SMALL)
 ASKED = ("--graph", GRAPH, "--data", "asked.jsonl", "--format", "jsonl")
 
@@ -46,7 +47,6 @@ FILES = {
     "metaqa/1-hop/qa_train.txt": "who directed [Her]\tSpike Jonze\nwho starred in [Her]\tAmy Adams\n",
     "metaqa/1-hop/qa_dev.txt": "who is the director of [Her]\tSpike Jonze\n",
     "garbage/config.json": "[]",
-    "other/config.json": '{"method": "simgrag", "weights": ""}',
     "unreadable/config.json": '{"method": ',
     "empty/notes.txt": "my notes\n",
 }
@@ -62,9 +62,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usual, narrow = HashedEmbeddings(), HashedEmbeddings(32)
     for name, embeddings, seed in (("model", usual, 0), ("another", usual, 1), ("narrow", narrow, 0)):
         index = GraphIndex.build(load_graph(), embeddings)
-        train_triple_scorer(index, taught, taught, output=home / name, visits=8, rounds=1, seed=seed)
+        train_triple_scorer(index, taught, taught, output=home / name, num_examples=8, rounds=1, seed=seed)
     index = GraphIndex.build(load_graph(), usual)
-    train_graph_reasoner(index, taught, taught, output=home / "reasoner", visits=8, validations=1, width=8)
+    train_graph_reasoner(index, taught, taught, output=home / "reasoner", num_examples=8, validations=1, width=8)
     return home
 
 
@@ -77,6 +77,7 @@ def folder(tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     rows = [json.dumps(question.to_dict()) + "\n" for question in load_questions()[:12]]
     (tmp_path / "taught.jsonl").write_text("".join(rows) + FOREIGN, "utf-8")
     shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    save_checkpoint(tmp_path / "other", "simgrag", {}, {})
     damaged = shutil.copytree(trained / "model", tmp_path / "damaged")
     (damaged / "model.safetensors").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
@@ -87,8 +88,12 @@ def weights(model: str) -> bytes:
     return Path(model, "model.safetensors").read_bytes()
 
 
-def config(model: str) -> Any:
-    return json.loads(Path(model, "config.json").read_text("utf-8"))
+def digest(model: str) -> str:
+    return read_header(model).digest
+
+
+def config(model: str) -> dict[str, Any]:
+    return read_header(model).config
 
 
 def settings(path: str) -> Any:
@@ -122,7 +127,7 @@ def test_train_then_ask(run: Run) -> None:
     ]
     assert rows[2].startswith("nDCG of answers")
     assert last == f"Ask it: kg-retrievers ask {GRAPH} 'Who ...?' --model 'my model'"
-    assert sorted(file.name for file in Path("my model").iterdir()) == ["config.json", "model.safetensors"]
+    assert sorted(file.name for file in Path("my model").iterdir()) == ["model.safetensors"]
     command = shlex.split(last.partition(": kg-retrievers ")[2].replace("Who ...?", HER))
     code, out, _ = run(*command, "--json")
     assert code == 0
@@ -146,7 +151,7 @@ def test_train_prints_one_json_object(run: Run) -> None:
         "ndcg_before": history[0],
         "ndcg_after": max(history[1:]),
         "history": history,
-        "untaught": 0,
+        "unsupervised": 0,
     }
     assert config("m")["training"]["schedule"]["seed"] == 5
 
@@ -160,7 +165,7 @@ def test_train_on_a_part_with_settings(run: Run) -> None:
     assert told["training"]["used"] + told["validation"]["used"] == 5
     written = config("m")
     assert (written["hops"], written["hidden"], written["training"]["max_nodes"]) == (0, 8, None)
-    assert written["training"]["schedule"]["visits"] == 24
+    assert written["training"]["schedule"]["num_examples"] == 24
 
 
 def test_train_with_the_splits_of_metaqa(run: Run) -> None:
@@ -205,8 +210,8 @@ def test_train_a_network_then_ask(run: Run) -> None:
     assert rows[2].startswith("nDCG of answers")
     assert last == f"Ask it: kg-retrievers ask {GRAPH} 'Who ...?' --model m"
     written = config("m")
-    assert (written["method"], written["stages"], written["width"]) == ("gnn-rag", 1, 8)
-    assert written["training"]["schedule"]["visits"] == 24
+    assert (read_header("m").method, written["stages"], written["width"]) == ("gnn-rag", 1, 8)
+    assert written["training"]["schedule"]["num_examples"] == 24
     command = shlex.split(last.partition(": kg-retrievers ")[2].replace("Who ...?", HER))
     retriever = GNNRAGRetriever.from_index(GraphIndex.build(load_graph(), HashedEmbeddings()), model="m")
     code, out, _ = run(*command, "--json")
@@ -228,7 +233,7 @@ def test_train_a_network_prints_one_json_object(run: Run) -> None:
     assert (told["method"], told["output"]) == ("gnn-rag", "m")
     assert (told["training"]["used"], told["validation"]["used"]) == (12 - told["training"]["unreachable"], 2)
     assert told["history"] == config("m")["training"]["validation"]
-    assert told["untaught"] == 0
+    assert told["unsupervised"] == 0
     assert "without_paths" not in told
     assert config("m")["training"]["max_hops"] == 1
 
@@ -246,7 +251,7 @@ def test_an_interrupted_training_goes_on(run: Run, monkeypatch: pytest.MonkeyPat
     ]
     code, _, err = run("ask", GRAPH, HER, "--model", "broken")
     assert (code, len(err.splitlines())) == (2, 1)
-    assert "broken: no trained model is here. `kg-retrievers train` saves one when it is finished." in err
+    assert "broken: no trained model is here: model.safetensors is missing. Train one: kg-retrievers train " in err
     code, out, err = run(*validated, "--output", "broken", "--seed", "1")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert "holds an unfinished training with other data or settings" in err
@@ -270,21 +275,21 @@ def test_a_terminal_is_shown_how_far_it_is(capsys: pytest.CaptureFixture[str], m
     assert "Training" in capsys.readouterr().err
 
 
-def test_without_torch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("training", "triple_scorer_training"):
-        monkeypatch.delitem(sys.modules, f"kg_retrievers.models.{name}")
-    monkeypatch.setitem(sys.modules, "torch", None)
-    told = mistake(run(*TRAIN, "--output", "m"))
-    assert 'Run: pip install "kg-retrievers[train]"' in told
-    assert run("ask", GRAPH, HER, "--model", "model")[0] == 0
+def test_without_torch(run_without: Callable[..., list[tuple[str, int]]]) -> None:
+    (trained, code), asked = run_without(["torch"], (*TRAIN, "--output", "m"), ("ask", GRAPH, HER, "--model", "model"))
+    assert (code, trained.endswith(f"needs an optional package. Run: {install_command('train')}\n")) == (2, True)
+    assert asked[1] == 0
 
 
-def test_what_is_trained_is_a_method_with_a_model() -> None:
-    assert load.TRAINERS.keys() == load.MODELS.keys() <= load.RETRIEVERS.keys()
-    for name, trainer in load.TRAINERS.items():
-        taken = inspect.signature(getattr(kg_retrievers, trainer)).parameters
-        assert {"questions", "validation", "output", "visits", "seed", "progress"} <= taken.keys(), name
-        assert "model" in getattr(kg_retrievers, load.RETRIEVERS[name]).model_fields
+def test_what_is_trained_takes_what_the_command_gives() -> None:
+    for method in registry.METHODS:
+        if method.trainer is None:
+            continue
+        taken = inspect.signature(method.load_trainer()).parameters
+        wanted = {"questions", "validation", "output", "num_examples", "seed", "progress"}
+        assert wanted <= taken.keys(), method.name
+        assert "model" in method.load_retriever().model_fields
+        assert method.load_model().method == method.name
 
 
 # --- with a model: ask, evaluate, compare -----------------------------------------------------------------------------
@@ -311,13 +316,13 @@ def test_single_triples_say_that_there_may_be_more(run: Run) -> None:
 def test_records_know_the_model(run: Run) -> None:
     evaluate = ("evaluate", *ASKED, "--method", "subgraph-rag", "--records", "r.jsonl", "--json", "out.json")
     assert run(*evaluate, "--model", "model")[0] == 0
-    assert settings("out.json")["model"] == config("model")["weights"]
+    assert settings("out.json")["model"] == digest("model")
     shutil.move("model", "moved")
     code, _, err = run(*evaluate, "--model", "moved")
     assert (code, err) == (0, "kg-retrievers: what was measured before was taken from r.jsonl\n")
     told = mistake(run(*evaluate, "--model", "another"))
     assert "r.jsonl holds records of a run with other settings: " in told
-    assert f"settings.model was '{config('moved')['weights']}', and is '{config('another')['weights']}'" in told
+    assert f"settings.model was '{digest('moved')}', and is '{digest('another')}'" in told
 
 
 def test_evaluate_asks_the_method_of_the_model(run: Run) -> None:
@@ -334,11 +339,11 @@ def test_compare_gives_a_model_to_its_method(run: Run) -> None:
     models = ("--model", "model", "--model", "reasoner")
     code, out, err = run("compare", *ASKED, "--method", "all", *models, "--json", "-")
     assert code == 0
-    assert err.startswith("kg-retrievers: relation-paths is left out: ")
+    assert err.startswith("kg-retrievers: rog is left out: ")
     assert len(err.splitlines()) == 1
     found = {one["method"]: one["settings"]["model"] for one in json.loads(out)["runs"]}
-    of_models = {"subgraph-rag": config("model")["weights"], "gnn-rag": config("reasoner")["weights"]}
-    assert found == dict.fromkeys(load.RETRIEVERS.keys() - {"relation-paths"}) | of_models
+    of_models = {"subgraph-rag": digest("model"), "gnn-rag": digest("reasoner")}
+    assert found == dict.fromkeys({*registry.method_names()} - {"rog"}) | of_models
 
 
 def test_compare_two_models_and_their_unions(run: Run) -> None:
@@ -348,14 +353,14 @@ def test_compare_two_models_and_their_unions(run: Run) -> None:
     code, out, err = run("compare", *ASKED, *named, *given, "--json", "-")
     assert (code, err) == (0, "")
     found = {one["method"]: one for one in json.loads(out)["runs"]}
-    scorer, reasoner = config("model")["weights"], config("reasoner")["weights"]
+    scorer, reasoner = digest("model"), digest("reasoner")
     assert {name: one["settings"]["model"] for name, one in found.items()} == {
         "subgraph-rag": scorer,
         "gnn-rag": reasoner,
-        "gnn-rag+relation-paths": {"gnn-rag": reasoner},
+        "gnn-rag+rog": {"gnn-rag": reasoner},
         "gnn-rag+subgraph-rag": {"gnn-rag": reasoner, "subgraph-rag": scorer},
     }
-    assert found["gnn-rag+relation-paths"]["metrics"]["answer_recall"] == 1  # relations are learned from the examples
+    assert found["gnn-rag+rog"]["metrics"]["answer_recall"] == 1  # relations are learned from the examples
     assert found["subgraph-rag"]["metrics"]["hit"] is None
     code, out, _ = run("ask", GRAPH, HER, "--method", "gnn-rag+subgraph-rag", *given[:4], "--json")
     assert code == 0
@@ -366,8 +371,7 @@ def test_compare_two_models_and_their_unions(run: Run) -> None:
 
 
 def test_compare_runs_a_model_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in load.RETRIEVERS.keys() - {"subgraph-rag"}:
-        monkeypatch.delitem(load.RETRIEVERS, name)
+    monkeypatch.setattr(registry, "METHODS", (registry.find_method("subgraph-rag"),))
     more = ("--method", "all", "--model", "model", "--examples", "taught.jsonl")
     code, _, err = run("compare", *ASKED, *more)
     assert code == 0
@@ -378,7 +382,7 @@ def test_compare_without_what_it_needs(run: Run) -> None:
     code, _, err = run("compare", *ASKED, "--method", "all")
     assert code == 0
     without = err.splitlines()
-    for line, name in zip(without, ("gnn-rag", "relation-paths", "subgraph-rag"), strict=True):
+    for line, name in zip(without, ("gnn-rag", "rog", "subgraph-rag"), strict=True):
         assert line.startswith(f"kg-retrievers: {name} is left out: ")
     for line, name in ((without[0], "gnn-rag"), (without[2], "subgraph-rag")):
         assert f"kg-retrievers train {name} --graph " in line
@@ -410,12 +414,15 @@ def mistake(done: tuple[int, str, str]) -> str:
         (["--validation", "foreign.jsonl"], "there is nothing to validate with"),
         (["--validation", "none.jsonl"], "none.jsonl: wanted a text file"),
         (["--validation-split", "dev"], "--validation-split says which part of --validation"),
-        (["--field", "hopz=3"], "no field 'hopz'. There are: batch_size, directed, hidden, hops, "),
+        (
+            ["--field", "hopz=3"],
+            "no field 'hopz'; did you mean 'hops'? There are: batch_size, directed, hidden, hops, ",
+        ),
         (["--field", "dimension=3"], "--field: dimension comes from other options"),
         (["--field", "visits=3"], "--field: visits comes from other options"),
         (["--field", "hops"], "--field: wanted NAME=VALUE, as max_nodes=1000, but got 'hops'"),
-        (["--field", "hops=few"], "hops must be a whole number, 0 or more, but got 'few'"),
-        (["--visits", "0"], "--visits: wanted a whole number of 1 or more, but got '0'"),
+        (["--field", "hops=few"], "hops must be a valid integer, but got 'few'"),
+        (["--num-examples", "0"], "--num-examples/--visits: wanted an integer of 1 or more, but got '0'"),
         (["--graph", "none.csv"], "none.csv: there is no such file"),
         (["--graph", "films.txt"], "--graph-format"),
         (["--model", "reasoner"], "--model is for graph-prompt, but trained is subgraph-rag. Leave it out."),
@@ -430,15 +437,18 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], to
     ("more", "told"),
     [
         (["--questions", "foreign.jsonl"], "not used: 1 have no answer that is a key of the graph"),
-        (["--field", "stagez=1"], "the training of gnn-rag has no field 'stagez'. There are: batch_size, instructions"),
+        (
+            ["--field", "stagez=1"],
+            "the training of gnn-rag has no field 'stagez'; did you mean 'stages'? There are: batch_size, instructions",
+        ),
         (["--field", "rounds=1"], "the training of gnn-rag has no field 'rounds'"),
         (["--field", "dimension=3"], "--field: dimension comes from other options"),
-        (["--field", "stages=0"], "stages must be a whole number, 1 or more, but got 0"),
-        (["--field", "tokens=letters"], "tokens is one of ['words', 'states'], but got 'letters'"),
-        (["--field", "relative=1"], "relative must be true or false, but got 1"),
-        (["--field", "max_nodes=null"], "max_nodes must be a whole number, 1 or more, but got None"),
-        (["--visits", "0"], "--visits: wanted a whole number of 1 or more, but got '0'"),
-        (["--visits", "many"], "--visits: wanted a whole number of 1 or more, but got 'many'"),
+        (["--field", "stages=0"], "stages must be greater than or equal to 1, but got 0"),
+        (["--field", "tokens=letters"], "tokens must be 'words' or 'states', but got 'letters'"),
+        (["--field", "relative=1"], "relative must be a valid boolean, but got 1"),
+        (["--field", "max_nodes=null"], "max_nodes must be a valid integer, but got None"),
+        (["--num-examples", "0"], "--num-examples/--visits: wanted an integer of 1 or more, but got '0'"),
+        (["--visits", "many"], "--num-examples/--visits: wanted an integer of 1 or more, but got 'many'"),
     ],
 )
 def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: list[str], told: str) -> None:
@@ -451,7 +461,10 @@ def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: lis
     [
         (["train"], "required: METHOD, --questions, --output. See: kg-retrievers train --help"),
         ([*TRAIN[:2], *TRAIN[4:], "--output", "m"], "--graph must name the graph that the questions are about. See: "),
-        (["train", "pcst", *TRAIN[2:], "--output", "m"], "METHOD: invalid choice: 'pcst' (choose from"),
+        (
+            ["train", "pcst", *TRAIN[2:], "--output", "m"],
+            "METHOD: invalid choice: 'pcst'; choose from gnn-rag, graph-prompt, subgraph-rag.",
+        ),
         ([*TRAIN, "--output", "model"], "model holds a model already. Name another folder: --output ..."),
         ([*TRAIN, "--output", "taught.jsonl"], "taught.jsonl is a file. Name another folder: --output ..."),
         ([*TRAIN, "--output", "taught.jsonl/m/n"], "taught.jsonl is a file. Name another folder: --output ..."),
@@ -460,15 +473,21 @@ def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: lis
         (["ask", GRAPH, HER, "--method", "gnn-rag", "--model", "model"], "is of subgraph-rag, but asked is gnn-rag."),
         (["ask", GRAPH, HER, "--model", "model", "--model", "reasoner"], "--method subgraph-rag+gnn-rag"),
         (["ask", GRAPH, HER, "--model", "reasoner", "--field", "thresold=1"], "did you mean 'threshold'?"),
-        (["ask", GRAPH, HER, "--model", "reasoner", "--field", "threshold=2"], "threshold: Input should be less than"),
-        (["ask", GRAPH, HER, "--model", "none"], "none: no trained model is here. `kg-retrievers train` saves one"),
-        (["ask", GRAPH, HER, "--model", "taught.jsonl"], "taught.jsonl: no trained model is here."),
-        (["ask", GRAPH, HER, "--model", "empty"], "empty: no trained model is here."),
-        (["ask", GRAPH, HER, "--model", "garbage"], "garbage: no trained model is here."),
-        (["ask", GRAPH, HER, "--model", "unreadable"], "unreadable: no trained model is here."),
+        (
+            ["ask", GRAPH, HER, "--model", "reasoner", "--field", "threshold=2"],
+            "threshold must be less than or equal to 1",
+        ),
+        (
+            ["ask", GRAPH, HER, "--model", "none"],
+            "none: no trained model is here: there is no such folder. Train one: kg-re",
+        ),
+        (["ask", GRAPH, HER, "--model", "taught.jsonl"], "taught.jsonl: no trained model is here: "),
+        (["ask", GRAPH, HER, "--model", "empty"], "empty: no trained model is here: "),
+        (["ask", GRAPH, HER, "--model", "garbage"], "garbage: no trained model is here: "),
+        (["ask", GRAPH, HER, "--model", "unreadable"], "unreadable: no trained model is here: "),
         (
             ["ask", GRAPH, HER, "--model", "other"],
-            "other: wanted a model of subgraph-rag, gnn-rag, graph-prompt, but it is one of 'simgrag'.",
+            "other: wanted a model of gnn-rag, subgraph-rag, graph-prompt, but it is one of 'simgrag'.",
         ),
         (["ask", GRAPH, HER, "--model", "damaged"], "model.safetensors: the weights are damaged"),
         (["ask", GRAPH, HER, "--model", "narrow"], "whose vectors have 32 numbers"),
@@ -476,8 +495,8 @@ def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: lis
         (["ask", GRAPH, HER, "--model", "model", "--method", "pcst"], "the model in model is of subgraph-rag, but"),
         (["ask", GRAPH, HER, "--model", "model", "--field", "model=x"], "--field: model comes from other options"),
         (["evaluate", *ASKED, "--method", "subgraph-rag"], "kg-retrievers train subgraph-rag --graph"),
-        (["evaluate", *ASKED, "--method", "pcst:plain", "--model", "model"], "but asked is pcst:plain. Leave"),
-        (["evaluate", *ASKED, "--model", "none"], "none: no trained model is here."),
+        (["evaluate", *ASKED, "--method", "pcst:plain", "--model", "model"], "but asked is g-retriever. Leave"),
+        (["evaluate", *ASKED, "--model", "none"], "none: no trained model is here: "),
         (["evaluate", *ASKED, "--model", "narrow"], "whose vectors have 32 numbers"),
         (["compare", *ASKED, "--method", "subgraph-rag"], "kg-retrievers train subgraph-rag --graph"),
         (["compare", *ASKED, "--method", "all", "--model", "model", "--model", "model"], "both models of subgraph-rag"),

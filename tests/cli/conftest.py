@@ -1,0 +1,36 @@
+"""Fixtures that the tests of the command share."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+WITHOUT = """
+import json, sys
+packages, commands = json.loads(sys.argv[1])
+sys.modules.update(dict.fromkeys(packages))
+from kg_retrievers.cli import main
+for command in commands:
+    print("exit code", main(command), file=sys.stderr, flush=True)
+"""
+
+
+@pytest.fixture
+def run_without() -> Callable[..., list[tuple[str, int]]]:
+    """Run commands one after the other where packages are missing; return what each says on stderr, and its code."""
+
+    def call(packages: list[str], *commands: tuple[str, ...]) -> list[tuple[str, int]]:
+        argv = [sys.executable, "-c", WITHOUT, json.dumps([packages, commands])]
+        done = subprocess.run(argv, cwd=Path.cwd(), capture_output=True, text=True, timeout=300)
+        *parts, rest = done.stderr.split("exit code ")
+        assert len(parts) == len(commands), done.stderr
+        codes = [int(part.split()[0]) for part in [*parts[1:], rest]]
+        texts = [parts[0], *(part.partition("\n")[2] for part in parts[1:])]
+        return list(zip(texts, codes, strict=True))
+
+    return call
