@@ -6,17 +6,34 @@ import json
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Required
+
+from pydantic import StrictBool, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from kg_retrievers.datasets._lines import read_lines
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.graph.types import Pattern, Triple
+from kg_retrievers.graph.validation import reasons
 
-#: What a row may hold.
-KEYS = ("question", "seed_entities", "answers", "pattern", "target", "triples", "kind", "answerable")
 
-#: The least likeness of a key to one of these that the row has not, in [0, 1], at which it is taken for misspelt.
+class Row(TypedDict, total=False):
+    """What a row may hold."""
+
+    question: Required[str]
+    seed_entities: list[str] | None
+    answers: list[str] | None
+    pattern: Any
+    target: Any
+    triples: list[Triple] | None
+    kind: str | None
+    answerable: StrictBool | None
+
+
+_ROWS = TypeAdapter(Row)
+
+#: How like a key must be to one that the row lacks, in [0, 1], to be taken for a misspelling of it.
 MISSPELT = 0.8
 
 
@@ -25,8 +42,8 @@ def read_questions(path: str | Path) -> list[Question]:
 
     A row is `{"question": text, "seed_entities": [key, ...], "answers": [key, ...], "pattern": {...}, "target": name,
     "triples": [[head, relation, tail], ...], "kind": text, "answerable": false}`. Only "question" is required; "target"
-    may stand inside of the pattern or beside it; a question is answerable unless the row says otherwise. Other keys are
-    ignored, and so are blank lines; but not a key that is nearly one of these which the row has not, as "answer".
+    may stand inside of the pattern or beside it; a question is answerable unless the row says otherwise. Other keys and
+    blank lines are ignored; but a key that resembles one that the row lacks, as "answer", is an error.
 
     Args:
         path: The file, in UTF-8.
@@ -52,58 +69,32 @@ def write_questions(path: str | Path, questions: Iterable[Question]) -> None:
 
 
 def _check_keys(row: dict[str, Any]) -> None:
-    absent = [key for key in KEYS if key not in row]
+    absent = [key for key in Row.__annotations__ if key not in row]
     for key in row:
-        if key not in KEYS and (near := get_close_matches(key.casefold(), absent, 1, MISSPELT)):
+        if key not in Row.__annotations__ and (near := get_close_matches(key.casefold(), absent, 1, MISSPELT)):
             raise ValueError(f"there is no key {key!r:.100}; did you mean {near[0]!r}?")
 
 
 def _question(row: Any) -> Question:
     if isinstance(row, dict):
         _check_keys(row)
-    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
-        raise ValueError(f"wanted an object with a text under 'question', but got {row!r:.200}.")
-    kind = row.get("kind")
-    if kind is not None and not isinstance(kind, str):
-        raise ValueError(f"'kind' must be a text, but got {kind!r:.200}.")
-    answerable = row.get("answerable")
-    if not isinstance(answerable, bool | None):
-        raise ValueError(f"'answerable' must be true or false, but got {answerable!r:.200}.")
-    answers = _texts(row, "answers")
-    if answerable is False and answers:
-        raise ValueError(
-            f"'answerable' is false, but 'answers' holds {list(answers)!r:.200}. Leave out one of the two."
-        )
+    try:
+        checked = _ROWS.validate_python(row)
+    except ValidationError as error:
+        raise ValueError(reasons(error)) from error
+    answers = checked.get("answers") or []
+    answerable = checked.get("answerable") is not False
+    if answers and not answerable:
+        raise ValueError(f"'answerable' is false, but 'answers' holds {answers!r:.200}. Leave out one of the two.")
     return Question(
-        text=row["question"],
-        seed_entities=_texts(row, "seed_entities"),
-        answers=answers,
+        text=checked["question"],
+        seed_entities=tuple(checked.get("seed_entities") or ()),
+        answers=tuple(answers),
         pattern=_pattern(row.get("pattern"), row.get("target")),
-        triples=_triples(row),
-        kind=kind,
-        answerable=answerable is not False,
+        triples=tuple(checked.get("triples") or ()),
+        kind=checked.get("kind"),
+        answerable=answerable,
     )
-
-
-def _texts(row: dict[str, Any], key: str) -> tuple[str, ...]:
-    value = row.get(key)
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"{key!r} must be a list of texts, but got {value!r:.200}.")
-    return tuple(value)
-
-
-def _triples(row: dict[str, Any]) -> tuple[Triple, ...]:
-    value = row.get("triples")
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(
-        isinstance(triple, list) and len(triple) == 3 and all(isinstance(text, str) for text in triple)
-        for triple in value
-    ):
-        raise ValueError(f"'triples' must be a list of [head, relation, tail], but got {value!r:.200}.")
-    return tuple(Triple(*triple) for triple in value)
 
 
 def _pattern(pattern: Any, target: Any) -> Pattern | None:

@@ -88,8 +88,8 @@ def _jsonl(home: Path, split: str | None, only_hops: Collection[int] | None) -> 
 def _of_hops(questions: list[Question], only_hops: Collection[int] | None, home: Path) -> list[Question]:
     if only_hops is None:
         return questions
-    there = {question.hops for question in questions} - {None, 0}
-    wanted = _checked(only_hops, sorted(there), str(home))
+    there = sorted({question.hops for question in questions if question.hops})
+    wanted = _checked(only_hops, there, str(home))
     return [question for question in questions if question.hops in wanted]
 
 

@@ -12,9 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
 from kg_retrievers.datasets.graph_question import GraphQuestion
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.types import Triple
+from kg_retrievers.graph.validation import reasons
 
 
 def read_webqsp(path: str | Path) -> Iterator[GraphQuestion]:
@@ -32,7 +37,7 @@ def read_webqsp(path: str | Path) -> Iterator[GraphQuestion]:
         path: The file of JSON lines, in UTF-8.
 
     Raises:
-        QuestionsLoadError: When that place is reached: if the file cannot be read or is empty, or a row is malformed;
+        QuestionsLoadError: When that line is reached: if the file cannot be read or is empty, or a row is malformed;
             names the line.
     """
     line, empty = 0, True
@@ -53,25 +58,28 @@ def read_webqsp(path: str | Path) -> Iterator[GraphQuestion]:
         raise QuestionsLoadError("wanted one row a line, but the file is empty.", path)
 
 
+class Row(TypedDict):
+    """What a row must hold."""
+
+    id: str
+    question: str
+    answer: list[str]
+    q_entity: list[str]
+    graph: list[Triple]
+
+
+_ROWS = TypeAdapter(Row)
+
+
 def _question(row: Any) -> GraphQuestion:
-    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
-        raise ValueError(f"wanted an object with a text under 'question', but got {row!r:.200}.")
-    if not isinstance(row.get("id"), str):
-        raise ValueError(f"'id' must be a text, but got {row.get('id')!r:.200}.")
-    graph = row.get("graph")
-    if not isinstance(graph, list) or not all(_are_texts(triple) and len(triple) == 3 for triple in graph):
-        raise ValueError(f"'graph' must be a list of [head, relation, tail], but got {graph!r:.200}.")
-    for key in ("answer", "q_entity"):
-        if not _are_texts(row.get(key)):
-            raise ValueError(f"{key!r} must be a list of texts, but got {row.get(key)!r:.200}.")
+    try:
+        checked = _ROWS.validate_python(row)
+    except ValidationError as error:
+        raise ValueError(reasons(error)) from error
     return GraphQuestion(
-        row["question"],
-        seed_entities=tuple(row["q_entity"]),
-        answers=tuple(dict.fromkeys(row["answer"])),
-        graph=KnowledgeGraph.from_triples(triple for triple in graph if all(triple)),
-        id=row["id"],
+        checked["question"],
+        seed_entities=tuple(checked["q_entity"]),
+        answers=tuple(dict.fromkeys(checked["answer"])),
+        graph=KnowledgeGraph.from_triples(triple for triple in checked["graph"] if all(triple)),
+        id=checked["id"],
     )
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -59,7 +59,7 @@ class GraphIndex(Immutable):
         >>> from kg_retrievers.index import HashedEmbeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
         >>> index = GraphIndex.build(graph, HashedEmbeddings())
-        >>> [graph.entities[number] for number in index.nearest_entities(["spike jonez"], k=1)[0].ids]
+        >>> [graph.entities[id] for id in index.nearest_entities(["spike jonez"], k=1)[0].ids]
         ['Spike Jonze']
     """
 
@@ -163,46 +163,20 @@ class GraphIndex(Immutable):
         """
         columns, meta = open_columns(path, "index", IndexLoadError)
         try:
-            of_graph, name, dimension, stored = (meta[key] for key in ("graph", "embeddings", "dimension", "store"))
-            if name != embedding_name(embeddings):
-                raise StaleIndexError(
-                    f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}.",
-                    hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, "
-                    "embeddings, path).",
-                    hint_shell="Open it with the first (--embeddings ...), or build it again with the second: "
-                    f"kg-retrievers index ... --output {path} --embeddings ...",
-                )
-            if stored != bool(store):
-                advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
-                raise InvalidArgumentError(
-                    f"GraphIndex.open: {path} was built {advice}: store=...",
-                    hint_python="",
-                    hint_shell="The shell opens no vector stores; build an index without one.",
-                )
-            if graph is None:
-                graph = KnowledgeGraph.open(path)
-                if graph.fingerprint != of_graph:
-                    raise IndexLoadError("the graph was saved without its index. Build the index again.", path)
-            elif graph.fingerprint != of_graph:
-                raise StaleIndexError(
-                    f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}.",
-                    hint_python="Build it again: GraphIndex.build(graph, embeddings, path).",
-                    hint_shell=f"Build it again: kg-retrievers index ... --output {path}",
-                )
+            _check_parts(path, meta, embeddings, store)
+            graph = _graph_of(path, meta["graph"], graph)
             if store:
-                numbers = range(len(graph.names))
-                sample = sorted({*numbers[:: len(numbers) // 16 + 1], *numbers[-1:]})
-                if not store.holds(sample, [readable(graph.names[number]) for number in sample]):
-                    raise _stale_store()
-            index = cls(graph, embeddings, dimension, *_searches(columns, store), triples=columns.get("triples"))
+                _check_store(store, graph)
+            searches = _searches(columns, store)
+            index = cls(graph, embeddings, meta["dimension"], *searches, triples=columns.get("triples"))
             if len(graph.relations):
                 index._probe = (readable(graph.relations[0]), columns["relations"][0])
-            index._folder = Path(path).absolute()
-            return index
         except KeyError as cause:
             raise IndexLoadError(f"{cause} is missing. Build the index again.", path) from cause
         except GraphLoadError as cause:
             raise IndexLoadError(f"the graph of the index cannot be read: {cause}", path) from cause
+        index._folder = Path(path).absolute()
+        return index
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder that the index was opened from, or the vectors where it does not hold them any more."""
@@ -319,7 +293,7 @@ class GraphIndex(Immutable):
         """Return the vectors of the labels of entities; they are embedded anew where a vector store holds them.
 
         Args:
-            entities: Numbers of entities, integers of shape (n).
+            entities: Ids of entities, integers of shape (n).
 
         Returns:
             float32, shape (n, dimension): unit rows.
@@ -353,41 +327,41 @@ class GraphIndex(Immutable):
 
         Args:
             text: The text; it is embedded as it is.
-            triples: Numbers of triples, integers of shape (m); all triples by default.
+            triples: Ids of triples, integers of shape (m); all triples by default.
 
         Returns:
             float32, shape (m), in the order of `triples`.
 
         Raises:
-            InvalidArgumentError: If a number is none of a triple, or the embeddings return something else than one
+            InvalidArgumentError: If an id is that of no triple, or the embeddings return something else than one
                 finite vector for each text; triples that were embedded before are kept.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        numbers = np.arange(len(self.graph)) if triples is None else np.asarray(triples, np.int64)
-        if not len(numbers):
+        ids = np.arange(len(self.graph)) if triples is None else np.asarray(triples, np.int64)
+        if not len(ids):
             return np.empty(0, np.float32)
-        if numbers.min() < 0 or numbers.max() >= len(self.graph):
+        if ids.min() < 0 or ids.max() >= len(self.graph):
             raise InvalidArgumentError(
-                f"GraphIndex.triple_similarities: wanted numbers of triples, 0 to {len(self.graph) - 1}, but got "
-                f"{numbers.min()} to {numbers.max()}."
+                f"GraphIndex.triple_similarities: wanted ids of triples, 0 to {len(self.graph) - 1}, but got "
+                f"{ids.min()} to {ids.max()}."
             )
         direction = self.embed([text])[0].astype(np.float64)
-        vectors = self._triple_vectors(numbers)
+        vectors = self._triple_vectors(ids)
         # In float64, so that it does not matter which rows are beside a row; BLAS threads would wait for each other.
-        cosines: Array = np.einsum("ij,j->i", vectors if triples is None else vectors[numbers], direction)
+        cosines: Array = np.einsum("ij,j->i", vectors if triples is None else vectors[ids], direction)
         return (np.round(cosines, SIMILARITY_DECIMALS) + 0.0).astype(np.float32)  # 0.0 instead of -0.0
 
-    def _triple_vectors(self, numbers: Array) -> Array:
-        """Return a row for each triple of the graph; the rows of the triples with these numbers are their vectors."""
+    def _triple_vectors(self, ids: Array) -> Array:
+        """Return a row for each triple of the graph; the rows of the triples with these ids hold their vectors."""
         made = self._triples
-        if made is not None and made[1][numbers].all():
+        if made is not None and made[1][ids].all():
             return made[0]
         with self._triples_lock:
             if self._triples is None:
                 size = len(self.graph)
                 self._triples = np.zeros((size, self.dimension), np.float32), np.zeros(size, np.bool_)
             vectors, embedded = self._triples
-            new = np.unique(numbers[~embedded[numbers]])
+            new = np.unique(ids[~embedded[ids]])
             for start in range(0, len(new), TRIPLE_BATCH):
                 batch = new[start : start + TRIPLE_BATCH]
                 vectors[batch] = self._embed(_triple_texts(self.graph, batch))
@@ -427,10 +401,10 @@ def _identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> 
     return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
 
 
-def _triple_texts(graph: KnowledgeGraph, numbers: Array) -> list[str]:
+def _triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
     label = cache(lambda entity: readable(graph.label(graph.entities[entity])))
     words = cache(lambda relation: readable(graph.relations[relation]))
-    return [f"{label(head)} {words(relation)} {label(tail)}" for head, relation, tail in graph.edges[numbers].tolist()]
+    return [f"{label(head)} {words(relation)} {label(tail)}" for head, relation, tail in graph.edges[ids].tolist()]
 
 
 def _searches(
@@ -440,6 +414,44 @@ def _searches(
     return store or ExactSearch(columns["names"]), ExactSearch(columns["relations"]), ExactSearch(columns["types"])
 
 
+def _check_parts(
+    path: str | Path, meta: Mapping[str, Any], embeddings: Embeddings, store: VectorStoreSearch | None
+) -> None:
+    """Check that a saved index was built with such embeddings, and with a vector store where there is one."""
+    name, stored = meta["embeddings"], meta["store"]
+    if name != embedding_name(embeddings):
+        raise StaleIndexError(
+            f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}. Open it "
+            "with the first, or build it again with the second: GraphIndex.build(graph, embeddings, path)."
+        )
+    if stored != bool(store):
+        advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
+        raise InvalidArgumentError(f"GraphIndex.open: {path} was built {advice}: store=...")
+
+
+def _graph_of(path: str | Path, fingerprint: str, graph: KnowledgeGraph | None) -> KnowledgeGraph:
+    """Return the graph that was given, or else the one saved beside the index, if the index was built from it."""
+    if graph is None:
+        saved = KnowledgeGraph.open(path)
+        if saved.fingerprint != fingerprint:
+            raise IndexLoadError("the graph was saved without its index. Build the index again.", path)
+        return saved
+    if graph.fingerprint != fingerprint:
+        raise StaleIndexError(
+            f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}. "
+            "Build it again: GraphIndex.build(graph, embeddings, path)."
+        )
+    return graph
+
+
+def _check_store(store: VectorStoreSearch, graph: KnowledgeGraph) -> None:
+    """Check some names that a store holds."""
+    ids = range(len(graph.names))
+    sample = sorted({*ids[:: len(ids) // 16 + 1], *ids[-1:]})
+    if not store.holds(sample, [readable(graph.names[id]) for id in sample]):
+        raise _stale_store()
+
+
 def _stale_store() -> StaleIndexError:
     return StaleIndexError(
         "GraphIndex: the vector store does not hold the names of this graph. Empty it and build the index again."
@@ -447,11 +459,11 @@ def _stale_store() -> StaleIndexError:
 
 
 def _by_text(table: StringTable) -> dict[str, list[int]]:
-    """Map each string, and its readable form unless that is another string of the table, to its numbers."""
-    numbers: dict[str, list[int]] = {}
-    for number, string in enumerate(table):
-        numbers.setdefault(readable(string), []).append(number)
-    return numbers | {string: [number] for number, string in enumerate(table)}
+    """Map each string, and its readable form unless that is another string of the table, to its ids."""
+    ids: dict[str, list[int]] = {}
+    for id, string in enumerate(table):
+        ids.setdefault(readable(string), []).append(id)
+    return ids | {string: [id] for id, string in enumerate(table)}
 
 
 def _exact_first(ids: Array, distances: Array, exact: Sequence[int]) -> Candidates:
@@ -466,7 +478,7 @@ def _exact_first(ids: Array, distances: Array, exact: Sequence[int]) -> Candidat
 
 
 def _sorted(ids: Array, distances: Array) -> Candidates:
-    """Sort by distance, then number, and keep each number once."""
+    """Sort by distance, then id, and keep each id once."""
     order = np.lexsort((ids, distances))
     _, first = np.unique(ids[order], return_index=True)
     kept = order[np.sort(first)]

@@ -349,7 +349,7 @@ def test_triple_similarities_against_brute_force(triples: list[tuple[str, str, s
 
 @pytest.mark.parametrize("numbers", [[-1], [0, 5], [1 << 40]])
 def test_numbers_of_no_triple_are_refused(index: GraphIndex, numbers: list[int]) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"triple_similarities: wanted numbers of triples, 0 to 4, but got"):
+    with pytest.raises(InvalidArgumentError, match=r"triple_similarities: wanted ids of triples, 0 to 4, but got"):
         index.triple_similarities("Her?", np.array(numbers))
 
 

@@ -11,7 +11,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Known
 from kg_retrievers.index import EntityLinker, QuestionEntity, link_question, mask, question_entities
-from kg_retrievers.index.question_entities import MASK, find_name, describe_unknown_answer
+from kg_retrievers.index.question_entities import MASK, describe_unknown_answer, find_name
 from kg_retrievers.testing import tiny_graph
 
 DUNES = ("Dune (1984)", "Dune (2021)")
