@@ -54,7 +54,7 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         """Return the ids of the triples in scope, ascending, and whether `max_nodes` left some out.
 
         Raises:
-            EntityLinkingError: If there are no seeds, but a neighbourhood is wanted.
+            EntityLinkingError: If there are no seeds, but the scope is a neighbourhood.
         """
         if self.scope == "graph":
             return np.arange(len(self.graph)), False

@@ -105,8 +105,8 @@ class GNNRAGRetriever(BaseModelRetriever):
         >>> from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
         >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
-        >>> taught = Question("Who directed Her?", answers=("Spike Jonze",))
-        >>> model = train_graph_reasoner(index, [taught], visits=200).model
+        >>> example = Question("Who directed Her?", answers=("Spike Jonze",))
+        >>> model = train_graph_reasoner(index, [example], num_examples=200).model
         >>> document = GNNRAGRetriever.from_index(index, model=model).invoke("Who directed Her?")[0]
         >>> document.page_content, document.metadata["answers"]
         ('Her -> directed by -> Spike Jonze', ['Spike Jonze'])

@@ -83,8 +83,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         >>> from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
         >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
-        >>> taught = Question("Who directed Her?", answers=("Spike Jonze",))
-        >>> model = train_triple_scorer(index, [taught], visits=100).model
+        >>> example = Question("Who directed Her?", answers=("Spike Jonze",))
+        >>> model = train_triple_scorer(index, [example], num_examples=100).model
         >>> retriever = SubgraphRAGRetriever.from_index(index, model=model)
         >>> [document.page_content for document in retriever.invoke("Who directed Her?", k=1)]
         ['Her -> directed by -> Spike Jonze']
