@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class VectorSource(Protocol):
-    """What has vectors for the entities and relations of a graph, as `GraphIndex` does."""
+    """Vectors of the entities and relations of a graph, as a `GraphIndex` has them."""
 
     @property
     def graph(self) -> KnowledgeGraph:
         """The graph."""
 
     def entity_vectors(self, entities: Array) -> Array:
-        """Return a row for each of these numbers of entities: float32, shape (n, dimension)."""
+        """Return a row for each of these ids of entities: float32, shape (n, dimension)."""
 
     @property
     def relation_vectors(self) -> Array:
@@ -62,17 +62,18 @@ def to_pyg(what: KnowledgeGraph | HoldsFacts | Iterable[HoldsFacts], index: Vect
 
 def _facts_data(what: HoldsFacts | Iterable[HoldsFacts], index: VectorSource | None) -> Data:
     triples, labels = facts_of(what, "to_pyg", " Or hand in a KnowledgeGraph.")
-    numbers: dict[str, int] = {}
+    positions: dict[str, int] = {}
     ends = [
-        (numbers.setdefault(head, len(numbers)), numbers.setdefault(tail, len(numbers))) for head, _, tail in triples
+        (positions.setdefault(head, len(positions)), positions.setdefault(tail, len(positions)))
+        for head, _, tail in triples
     ]
     relations = [relation for _, relation, _ in triples]
     found: dict[str, Array] = {}
     if index is not None:
-        labels = {key: index.graph.label(key) for key in numbers}
-        types = _numbers(index.graph.relations, relations, "relation")
-        found = {"edge_type": types, **_vectors(index, _numbers(index.graph.entities, numbers, "entity"), types)}
-    return _data(list(numbers), [labels.get(key, key) for key in numbers], relations, ends, found)
+        labels = {key: index.graph.label(key) for key in positions}
+        types = _ids(index.graph.relations, relations, "relation")
+        found = {"edge_type": types, **_vectors(index, _ids(index.graph.entities, positions, "entity"), types)}
+    return _data(list(positions), [labels.get(key, key) for key in positions], relations, ends, found)
 
 
 def _graph_data(graph: KnowledgeGraph, index: VectorSource | None) -> Data:
@@ -96,9 +97,9 @@ def _check_index(index: object) -> None:
         )
 
 
-def _numbers(table: StringTable, names: Iterable[str], what: str) -> Array:
+def _ids(table: StringTable, names: Iterable[str], what: str) -> Array:
     known = {name: table.find(name) for name in dict.fromkeys(names)}
-    if missing := [name for name, number in known.items() if number < 0]:
+    if missing := [name for name, position in known.items() if position < 0]:
         raise InvalidArgumentError(
             f"to_pyg: the graph of the index has no {what} {missing[0]!r}. Hand in the index of the graph that the "
             "evidence comes from, or none."

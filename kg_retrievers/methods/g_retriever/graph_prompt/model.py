@@ -346,11 +346,10 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         for position, (value, of_one) in enumerate(zip(inputs, config, strict=True)):
             try:
                 prompt = self.prompt(value)
-            except KGRetrieversError as error:
+                calls[position] = _Call(value["question"], prompt, self.network.length(prompt), of_one)
+                prompts[position] = prompt
+            except KGRetrieversError as error:  # a question that cannot be read, or a budget that is used up
                 answers[position] = error
-                continue
-            calls[position] = _Call(value["question"], prompt, self.network.length(prompt), of_one)
-            prompts[position] = prompt
         positions = list(prompts)
         try:
             for start in range(0, len(positions), self.batch_size):

@@ -433,7 +433,7 @@ async def test_in_chains_and_workflows(lm: CausalLM, retriever: PCSTRetriever) -
     assert (await workflow.ainvoke({"question": QUESTION}))["answer"] == expected
 
 
-async def test_whoever_watches_is_told_as_of_a_chat_model(lm: CausalLM, retriever: PCSTRetriever) -> None:
+async def test_callbacks_see_a_call_of_a_chat_model(lm: CausalLM, retriever: PCSTRetriever) -> None:
     """Workflows count its calls, keep to their budgets and stream its tokens."""
     made = model(lm, options={"max_new_tokens": 5})
     given = {"question": QUESTION, "documents": retriever.invoke(QUESTION)}
@@ -458,7 +458,7 @@ async def test_whoever_watches_is_told_as_of_a_chat_model(lm: CausalLM, retrieve
     assert await made.abatch([asked(), asked()]) == made.batch([asked(), asked()])
 
 
-def test_a_generation_that_fails_is_told(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callbacks_see_a_generation_that_fails(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     made, failed = model(lm), list[BaseException]()
 
     class Watch(BaseCallbackHandler):
