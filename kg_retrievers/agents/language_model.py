@@ -1,4 +1,4 @@
-"""A language model by its name."""
+"""Loads a language model by its name."""
 
 from __future__ import annotations
 

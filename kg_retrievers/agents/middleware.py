@@ -1,4 +1,4 @@
-"""Middleware that puts evidence from a knowledge graph before an agent's model. Needs the extra `langchain`."""
+"""Shows an agent's model evidence from a knowledge graph, as middleware. Needs the extra `langchain`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTHING_FOUND = "A knowledge graph was searched for the user's question. It hold
 
 
 class KnowledgeGraphState(AgentState[Any]):
-    """What the middleware adds to the state of an agent."""
+    """The keys that the middleware adds to the state of an agent."""
 
     #: The evidence for the last question.
     knowledge_graph_documents: NotRequired[list[Document]]

@@ -1,4 +1,4 @@
-"""A router: each question goes to the retriever that suits it, and on to the next where that one finds nothing."""
+"""Routes each question to the retriever that suits it, and on to the next where that one finds nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", 
 
 
 class RouterState(AnswerState, total=False):
-    """What a router adds to the state of a workflow.
+    """The keys that a router adds to the state of a workflow.
 
     Attributes:
         methods: The names of the methods in the order in which they are asked.
@@ -48,14 +48,14 @@ class RouterState(AnswerState, total=False):
 
 
 class RouterOutput(WorkflowOutput, total=False):
-    """What a router gives: what a workflow gives, and how the order of the retrievers was decided."""
+    """The output of a router: that of a workflow, and how the order of the retrievers was decided."""
 
     methods: list[str]
     routed_by: str
 
 
 def question_shape(question: str, entities: int) -> QuestionShape:
-    """Return the shape of a question that names so many entities of the graph.
+    """Return the shape of a question that names this number of entities of the graph.
 
     Example:
         >>> question_shape("Describe the films of Wes Anderson.", 1), question_shape("Who directed Her?", 1)

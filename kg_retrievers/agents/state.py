@@ -17,7 +17,7 @@ from kg_retrievers.errors import BudgetError, InvalidArgumentError
 
 
 class Spending(Cost):
-    """What one run of one node cost.
+    """The cost of one run of one node.
 
     Attributes:
         node: The node.
@@ -29,7 +29,9 @@ class Spending(Cost):
 
 
 class AnswerState(TypedDict, total=False):
-    """What a workflow adds to the state of a retriever. All values are plain, or Documents, so that it can be saved.
+    """The keys that a workflow adds to the state of a retriever.
+
+    All values are plain, or Documents, so that checkpoints can hold them.
 
     Attributes:
         evidence: The text that the answerer is shown.
@@ -73,7 +75,7 @@ class AnswerState(TypedDict, total=False):
 
 
 class WorkflowOutput(TypedDict, total=False):
-    """What a workflow gives; see `AnswerState` and `RetrievalState`."""
+    """The output of a workflow; see `AnswerState` and `RetrievalState`."""
 
     question: str
     answer: str
@@ -110,7 +112,9 @@ def state_types(name: str, retrieval: type, further: type = AnswerState) -> tupl
 
 @dataclass(frozen=True)
 class Budget:
-    """What a run may use; None stands for any amount. When it is used up, the run ends with what it has, and says so.
+    """Limits what a run may use. When it is used up, the run ends with what it has, and says so.
+
+    None stands for any amount.
 
     Args:
         llm_calls: Calls of language models. Never exceeded, also not by attempts that failed, except that a run that
@@ -150,7 +154,7 @@ class Budget:
         )
 
 
-#: What nothing costs.
+#: The cost of nothing.
 NOTHING = Cost(llm_calls=0, input_tokens=0, output_tokens=0, seconds=0.0)
 
 
@@ -166,6 +170,6 @@ def total(costs: Iterable[Cost]) -> Cost:
 
 
 def cost_of(state: Mapping[str, Any]) -> Cost:
-    """Return what a run cost until now."""
+    """Return the cost of a run until now."""
     spending: Sequence[Spending] = state.get("spending") or []
     return total(item for item in spending if item["run"] == state.get("run"))

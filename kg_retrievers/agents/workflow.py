@@ -1,4 +1,4 @@
-"""The workflow of any retriever: its stages, then verbalize, answer, check the citations, as nodes of LangGraph."""
+"""Builds the LangGraph workflow of any retriever: its stages, then verbalize, answer and check_citations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _worth_it: Any = RetryPolicy().retry_on
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether another attempt may help: not where this package has said what is wrong."""
+    """Whether another attempt may help; none does where this package has raised an error of its own."""
     return not isinstance(error, KGRetrieversError) and bool(_worth_it(error))
 
 
@@ -55,7 +55,7 @@ NODES = ("prepare", "verbalize", "answer", "check_citations", "refuse")
 
 
 class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
-    """A compiled LangGraph graph, with all that such graphs have.
+    """A compiled LangGraph graph with checked inputs.
 
     It refuses inputs that it does not know, starts each question of a thread clean, and checks what a person writes
     into the state of an interrupted run (`update_state`).
@@ -95,7 +95,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         return {"text/plain": repr(self), "text/markdown": f"```mermaid\n{mermaid}\n```"}
 
     def __repr__(self) -> str:
-        """The name and the nodes."""
+        """Return the name and the nodes."""
         return f"{self.name}({', '.join(self.builder.nodes)})"
 
     def _whole_input(self, input: Any, config: RunnableConfig | None) -> Any:
@@ -116,7 +116,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
         return {key: input.get(key) for key in known}
 
     def _readable(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a person writes into the state, checked and as stages write it."""
+        """Return a person's edits of the state, checked and as stages write them."""
         known = [*self.optional_inputs, "documents", "answers"]
         if strange := sorted(set(values) - set(known)):
             more = " Another question is asked with invoke." if "question" in strange else ""
@@ -156,7 +156,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 class _FinishedOnly(BaseCache[Any]):
-    """A cache that does not keep what a budget cut short."""
+    """A cache that does not keep the outcome of a node that a budget cut short."""
 
     def __init__(self, cache: BaseCache[Any]) -> None:
         super().__init__(serde=cache.serde)
@@ -235,7 +235,7 @@ class WorkflowBuilder:
         self.graph.add_node(name, node)
 
     def _cache_key(self, node: str, state: Any = None) -> str:
-        """Return what a node's outcome depends on; LangGraph asks for it with an empty state when it draws."""
+        """Return the part of the state that an outcome depends on; LangGraph passes an empty state when it draws."""
         state = state or {}
         later = {"retriever", "attempts", "reason", "stopped", "cost", "given"}
         seen = {key: state.get(key) for key in self.keys if key not in later}
@@ -249,7 +249,7 @@ class WorkflowBuilder:
         count_tokens: Callable[[str], int],
         retrievers: Mapping[str, BaseKGRetriever],
     ) -> None:
-        """Add what follows on documents: verbalize, answer, check_citations; and refuse, where there are none.
+        """Add the nodes after retrieval: verbalize, answer and check_citations; and refuse, for runs without documents.
 
         Args:
             style: How the answerer is shown the evidence.

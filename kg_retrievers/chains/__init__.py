@@ -1,4 +1,4 @@
-"""From evidence to an answer, an answer with citations, or a verdict on a claim."""
+"""Chains from a question to an answer, an answer with citations, or a verdict on a claim."""
 
 from kg_retrievers.chains.answer import Answerer, ExtractiveAnswerer, answer_chain, llm_answerer
 from kg_retrievers.chains.cited_answer import (

@@ -1,4 +1,4 @@
-"""An answer to a question from the evidence of any retriever, as text."""
+"""Answers a question in words from the evidence of any retriever."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.graph.verbalize import approximate_tokens
 
-#: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model.
+#: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model. Where there are
+#: no documents, the `reason` of the input says why.
 Answerer = Runnable[AnswerInput, str]
 
 Answer = TypeVar("Answer")
@@ -34,7 +35,7 @@ def proposed_answers(documents: list[Document]) -> list[str]:
 
 
 class ExtractiveAnswerer(Runnable[AnswerInput, str]):
-    """Answers with the labels of the entities that the best evidence proposes, joined by "; ". No language model.
+    """Joins by "; " the labels of the entities that the best evidence proposes. Asks no language model.
 
     Example:
         >>> document = Document("", metadata={"answers": ["Q1"], "labels": {"Q1": "Spike Jonze"}})
@@ -53,7 +54,7 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
 
 
 def refusal_text(input: AnswerInput) -> str:
-    """Return what is answered without evidence: `NO_ANSWER`, and the reason if it is known."""
+    """Return the answer where there is no evidence: `NO_ANSWER`, and the reason if it is known."""
     reason = input.get("reason")
     return f"{NO_ANSWER} {reason}" if reason else NO_ANSWER
 
@@ -139,7 +140,7 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         max_tokens: int | None,
         count_tokens: Callable[[str], int],
     ) -> None:
-        """Check and take the retriever and how its evidence is shown."""
+        """Check and take the retriever, and the style and budget of its evidence."""
         if not isinstance(retriever, BaseKGRetriever):
             raise InvalidArgumentError(
                 f"the retriever of a chain must be a BaseKGRetriever, but got {retriever!r:.100}."

@@ -1,4 +1,4 @@
-"""A language model that is shown numbered facts and cites them, whatever it is asked about them."""
+"""Has a language model cite numbered facts, whatever it is asked about them."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
 
     @abstractmethod
     def _cited(self, reply: Reply, shown: ShownEvidence) -> Cited:
-        """Return what a reply says, with its citations as facts that were shown."""
+        """Return the content of a reply, with its citations as facts that were shown."""
 
     @abstractmethod
     def _refusal(self, reason: str) -> Cited:
-        """Return what is said where there are no documents, and why there are none."""
+        """Return the outcome where there are no documents, for this reason."""

@@ -1,4 +1,4 @@
-"""An answer with citations: every fact that it rests on, as a triple of the graph."""
+"""Answers with citations: every fact that an answer rests on, as a triple of the graph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kg_retrievers.graph.verbalize import approximate_tokens
 
 
 class CitedAnswer(TypedDict):
-    """An answer and what it rests on.
+    """An answer and the facts it rests on.
 
     Attributes:
         answer: The answers as one text, or `NO_ANSWER`.
@@ -44,7 +44,7 @@ CitedAnswerer = Runnable[AnswerInput, CitedAnswer]
 
 
 class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
-    """Answers with the entities that the best evidence proposes, and cites all its facts. No language model."""
+    """Answers with the entities that the best evidence proposes, and cites all its facts. Asks no language model."""
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> CitedAnswer:
         """Return the labels of the entities, and the facts of the first Document that were shown."""
@@ -117,7 +117,7 @@ def check_answer(
         draft: A text, or a mapping with "answers" and "citations", each of these with its "triple".
         shown: The evidence that was shown.
         strange: Numbers of no fact that were taken out of the draft before.
-        parse_answers: Reads the answers from a text; None where they are not told apart.
+        parse_answers: Reads the answers from a text; with None, a text has none.
     """
     if isinstance(draft, str):
         text, marked, gone = shown.read_marks(draft)
@@ -147,10 +147,10 @@ def check_answer(
 
 
 class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
-    """Asks any answerer, and checks what it cites."""
+    """Asks any answerer, and checks its citations."""
 
     def __init__(self, answerer: Runnable[AnswerInput, Any], parse_answers: Callable[[str], list[str]]) -> None:
-        """Take the answerer, and what reads the answers from its text."""
+        """Take the answerer, and the reader of the answers in its text."""
         self.answerer, self.parse_answers = answerer, parse_answers
 
     def body(self, input: AnswerInput) -> Body[CitedAnswer]:

@@ -1,4 +1,4 @@
-"""What a language model is shown of the evidence, within a budget of tokens."""
+"""Writes evidence for language models, within a budget of tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EvidenceStyle = Literal["documents", "numbered"]
 
 
 class AnswerInput(TypedDict):
-    """What an answerer is given.
+    """The input of an answerer.
 
     Attributes:
         question: The question.
@@ -45,7 +45,7 @@ class AnswerInput(TypedDict):
 
 
 class Citation(TypedDict):
-    """A fact that was shown and is cited.
+    """A cited fact of the evidence that was shown.
 
     Attributes:
         number: The number under which the fact was shown, from 1.
@@ -60,7 +60,7 @@ class Citation(TypedDict):
 
 @dataclass(frozen=True)
 class ShownEvidence:
-    """Evidence as a model is shown it.
+    """The text of evidence for a model, and the triples it numbers.
 
     Args:
         text: The text.
@@ -117,13 +117,13 @@ def _numbers(mark: str) -> list[int]:
 
 
 def evidence_of(input: AnswerInput, style: EvidenceStyle) -> ShownEvidence:
-    """Return the evidence that an answerer is to show: what it is given, or else all of the documents."""
+    """Return the evidence of an input as text: its `evidence`, or else all of its documents."""
     text, citable = input.get("evidence"), input.get("citable")
     return show_evidence(input["documents"], style) if text is None else ShownEvidence(text, citable or [])
 
 
 def check_token_budget(max_tokens: object, count_tokens: object, who: str) -> None:
-    """Check a budget of tokens and what counts them.
+    """Check a budget of tokens and its counter.
 
     Raises:
         InvalidArgumentError: If the budget is not an integer from 1 or None, or the counter cannot be called.
@@ -143,9 +143,9 @@ def show_evidence(
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = approximate_tokens,
 ) -> ShownEvidence:
-    """Return the text of the evidence that a model is shown.
+    """Write evidence as a text for a model.
 
-    A triple is shown whole or not at all. What does not fit is left out from the end, and the text says how much.
+    Shows each triple whole or not at all. Leaves out from the end the triples that do not fit, and says how many.
 
     Args:
         documents: The evidence, best first.

@@ -1,4 +1,4 @@
-"""A verdict on a claim, with citations."""
+"""Verifies a claim, with citations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kg_retrievers.graph.verbalize import approximate_tokens
 
 
 class Verdict(TypedDict):
-    """What the evidence says of a claim.
+    """The verdict of the evidence on a claim.
 
     Attributes:
         verdict: The verdict; one that cites nothing that was shown is "not enough evidence", whatever the model says.

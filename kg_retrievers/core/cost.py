@@ -16,7 +16,7 @@ from kg_retrievers.graph.verbalize import approximate_tokens
 
 
 class Cost(TypedDict):
-    """What was spent.
+    """The cost of a run.
 
     Attributes:
         llm_calls: Requests to language models, failed ones included.
@@ -62,7 +62,7 @@ class CostCounter(BaseCallbackHandler):
         self._lock = threading.Lock()
 
     def cost(self, seconds: float) -> Cost:
-        """Return what was counted, with the seconds that it took."""
+        """Return the counts, with the seconds of the run."""
         with self._lock:
             return Cost(
                 llm_calls=self.llm_calls,

@@ -1,4 +1,4 @@
-"""Checks of the prompts and language models that a user hands in."""
+"""Checks the prompts and language models that a user hands in."""
 
 from __future__ import annotations
 

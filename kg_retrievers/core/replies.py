@@ -1,4 +1,4 @@
-"""One lenient reader of the replies of language models: the object in a reply, and the answers in it.
+"""Reads the replies of language models leniently: the object in a reply, and the answers in it.
 
 A reply is data: nothing in it is evaluated.
 """

@@ -1,4 +1,4 @@
-"""One generator body for sync and async: it yields requests and is sent their outcomes."""
+"""Runs one generator body in sync and async: it yields requests and is sent their outcomes."""
 
 from __future__ import annotations
 

@@ -56,12 +56,12 @@ class Asker:
     """Asks one question after the other."""
 
     def __init__(self, retriever: BaseKGRetriever, answerer: Runnable[Any, Any] | None, topic: Topic) -> None:
-        """Take what `evaluate` was given."""
+        """Take the arguments of `evaluate`."""
         self.retriever, self.answerer, self.topic = retriever, answerer, topic
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What can be seen of the settings from here."""
+        """The settings that the retriever and the answerer show."""
         fields = {name: getattr(self.retriever, name) for name in sorted(type(self.retriever).model_fields)}
         prompts = [identity(prompt) for _, prompt in sorted(self.retriever.prompts.items())]
         parts = {name: value for name, value in fields.items() if _is_part(value)} | {"answerer": self.answerer}

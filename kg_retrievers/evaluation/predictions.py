@@ -1,4 +1,4 @@
-"""Scores of answers that are text, by the definitions that published figures of question answering over graphs use."""
+"""Scores answers in words, by the definitions behind published figures of question answering over graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LlamaIndex's embedding and language models as LangChain's."""
+"""Wraps LlamaIndex's embedding and language models as LangChain's."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _options(stop: list[str] | None, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def chat_messages(messages: Sequence[BaseMessage]) -> list[ChatMessage]:
-    """Write messages as LlamaIndex's; nothing but text may be in them."""
+    """Convert messages to LlamaIndex's; they may hold nothing but text."""
     written = []
     for message in messages:
         role = next((role for kind, role in ROLES.items() if isinstance(message, kind)), None)

@@ -1,4 +1,4 @@
-"""Prompts of a retriever as templates of LlamaIndex, and back."""
+"""Converts prompts of a retriever to templates of LlamaIndex, and back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _filled(prompt: BasePromptTemplate[Any], values: dict[str, str]) -> list[Bas
 
 
 def _marks(names: Iterable[str]) -> dict[str, str]:
-    """Return texts to find the places of placeholders by; these control characters stand in no prompt."""
+    """Return a text for each placeholder, to find it by; no prompt holds these control characters."""
     return {name: f"\x02{name}\x03" for name in names}
 
 
@@ -96,7 +96,9 @@ def to_langchain(
 
 
 def with_prompt(retriever: BaseKGRetriever, name: str, template: llama_prompts.BasePromptTemplate) -> BaseKGRetriever:
-    """Return a copy with another prompt in the field that is the prompt, or holds it among its `prompts`.
+    """Return a copy of the retriever with another prompt of that name.
+
+    The prompt is a field, or one of the `prompts` of a field.
 
     Raises:
         InvalidArgumentError: If there is no prompt of that name, the template has other placeholders than the prompt,

@@ -47,7 +47,7 @@ def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetri
 
 
 class LlamaIndexRetriever(BaseRetriever):
-    """What `as_llama_index` returns.
+    """A retriever of LlamaIndex that returns the evidence of one of this package; made by `as_llama_index`.
 
     A node is one Document: its id and text, `score` from the metadata, all of the metadata, none of it shown to a
     language or embedding model. Of a query only the text is read, without white space at its ends; embeddings that
@@ -67,7 +67,7 @@ class LlamaIndexRetriever(BaseRetriever):
     """
 
     def __init__(self, retriever: BaseKGRetriever, inputs: dict[str, Any]) -> None:
-        """Take what `as_llama_index` has checked; use that instead."""
+        """Take arguments that `as_llama_index` has checked; call that instead."""
         super().__init__()
         self._retriever = retriever
         self._inputs = inputs

@@ -128,7 +128,7 @@ yes-or-no question or a question for a relation.
 
 
 def _escape(text: str) -> str:
-    """Double the braces of a text that is to become part of a template."""
+    """Double the braces of a text for use in a template."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -163,12 +163,12 @@ REPAIR_PROMPT: ChatPromptTemplate = _prompt(
 def parse_pattern(reply: str) -> Pattern:
     r"""Read the pattern from a model's reply to `PATTERN_PROMPT` or `REPAIR_PROMPT`.
 
-    The reply is read as data by a tolerant reader, nothing in it is evaluated. Reasoning in `<think>` tags, code
+    Reads the reply as data by `read_nodes`; nothing in it is evaluated. Accepts reasoning in `<think>` tags, code
     fences, other text around the object, single or typographic quotes, tuples, comments, missing or superfluous commas
-    and unescaped quotes inside names are put up with. The first list of readable triples counts; it is called
-    "triples", "triplets", "graph", "edges" or "pattern", or it is the whole reply. A triple is a list of three texts
-    or an object with head, relation and tail (or subject, predicate and object; source and target). A reply that
-    breaks off is refused, since a part of a pattern asks for something else.
+    and unescaped quotes inside names. The first list of readable triples counts; it is called "triples", "triplets",
+    "graph", "edges" or "pattern", or it is the whole reply. A triple is a list of three texts or an object with head,
+    relation and tail (or subject, predicate and object; source and target). Refuses a reply that breaks off, since a
+    part of a pattern asks for something else.
 
     How a text becomes a term:
 

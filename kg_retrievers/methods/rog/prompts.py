@@ -107,17 +107,17 @@ def parse_relation_paths(
 ) -> list[list[tuple[str, str]]]:
     """Read relation paths from a model's reply to `PATHS_PROMPT` or `REPAIR_PROMPT`.
 
-    The reply is read as text, nothing in it is evaluated. Reasoning in `<think>` tags, code fences, numbers and bullets
-    before a path, quotes and other arrows are put up with, and so are names of the question's entities, which are
-    dropped. A line is a path if one of its relations is known, whatever its capitals and underscores; other lines are
-    passed over, as are paths that are too long, and those that came before. Time is linear in the length of the reply,
-    of which the first `MAX_REPLY` characters after the reasoning are read.
+    Reads the reply as text; nothing in it is evaluated. Accepts reasoning in `<think>` tags, code fences, numbers and
+    bullets before a path, quotes and other arrows, and names of the question's entities, which it drops. A line is a
+    path if one of its relations is known, whatever its capitals and underscores. Skips other lines, paths that are too
+    long, and repeated ones. Time is linear in the length of the reply, of which the first `MAX_REPLY` characters after
+    the reasoning are read.
 
     Args:
         reply: The text of the reply.
         relations: The relations of the graph. A path may hold others beside them, as the model wrote them.
         max_hops: The most relations of a path.
-        seeds: What the entities of the question are called. The exact name of a relation is a relation nevertheless.
+        seeds: The names of the question's entities. The exact name of a relation is a relation nevertheless.
 
     Returns:
         For each path its relations, each with "forward", "backward", also where "<-" leads to it, or, where the reply
@@ -159,7 +159,7 @@ def parse_relation_paths(
 
 
 def _plain(name: str) -> str:
-    """A relation as words without capitals, so that spellings of it are the same."""
+    """Return a relation as words without capitals, so that its spellings are the same."""
     return " ".join(readable(name).replace("_", " ").split()).casefold()
 
 
@@ -178,7 +178,7 @@ def _path(line: str, known: Mapping[str, str | None]) -> tuple[tuple[str, str], 
 
 
 def _step(arrow: str, part: str, known: Mapping[str, str | None]) -> tuple[str | None, str]:
-    """Return a relation, what else the step says, or None for an entity of the question; and the direction."""
+    """Return the relation or other text of a step, or None for an entity of the question; and the direction."""
     part, text = part.strip(), _MARKUP.sub("", part).strip()
     direction = "backward" if arrow.startswith(_BACK) and not arrow.endswith(">") else "either"
     for name in (part, _plain(part), text, _plain(text)):
