@@ -61,7 +61,7 @@ def _compare(home: Path, name: str, arguments: argparse.Namespace) -> None:
     trained = []
     for method in ("subgraph-rag", "gnn-rag"):
         model = home / method
-        if not (model / "config.json").exists():
+        if not (model / "model.safetensors").exists():
             questions, validation = home / "training.jsonl", home / "validation.jsonl"
             command = ["train", method, "--graph", graph, "--questions", questions, "--validation", validation]
             _run([*command, "--output", model])

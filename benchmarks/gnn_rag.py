@@ -4,12 +4,12 @@ r"""How often GNN-RAG's graph network has the answer first, and what it costs; n
         [--sections metaqa topics pathquestion layer latency] [--embeddings hashed minilm]
 
 "metaqa", "topics", "pathquestion", "transfer": see `question_splits.py`. One model for all hops, trained with the
-defaults of `train_graph_reasoner` but for `--visits` and `--field`. The tenth that is measured is the same for all
-seeds, which draw anew what is trained on, and the weights. The topic is given in training. Where it is measured, it is
-given with `--topic`; else it is linked, and a question in which no entity is found counts as 0. "first": the first
-answer that the retriever proposes, the likeliest candidate, is a gold answer. "list": one of the candidates is; and
-their F1. All in the mean over questions and seeds, the first with a bootstrap interval over the questions, each with
-all its seeds, and the mean of each seed. `n`: of each seed, at most `--limit`.
+defaults of `train_graph_reasoner` but for `--num-examples` and `--field`. The measured tenth is the same for all seeds,
+which draw anew what is trained on, and the weights. The topic is given in training. Where it is measured, it is given
+with `--topic`; else it is linked, and a question in which no entity is found counts as 0. "first": the first answer
+that the retriever proposes, the likeliest candidate, is a gold answer. "list": one of the candidates is; and their F1.
+All are means over questions and seeds, the first with a bootstrap interval over the questions, each with all its
+seeds, and the mean of each seed. `n`: of each seed, at most `--limit`.
 The loss and the steps were chosen on 450 of MetaQA's dev questions drawn otherwise, of which about a tenth is among
 those measured here; the rule for `mask_seeds`, how vectors and attention are scaled, and the rate, on training
 questions of PathQuestion.
@@ -43,6 +43,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference_reasoner import PerFactReasoner
 
 from kg_retrievers import GNNRAGRetriever, GraphIndex, GraphReasoner, HashedEmbeddings, KnowledgeGraph, Question
+from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.methods.gnn_rag import training as graph_reasoner_training
@@ -62,7 +63,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--topic", action="store_true", help="give the topic where it is measured, too")
     parser.add_argument("--limit", type=int, default=None, help="measured questions of each kind (default: all)")
-    parser.add_argument("--visits", type=int, default=graph_reasoner_training.VISITS)
+    parser.add_argument("--num-examples", type=int, default=graph_reasoner_training.NUM_EXAMPLES)
     parser.add_argument("--field", action="append", default=[], metavar="NAME=VALUE", help="of the training, in JSON")
     parser.add_argument("--save", type=Path, help="a folder that keeps the models, and goes on from there")
     parser.add_argument("--width", type=int, default=50, help='of the vectors for "layer"')
@@ -91,19 +92,19 @@ def _train_and_measure(section: str, arguments: argparse.Namespace) -> None:
 def _show(folder: str, name: str, kind: str, task_of: Callable[[int], Task], arguments: argparse.Namespace) -> None:
     """Print a row for each part that is measured, over all seeds."""
     found: dict[str, list[np.ndarray[Any, Any]]] = {}
-    told = []
+    trainings = []
     fields = {key: json.loads(value) for key, _, value in (field.partition("=") for field in arguments.field)}
     for seed in arguments.seeds:
         task = _drawn(task_of(0), seed)
         output = arguments.save and arguments.save / f"{folder}-{name.replace(' ', '-')}-{seed}"
-        if output and (output / "config.json").exists():
+        if output and holds_model(output):
             model = GraphReasoner.from_pretrained(output)
-            told.append("before")
+            trainings.append("before")
         else:
-            settings = {"visits": arguments.visits, "seed": seed, "output": output, **fields}
+            settings = {"num_examples": arguments.num_examples, "seed": seed, "output": output, **fields}
             done = graph_reasoner_training.train_graph_reasoner(task.index, task.training, task.validation, **settings)
             model = done.model
-            told.append(f"{done.seconds:.0f} s, {len(done.history) - 1} rounds")
+            trainings.append(f"{done.seconds:.0f} s, {len(done.history) - 1} validations")
         for part, (index, questions) in task.measured.items():
             retriever = GNNRAGRetriever.from_index(index, model=model)
             rows = [_measure(retriever, question, arguments.topic) for question in questions[: arguments.limit]]
@@ -116,7 +117,7 @@ def _show(folder: str, name: str, kind: str, task_of: Callable[[int], Task], arg
         interval = "{:.4f} ... {:.4f}".format(*np.percentile(draws, [2.5, 97.5]))
         seeds = " ".join(f"{mean[0]:.4f}" for mean in means)
         row = [name, kind, part, len(by_seed[0]), f"{first:.4f}", interval, seeds, f"{listed:.4f}", f"{f1:.3f}"]
-        print(f"| {' | '.join(map(str, row))} | {'; '.join(told)} |", flush=True)
+        print(f"| {' | '.join(map(str, row))} | {'; '.join(trainings)} |", flush=True)
 
 
 def _drawn(task: Task, seed: int) -> Task:

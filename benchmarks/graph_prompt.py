@@ -58,9 +58,9 @@ from kg_retrievers.methods.g_retriever.graph_prompt import (
 from kg_retrievers.methods.g_retriever.graph_prompt.config import Setting
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import GraphTokens, TextVectors
 from kg_retrievers.methods.g_retriever.graph_prompt.network import GraphPromptNetwork
-from kg_retrievers.methods.g_retriever.graph_prompt.prompts import ask
+from kg_retrievers.methods.g_retriever.graph_prompt.prompts import write_question
 from kg_retrievers.methods.g_retriever.graph_prompt.training import PromptTrainer
-from kg_retrievers.training.loop import Schedule
+from kg_retrievers.training.schedule import Schedule
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from small_language_model import build
@@ -162,7 +162,7 @@ def repeater(folder: str, seed: int) -> float:
     rng = random.Random(seed)
     syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
     words = [*COLORS, *("".join(rng.sample(syllables, 2)) for _ in range(36))]
-    text = f"\n{ask('Which colour?', after_graph=False)}"
+    text = f"\n{write_question('Which colour?', after_graph=False)}"
     texts = [f"{word}{text}{word}" for word in rng.sample(words * 10, 400)]
     build(folder, texts, hidden=32, heads=2, vocabulary=500, seed=seed, pretrain_steps=800)
     lm, right = CausalLM.load(folder), 0
@@ -220,7 +220,7 @@ def explagraphs(arguments: argparse.Namespace) -> None:
     with TemporaryDirectory() as folder:
         began = time.perf_counter()
         texts = [
-            f"{verbalize(one.triples, style='tables').text}{ask(one.question, after_graph=True)}{label}"
+            f"{verbalize(one.triples, style='tables').text}{write_question(one.question, after_graph=True)}{label}"
             for one in learned
             for label in LABELS
         ]
@@ -375,7 +375,7 @@ def pyg(folder: str) -> Cost:
         ends = torch.from_numpy(prompt.graph.ends)
         graphs.append(Data(x=x, edge_index=ends, edge_attr=relations[torch.from_numpy(prompt.graph.kinds)]))
     batch = Batch.from_data_list(graphs)
-    questions = [ask(one.question, after_graph=True) for one in examples]
+    questions = [write_question(one.question, after_graph=True) for one in examples]
     texts, answers = [prompt.text for prompt in prompts], [one.answers[0] for one in examples]
     layers = Layers(network.tokens)
     del network, prompts, graphs

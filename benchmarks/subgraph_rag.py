@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=[*MODELS, "untrained", "cosine"], default=None)
     parser.add_argument("--seeds", type=int, default=3, help="how many, for the trained models (default: 3)")
     parser.add_argument("--limit", type=int, default=500, help="measured questions of each kind (default: 500)")
-    parser.add_argument("--visits", type=int, default=triple_scorer_training.VISITS)
+    parser.add_argument("--num-examples", type=int, default=triple_scorer_training.NUM_EXAMPLES)
     parser.add_argument("--cache", type=Path, help="a file that keeps embeddings over several runs")
     arguments = parser.parse_args()
     found: dict[Any, Neighborhood] = {}
@@ -138,15 +138,15 @@ def _show(
 ) -> None:
     """Print a row for each part that is measured, over all seeds."""
     recalls: dict[str, list[np.ndarray[Any, Any]]] = {}
-    told = "-"
+    summary = "-"
     for seed in range(arguments.seeds if model in MODELS else 1):
         task = task_of(seed)
         scorer: TripleScorer | None = None
         if model in MODELS:
-            settings = {"visits": arguments.visits, "seed": seed, **MODELS[model]}
+            settings = {"num_examples": arguments.num_examples, "seed": seed, **MODELS[model]}
             done = triple_scorer_training.train_triple_scorer(task.index, task.training, task.validation, **settings)
             scorer = done.model
-            told = f"{done.seconds:.0f} s, {len(done.history) - 1} rounds" if told == "-" else told
+            summary = f"{done.seconds:.0f} s, {len(done.history) - 1} validations" if summary == "-" else summary
         elif model == "untrained":
             scorer = _random_scorer(task.index, TripleScorerConfig(task.index.dimension))
         for part, (index, questions) in task.measured.items():
@@ -160,7 +160,7 @@ def _show(
         draws = np.random.default_rng(0).choice(every, (1000, len(every))).mean(axis=1)
         interval = "{:.3f} ... {:.3f}".format(*np.percentile(draws, [2.5, 97.5]))
         seeds = " ".join(f"{mean[0]:.3f}" for mean in means)
-        row = [name, kind, model, part, len(by_seed[0]), f"{answer:.4f}", interval, seeds, f"{path:.3f}", told]
+        row = [name, kind, model, part, len(by_seed[0]), f"{answer:.4f}", interval, seeds, f"{path:.3f}", summary]
         print(f"| {' | '.join(map(str, row))} |", flush=True)
 
 

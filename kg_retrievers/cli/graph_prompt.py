@@ -138,9 +138,7 @@ class _Answerer:
     def answers(self, value: Any, config: RunnableConfig) -> list[str]:
         with quiet():
             text = self.model.invoke(value, config)
-        separator = kg_retrievers.methods.g_retriever.graph_prompt.prompts.ANSWER_SEPARATOR
-        parts = map(str.strip, text.split(separator))
-        return list(dict.fromkeys(filter(None, parts)))
+        return kg_retrievers.methods.g_retriever.graph_prompt.prompts.parse_answers(text)
 
 
 def refuse_prompts(models: Mapping[str, SavedModel]) -> None:

@@ -261,7 +261,7 @@ def test_each_of_several_methods_gets_what_it_takes(run: Run, monkeypatch: pytes
     taught = [kg_retrievers.Question("Who directed Her?", answers=("Spike Jonze",))]
     graph = kg_retrievers.KnowledgeGraph.from_file("films.csv")
     index = GraphIndex.build(graph, HashedEmbeddings())
-    kg_retrievers.train_triple_scorer(index, taught, output="model", visits=8, rounds=1)
+    kg_retrievers.train_triple_scorer(index, taught, output="model", num_examples=8, rounds=1)
     more = ("--model", "model", "--examples", "labelled.jsonl", "--json", "out.json")
     code, _, err = run("evaluate", *FILMS, "--method", "simgrag+subgraph-rag", *more)
     assert (code, err) == (0, "")

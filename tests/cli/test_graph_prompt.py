@@ -107,7 +107,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = [f"Question: {question.text}\nAnswer:{'|'.join(question.answers)}" for question in taught]
     build(home / "lm", texts, hidden=16, layers=1, heads=2, vocabulary=300, pretrain_steps=12)
     build(home / "other", texts, hidden=16, layers=1, heads=2, vocabulary=300, seed=1)
-    train_triple_scorer(index(), taught, taught, output=home / "scorer", visits=8, rounds=1)
+    train_triple_scorer(index(), taught, taught, output=home / "scorer", num_examples=8, rounds=1)
     examples = graph_prompt_examples(PCSTRetriever.from_index(index()), taught)
     sizes: dict[str, Any] = dict(SIZES)
     kinds: tuple[tuple[str, int, Setting], ...] = (

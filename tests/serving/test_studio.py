@@ -63,7 +63,7 @@ def test_what_the_environment_lacks(monkeypatch: pytest.MonkeyPatch, name: str, 
 def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
     taught = [Question("Who starred in Amélie?", answers=("Audrey Tautou",))]
-    train_triple_scorer(index, taught, output=tmp_path / "model", visits=8, rounds=1)
+    train_triple_scorer(index, taught, output=tmp_path / "model", num_examples=8, rounds=1)
     monkeypatch.setenv("KG_RETRIEVERS_METHOD", "subgraph-rag")
     monkeypatch.setenv("KG_RETRIEVERS_MODEL", str(tmp_path / "model"))
     made = workflow()
@@ -79,7 +79,7 @@ def test_a_trained_method_gets_its_model(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_several_methods(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
     taught = [Question("Who starred in Amélie?", answers=("Audrey Tautou",))]
-    train_triple_scorer(index, taught, output=tmp_path / "model", visits=8, rounds=1)
+    train_triple_scorer(index, taught, output=tmp_path / "model", num_examples=8, rounds=1)
     monkeypatch.setenv("KG_RETRIEVERS_METHOD", "simgrag+pcst")
     assert workflow().invoke({"question": "Who starred in Amélie?"})["answers"][0] == "Audrey Tautou"
     monkeypatch.setenv("KG_RETRIEVERS_MODEL", str(tmp_path / "model"))

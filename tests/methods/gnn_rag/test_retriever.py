@@ -693,7 +693,7 @@ def test_what_is_trained_answers(mask_seeds: bool, tmp_path: Path) -> None:
     taught = [Question(f"Who directed {film}?", answers=(director,)) for film, director in pairs]
     taught.append(Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)))
     trained = train_graph_reasoner(
-        TINY, taught, taught, output=tmp_path / "m", visits=320, width=16, mask_seeds=mask_seeds
+        TINY, taught, taught, output=tmp_path / "m", num_examples=320, width=16, mask_seeds=mask_seeds
     )
     for model in (trained.model, tmp_path / "m"):
         retriever = GNNRAGRetriever.from_index(TINY, model=model)
@@ -891,7 +891,7 @@ def test_pathquestion(data_dir: Path) -> None:
     questions = read_pathquestion(data_dir / "pathquestion" / "PQ-2H.txt")
     order = np.random.default_rng(0).permutation(len(questions)).tolist()
     held_out = [questions[place] for place in order[:100]]
-    model = train_graph_reasoner(index, [questions[place] for place in order[380:]], visits=3_200).model
+    model = train_graph_reasoner(index, [questions[place] for place in order[380:]], num_examples=3_200).model
     found = GNNRAGRetriever.from_index(index, model=model, on_refusal="empty")
     report = evaluate(found, held_out, topic="linked")
     assert report.metrics["hits@1"] > 0.85

@@ -781,7 +781,7 @@ def test_pathquestion(data_dir: Path) -> None:
     questions = read_pathquestion(data_dir / "pathquestion" / "PQ-2H.txt")
     order = np.random.default_rng(0).permutation(len(questions)).tolist()
     held_out = [questions[place] for place in order[:100]]
-    model = train_triple_scorer(index, [questions[place] for place in order[380:]], visits=1600).model
+    model = train_triple_scorer(index, [questions[place] for place in order[380:]], num_examples=1600).model
     found = SubgraphRAGRetriever.from_index(index, model=model, on_refusal="empty")
     report = evaluate(found, held_out, topic="linked")
     assert report.metrics["answer_recall"] > 0.95
