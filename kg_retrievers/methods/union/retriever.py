@@ -352,7 +352,7 @@ class UnionRetriever(BaseKGRetriever):
 
 
 class _MemberRun(GeneratorRunnable[UnionState, list[Document] | Exception]):
-    """Asks a member; returns an error as an outcome, so that the order of the threads does not decide which is raised."""
+    """Asks a member; an error is an outcome, so that the order of threads does not decide which one is raised."""
 
     def __init__(self, member: BaseKGRetriever, k: int | None) -> None:
         self.member, self.k = member, k
