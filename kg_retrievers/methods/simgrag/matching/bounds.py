@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kg_retrievers.algorithms.compiled import compiled
+from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, Array, Plan
@@ -11,9 +11,9 @@ from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, Array, 
 MESSAGE_SHARE = 0.5
 
 
-@compiled
+@non_allocating
 def first_not_below(values: Array, low: int, high: int, wanted: int) -> int:
-    """Return the first place in `values[low:high]`, ascending, that is not below `wanted`."""
+    """Return the first position in `values[low:high]`, ascending, whose value is not below `wanted`."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < wanted:
@@ -23,19 +23,19 @@ def first_not_below(values: Array, low: int, high: int, wanted: int) -> int:
     return low
 
 
-@compiled
+@non_allocating
 def on_side(label: int, side: int) -> bool:
     """Return whether a label has the direction that a step wants: 0 forward, 1 backward, -1 either."""
     return side < 0 or is_backward(label) == (side > 0)
 
 
-@compiled
+@non_allocating
 def other_side(side: int) -> int:
     """Return the direction that a step wants, seen from its other end."""
     return side if side < 0 else 1 - side
 
 
-@compiled
+@non_allocating
 def least_of(costs: Array, low: int, high: int) -> int:
     """Return the least of `costs[low:high]`; INFINITE if there is none."""
     least = INFINITE
@@ -44,14 +44,14 @@ def least_of(costs: Array, low: int, high: int) -> int:
     return least
 
 
-@compiled
+@non_allocating
 def own_cost(plan: Plan, node: int, entity: int) -> int:
     """Return what an entity costs at a node; INFINITE if it is no candidate."""
     if plan.nodes[node].known:
         high = plan.starts[node + 1]
-        place = first_not_below(plan.candidates, plan.starts[node], high, entity)
-        if place < high and plan.candidates[place] == entity:
-            return int(plan.candidate_costs[place])
+        position = first_not_below(plan.candidates, plan.starts[node], high, entity)
+        if position < high and plan.candidates[position] == entity:
+            return int(plan.candidate_costs[position])
         return INFINITE
     row = plan.nodes[node].level_row
     if row >= 0:
@@ -60,7 +60,7 @@ def own_cost(plan: Plan, node: int, entity: int) -> int:
     return 0
 
 
-@compiled
+@non_allocating
 def weight_of(adjacency: Adjacency, reached: Array, row: int, reach: int) -> int:
     """Return how many adjacency entries the entities in a row of `reached` have."""
     weight = 0
@@ -69,7 +69,177 @@ def weight_of(adjacency: Adjacency, reached: Array, row: int, reach: int) -> int
     return weight
 
 
-@compiled
+@inlined
+def _next_child(plan: Plan, nodes: Array, v: int) -> int:
+    """Return the child with the fewest edges of those that have sent nothing; -1 where all have.
+
+    It comes first, since those after it need to answer only for the entities that it reaches.
+    """
+    c = -1
+    for other in range(len(nodes)):
+        if plan.nodes[other].parent == v and nodes[other].sent == 0:
+            c = other if c < 0 or nodes[other].weight < nodes[c].weight else c
+    return c
+
+
+@inlined
+def _begin_with_candidates(plan: Plan, nodes: Array, lower: Array, reached: Array, v: int) -> None:
+    """Let a known node reach its candidates, at their own costs."""
+    row, low, high = nodes[v].lower_row, plan.starts[v], plan.starts[v + 1]
+    for i in range(low, high):
+        lower[row, plan.candidates[i]] = plan.candidate_costs[i]
+        reached[row, i - low] = plan.candidates[i]
+    nodes[v].reach = high - low
+
+
+@inlined
+def _begin_with_message(
+    plan: Plan,
+    nodes: Array,
+    lower: Array,
+    reached: Array,
+    message: Array,
+    touched: Array,
+    v: int,
+    count: int,
+    more: int,
+) -> None:
+    """Let an unknown node reach what the first message says, at its cost, the own cost and `more`."""
+    row = nodes[v].lower_row
+    for i in range(count):
+        a = touched[i]
+        price = own_cost(plan, v, a)
+        if price < INFINITE:
+            lower[row, a] = price + message[a] + more
+            reached[row, nodes[v].reach] = a
+            nodes[v].reach += 1
+
+
+@inlined
+def _join_message(nodes: Array, lower: Array, reached: Array, message: Array, v: int) -> None:
+    """Keep what a node reaches and the message says too, with the costs of both."""
+    row, kept = nodes[v].lower_row, 0
+    for i in range(nodes[v].reach):
+        a = reached[row, i]
+        if message[a] < INFINITE:
+            lower[row, a] += message[a]
+            reached[row, kept] = a
+            kept += 1
+        else:
+            lower[row, a] = INFINITE
+    nodes[v].reach = kept
+
+
+@inlined
+def _send_message(
+    adjacency: Adjacency,
+    plan: Plan,
+    nodes: Array,
+    lower: Array,
+    reached: Array,
+    message: Array,
+    touched: Array,
+    c: int,
+    from_parent: bool,
+) -> int:
+    """Write in `message` what a child costs by entity of its parent, and these entities in `touched`.
+
+    The edges are read at what the parent reaches, or at what the child reaches. Returns how many are `touched`.
+    """
+    s = plan.nodes[c].step
+    costs, from_row = plan.relation_costs[plan.steps[s].term], nodes[c].lower_row
+    reader = plan.nodes[c].parent if from_parent else c
+    side = plan.steps[s].side if from_parent else other_side(plan.steps[s].side)
+    count = 0
+    for j in range(nodes[reader].reach):
+        x = reached[nodes[reader].lower_row, j]
+        i, end = adjacency.indptr[x], adjacency.indptr[x + 1]
+        while i < end:
+            label = adjacency.labels[i]
+            cost = costs[relation_of(label)]
+            if cost == INFINITE or not on_side(label, side):
+                i = first_not_below(adjacency.labels, i, end, label + 1)
+                continue
+            a, below = adjacency.neighbors[i], x
+            if from_parent:
+                a, below = x, a
+            i += 1
+            if lower[from_row, below] == INFINITE:
+                continue
+            if message[a] == INFINITE:
+                touched[count] = a
+                count += 1
+            message[a] = min(message[a], cost + lower[from_row, below])
+    return count
+
+
+@inlined
+def _finish_node(
+    adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array, reached: Array, v: int, begun: bool
+) -> None:
+    """Write the least cost of a node's subtree, and the weight of what it reaches."""
+    if not begun:
+        nodes[v].lower_row = -1
+        nodes[v].least = nodes[v].below
+        if plan.nodes[v].known:
+            nodes[v].least += least_of(plan.candidate_costs, plan.starts[v], plan.starts[v + 1])
+        elif plan.nodes[v].level_row >= 0:
+            nodes[v].least += plan.level_costs[plan.nodes[v].level_row, 0]
+        return
+    row = nodes[v].lower_row
+    nodes[v].least = INFINITE
+    for i in range(nodes[v].reach):
+        nodes[v].least = min(nodes[v].least, lower[row, reached[row, i]])
+    nodes[v].weight = weight_of(adjacency, reached, row, nodes[v].reach)
+
+
+@inlined
+def _bound_node(
+    adjacency: Adjacency,
+    plan: Plan,
+    nodes: Array,
+    lower: Array,
+    reached: Array,
+    message: Array,
+    touched: Array,
+    v: int,
+) -> int:
+    """Bound one node, whose children are bound; return the number of adjacency entries looked at."""
+    row, scans = nodes[v].lower_row, 0
+    begun = row >= 0 and plan.nodes[v].known != 0
+    if begun:
+        _begin_with_candidates(plan, nodes, lower, reached, v)
+    while True:
+        c = _next_child(plan, nodes, v)
+        if c < 0:
+            break
+        nodes[c].sent = 1
+        costs = plan.relation_costs[plan.steps[plan.nodes[c].step].term]
+        cheapest = nodes[c].least + least_of(costs, 0, len(costs))
+        asked = weight_of(adjacency, reached, row, nodes[v].reach) if begun else INFINITE
+        read = min(nodes[c].weight, asked)
+        if row < 0 or nodes[c].lower_row < 0 or read > MESSAGE_SHARE * len(adjacency.neighbors):
+            if begun:
+                for i in range(nodes[v].reach):
+                    lower[row, reached[row, i]] += cheapest
+            nodes[v].below += cheapest
+            continue
+        scans += read
+        from_parent = asked < nodes[c].weight
+        count = _send_message(adjacency, plan, nodes, lower, reached, message, touched, c, from_parent)
+        if begun:
+            _join_message(nodes, lower, reached, message, v)
+        else:
+            _begin_with_message(plan, nodes, lower, reached, message, touched, v, count, nodes[v].below)
+            begun = True
+        nodes[v].below += cheapest
+        for i in range(count):
+            message[touched[i]] = INFINITE
+    _finish_node(adjacency, plan, nodes, lower, reached, v, begun)
+    return scans
+
+
+@non_allocating
 def lower_bounds(
     adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array, reached: Array, message: Array, touched: Array
 ) -> int:
@@ -98,92 +268,7 @@ def lower_bounds(
             row += 1
     scans = 0
     for s in range(len(plan.steps) - 1, -1, -1):
-        if plan.steps[s].kind == CYCLE:
-            continue
-        v, row = plan.steps[s].far, nodes[plan.steps[s].far].lower_row
-        low, high = plan.starts[v], plan.starts[v + 1]
-        begun = row >= 0 and plan.nodes[v].known
-        if begun:
-            for i in range(low, high):
-                lower[row, plan.candidates[i]] = plan.candidate_costs[i]
-                reached[row, i - low] = plan.candidates[i]
-            nodes[v].reach = high - low
-        while True:
-            c = -1  # the child with the fewest edges comes first: those after it need to answer for its entities only
-            for other in range(len(nodes)):
-                if plan.nodes[other].parent == v and nodes[other].sent == 0:
-                    c = other if c < 0 or nodes[other].weight < nodes[c].weight else c
-            if c < 0:
-                break
-            nodes[c].sent = 1
-            costs = plan.relation_costs[plan.steps[plan.nodes[c].step].term]
-            cheapest = nodes[c].least + least_of(costs, 0, len(costs))
-            nodes[v].below += cheapest
-            from_row = nodes[c].lower_row
-            asked = weight_of(adjacency, reached, row, nodes[v].reach) if begun else INFINITE
-            if row < 0 or from_row < 0 or min(nodes[c].weight, asked) > MESSAGE_SHARE * len(adjacency.neighbors):
-                if begun:
-                    for i in range(nodes[v].reach):
-                        lower[row, reached[row, i]] += cheapest
-                continue
-            scans += min(nodes[c].weight, asked)
-            from_parent = asked < nodes[c].weight
-            side = plan.steps[plan.nodes[c].step].side
-            if side >= 0 and not from_parent:
-                side = 1 - side  # seen from the child, the direction is the other one
-            count = 0
-            for j in range(nodes[v].reach if from_parent else nodes[c].reach):
-                x = reached[row if from_parent else from_row, j]
-                i, end = adjacency.indptr[x], adjacency.indptr[x + 1]
-                while i < end:
-                    label = adjacency.labels[i]
-                    cost = costs[relation_of(label)]
-                    if cost == INFINITE or not on_side(label, side):
-                        i = first_not_below(adjacency.labels, i, end, label + 1)
-                        continue
-                    a, below = adjacency.neighbors[i], x
-                    if from_parent:
-                        a, below = x, a
-                    i += 1
-                    if lower[from_row, below] == INFINITE:
-                        continue
-                    if message[a] == INFINITE:
-                        touched[count] = a
-                        count += 1
-                    message[a] = min(message[a], cost + lower[from_row, below])
-            if begun:
-                kept = 0
-                for i in range(nodes[v].reach):
-                    a = reached[row, i]
-                    if message[a] < INFINITE:
-                        lower[row, a] += message[a]
-                        reached[row, kept] = a
-                        kept += 1
-                    else:
-                        lower[row, a] = INFINITE
-                nodes[v].reach = kept
-            else:
-                begun = True
-                for i in range(count):
-                    a = touched[i]
-                    price = own_cost(plan, v, a)
-                    if price < INFINITE:
-                        lower[row, a] = price + message[a] + nodes[v].below - cheapest
-                        reached[row, nodes[v].reach] = a
-                        nodes[v].reach += 1
-            for i in range(count):
-                message[touched[i]] = INFINITE
-        if row >= 0 and not begun:
-            nodes[v].lower_row = row = -1
-        if row >= 0:
-            nodes[v].least = INFINITE
-            for i in range(nodes[v].reach):
-                nodes[v].least = min(nodes[v].least, lower[row, reached[row, i]])
-            nodes[v].weight = weight_of(adjacency, reached, row, nodes[v].reach)
-        else:
-            nodes[v].least = nodes[v].below
-            if plan.nodes[v].known:
-                nodes[v].least += least_of(plan.candidate_costs, low, high)
-            elif plan.nodes[v].level_row >= 0:
-                nodes[v].least += plan.level_costs[plan.nodes[v].level_row, 0]
+        if plan.steps[s].kind != CYCLE:
+            far = plan.steps[s].far
+            scans += _bound_node(adjacency, plan, nodes, lower, reached, message, touched, far)
     return scans

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled
+from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.bounds import on_side
@@ -27,9 +27,9 @@ from kg_retrievers.methods.simgrag.matching.state import (
 )
 
 
-@compiled
+@non_allocating
 def _keep_supported(adjacency: Adjacency, plan: Plan, state: State, row: int, child: int) -> bool:
-    """Drop from the set above a node what has no neighbour in the node's set; whether something was dropped."""
+    """Drop from the set above a node what has no neighbor in the node's set; return whether something was dropped."""
     s = plan.nodes[child].step
     parent, relation, side = plan.steps[s].near, state.steps[s].relation, plan.steps[s].side
     costs = plan.relation_costs[plan.steps[s].term]
@@ -61,7 +61,7 @@ def _keep_supported(adjacency: Adjacency, plan: Plan, state: State, row: int, ch
     return True
 
 
-@compiled
+@non_allocating
 def propagate(adjacency: Adjacency, plan: Plan, state: State, row: int, node: int) -> bool:
     """Shrink the sets above one that has shrunk; return whether none is empty."""
     while state.sets[row, node, 1] > state.sets[row, node, 0]:
@@ -71,54 +71,52 @@ def propagate(adjacency: Adjacency, plan: Plan, state: State, row: int, node: in
     return False
 
 
-@compiled
+@inlined
+def _keep_reached(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+    """Keep in the set of the far end of a step what the near end reaches; return whether anything is left."""
+    row, near, far = len(plan.steps), plan.steps[s].near, plan.steps[s].far
+    relation, side, costs = state.steps[s].relation, plan.steps[s].side, plan.relation_costs[plan.steps[s].term]
+    state.counts[STAMP] += 1
+    stamp = state.counts[STAMP]
+    for p in range(state.sets[row, near, 0], state.sets[row, near, 1]):
+        low, high = row_of(adjacency, state.pool[p], relation, side)
+        if spend(state, high - low):
+            return False
+        for i in range(low, high):
+            label = adjacency.labels[i]
+            if on_side(label, side) and costs[relation_of(label)] < INFINITE:
+                state.stamps[adjacency.neighbors[i]] = stamp
+    begin, end, top = state.sets[row, far, 0], state.sets[row, far, 1], state.steps[row].top
+    if not has_room(state, state.pool, top, end - begin):
+        return False
+    count = 0
+    for p in range(begin, end):
+        if state.stamps[state.pool[p]] == stamp:
+            state.pool[top + count] = state.pool[p]
+            count += 1
+    if count > 0:
+        make_set(state, row, far, count)
+    return count > 0
+
+
+@non_allocating
 def _make_consistent(adjacency: Adjacency, plan: Plan, state: State) -> bool:
-    """Keep in each set of a complete combination only what occurs in a match; whether none is empty."""
+    """Keep in each set of a complete combination only what occurs in a match; return whether none is empty."""
     row = len(plan.steps)
     for s in range(row - 1, -1, -1):
         if plan.steps[s].kind == TREE:
             _keep_supported(adjacency, plan, state, row, plan.steps[s].far)
             if state.sets[row, plan.steps[s].near, 0] == state.sets[row, plan.steps[s].near, 1]:
                 return False
-    for s in range(row):
-        if plan.steps[s].kind != TREE:
-            continue
-        parent, child, relation, side = (
-            plan.steps[s].near,
-            plan.steps[s].far,
-            state.steps[s].relation,
-            plan.steps[s].side,
-        )
-        costs = plan.relation_costs[plan.steps[s].term]
-        state.counts[STAMP] += 1
-        stamp = state.counts[STAMP]
-        for p in range(state.sets[row, parent, 0], state.sets[row, parent, 1]):
-            low, high = row_of(adjacency, state.pool[p], relation, side)
-            if spend(state, high - low):
-                return False
-            for i in range(low, high):
-                label = adjacency.labels[i]
-                if on_side(label, side) and costs[relation_of(label)] < INFINITE:
-                    state.stamps[adjacency.neighbors[i]] = stamp
-        begin, end, top = state.sets[row, child, 0], state.sets[row, child, 1], state.steps[row].top
-        if not has_room(state, state.pool, top, end - begin):
+    for s in range(row):  # noqa: SIM110 - numba compiles no generator expressions
+        if plan.steps[s].kind == TREE and not _keep_reached(adjacency, plan, state, s):
             return False
-        count = 0
-        for p in range(begin, end):
-            if state.stamps[state.pool[p]] == stamp:
-                state.pool[top + count] = state.pool[p]
-                count += 1
-        if count == 0:
-            return False
-        make_set(state, row, child, count)
     return True
 
 
-@compiled
-def collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
-    """Add what the sets hold to the bindings and facts of the match."""
-    if not _make_consistent(adjacency, plan, state):
-        return
+@inlined
+def _leave_out(adjacency: Adjacency, plan: Plan, state: State) -> bool:
+    """Cut the sets down to `max_bindings`; return whether something is left of all of them."""
     row = len(plan.steps)
     for v in range(len(plan.nodes)):
         begin, end, top = state.sets[row, v, 0], state.sets[row, v, 1], state.steps[row].top
@@ -127,7 +125,7 @@ def collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
             continue
         first = v * (len(adjacency.indptr) - 1)
         if not has_room(state, state.pool, top, end - begin):
-            return
+            return False
         count = 0
         for p in range(begin, end):
             e = state.pool[p]
@@ -139,11 +137,18 @@ def collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
             state.counts[LEFT_OUT] = 1
             make_set(state, row, v, count)
             if count == 0 or not _make_consistent(adjacency, plan, state):
-                return
+                return False
+    return True
+
+
+@inlined
+def _collect_bindings(adjacency: Adjacency, plan: Plan, state: State) -> bool:
+    """Add what the sets hold to the bindings; return whether there was room."""
+    row, size = len(plan.steps), len(adjacency.indptr) - 1
     for v in range(len(plan.nodes)):
-        begin, end, size = state.sets[row, v, 0], state.sets[row, v, 1], len(adjacency.indptr) - 1
+        begin, end = state.sets[row, v, 0], state.sets[row, v, 1]
         if not has_room(state, state.bindings, state.counts[BINDINGS], end - begin):
-            return
+            return False
         for p in range(begin, end):
             bit = v * size + state.pool[p]
             if not state.is_bound[bit]:
@@ -151,32 +156,48 @@ def collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
                 state.nodes[v].bound += 1
                 state.bindings[state.counts[BINDINGS]] = state.counts[MATCH] * len(plan.nodes) * size + bit
                 state.counts[BINDINGS] += 1
-    for s in range(row):
-        if plan.steps[s].kind == START:
-            continue
-        u, v, relation, side = plan.steps[s].near, plan.steps[s].far, state.steps[s].relation, plan.steps[s].side
-        costs = plan.relation_costs[plan.steps[s].term]
-        state.counts[STAMP] += 1
-        stamp = state.counts[STAMP]
-        for p in range(state.sets[row, v, 0], state.sets[row, v, 1]):
-            state.stamps[state.pool[p]] = stamp
-        for p in range(state.sets[row, u, 0], state.sets[row, u, 1]):
-            a = state.pool[p]
-            low, high = row_of(adjacency, a, relation, side)
-            if spend(state, high - low) or not has_room(state, state.facts, state.counts[FACTS], high - low):
-                return
-            for i in range(low, high):
-                label, e = adjacency.labels[i], adjacency.neighbors[i]
-                if state.stamps[e] != stamp or (u == v and e != a):
-                    continue
-                if on_side(label, side) and costs[relation_of(label)] < INFINITE:
-                    edge = state.counts[MATCH] * state.counts[EDGES] + plan.steps[s].edge
-                    state.facts[state.counts[FACTS]] = edge * len(adjacency.triples) + adjacency.triples[i]
-                    state.counts[FACTS] += 1
+    return True
+
+
+@inlined
+def _collect_facts(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
+    """Add the triples that join the two sets of a step to the facts; return whether there was room and time."""
+    row, u, v = len(plan.steps), plan.steps[s].near, plan.steps[s].far
+    relation, side, costs = state.steps[s].relation, plan.steps[s].side, plan.relation_costs[plan.steps[s].term]
+    state.counts[STAMP] += 1
+    stamp = state.counts[STAMP]
+    for p in range(state.sets[row, v, 0], state.sets[row, v, 1]):
+        state.stamps[state.pool[p]] = stamp
+    for p in range(state.sets[row, u, 0], state.sets[row, u, 1]):
+        a = state.pool[p]
+        low, high = row_of(adjacency, a, relation, side)
+        if spend(state, high - low) or not has_room(state, state.facts, state.counts[FACTS], high - low):
+            return False
+        for i in range(low, high):
+            label, e = adjacency.labels[i], adjacency.neighbors[i]
+            if state.stamps[e] != stamp or (u == v and e != a):
+                continue
+            if on_side(label, side) and costs[relation_of(label)] < INFINITE:
+                edge = state.counts[MATCH] * state.counts[EDGES] + plan.steps[s].edge
+                state.facts[state.counts[FACTS]] = edge * len(adjacency.triples) + adjacency.triples[i]
+                state.counts[FACTS] += 1
+    return True
+
+
+@non_allocating
+def collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
+    """Add what the sets hold to the bindings and facts of the match."""
+    if not _make_consistent(adjacency, plan, state):
+        return
+    if not _leave_out(adjacency, plan, state) or not _collect_bindings(adjacency, plan, state):
+        return
+    for s in range(len(plan.steps)):
+        if plan.steps[s].kind != START and not _collect_facts(adjacency, plan, state, s):
+            return
 
 
 def grouped(codes: Array, groups: int, size: int) -> list[Array]:
-    """Split numbers written as group * size + number by group, each ascending, each number once."""
+    """Split integers written as group * size + id by group, each ascending, each id once."""
     codes = np.sort(codes)
     if len(codes):
         codes = codes[np.concatenate(([True], codes[1:] != codes[:-1]))]

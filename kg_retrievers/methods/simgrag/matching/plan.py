@@ -1,4 +1,4 @@
-"""A pattern in numbers, its matches, and its layout as a tree of steps in arrays."""
+"""A pattern by ids, its matches, and its layout as a tree of steps in arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kg_retrievers.graph import Adjacency
 
 Array = npt.NDArray[Any]
 
-#: Distances are held as whole multiples of 2^-20, so that sums and comparisons are exact and ties are ties.
+#: Distances are held as integer multiples of 2^-20, so that sums and comparisons are exact and ties are ties.
 SCALE = 1 << 20
 
 #: More than any sum of distances.
@@ -34,7 +34,7 @@ class MatchNode(NamedTuple):
 
     Attributes:
         entities: The candidates of a known node; None for an unknown one.
-        types: For a node with a type: the distances of the candidate types and the int32 numbers of the entities of
+        types: For a node with a type: the distances of the candidate types and the int32 ids of the entities of
             each; None for any type. An entity costs the distance of its nearest type; one of none is no candidate.
     """
 
@@ -44,7 +44,7 @@ class MatchNode(NamedTuple):
 
 @dataclass(frozen=True)
 class MatchQuery:
-    """A pattern in numbers.
+    """A pattern by ids.
 
     Args:
         nodes: Its nodes.
@@ -66,9 +66,9 @@ class Match:
 
     Attributes:
         distance: The GSD, a multiple of 2^-20.
-        entities: For each node, the numbers of the entities it takes in some match, int64, ascending.
-        triples: For each edge, the numbers of the triples it takes in some match, int64, ascending.
-        relations: For each edge, the number of its relation, or -1 where an unknown relation may take several.
+        entities: For each node, the ids of the entities it takes in some match, int64, ascending.
+        triples: For each edge, the ids of the triples it takes in some match, int64, ascending.
+        relations: For each edge, the id of its relation, or -1 where an unknown relation may take several.
         truncated: True if a budget or `max_bindings` cut the search, so that bindings may be missing here, or better
             matches altogether.
     """
@@ -145,9 +145,10 @@ def plan_query(
         else:
             row[of_term.ids] = _costs(of_term.distances)
     unknown = tuple(relation is None for relation in query.relations)
-    shape = (tuple(query.edges), tuple(query.different), roots, known, typed, unknown)
+    edges, different = tuple(query.edges), tuple(query.different)
+    shape = _Shape(edges, different, roots, known, typed, unknown, distinct, direction, ties)
     return Plan(
-        *_layout(*shape, distinct, direction, ties),
+        *_layout(shape),
         starts,
         candidates,
         candidate_costs,
@@ -157,21 +158,10 @@ def plan_query(
     )
 
 
-@lru_cache(maxsize=1024)
-def _layout(
-    edges: tuple[tuple[int, int, int], ...],
-    different: tuple[tuple[int, int], ...],
-    roots: tuple[int, ...],
-    known: tuple[bool, ...],
-    typed: tuple[bool, ...],
-    unknown: tuple[bool, ...],
-    distinct: str,
-    direction: str,
-    ties: str,
-) -> tuple[Array, Array, Array, Array]:
-    """Return `steps`, `nodes`, `outside` and `differs` of a plan; they depend on the shape of the pattern alone.
+class _Shape(NamedTuple):
+    """What the layout of a plan depends on: neither the graph nor the candidates.
 
-    Args:
+    Attributes:
         edges: As in the query.
         different: As in the query.
         roots: The nodes in the order in which they may become roots.
@@ -182,94 +172,153 @@ def _layout(
         direction: As in `match_pattern`.
         ties: As in `match_pattern`.
     """
-    nodes = range(len(known))
-    order = _steps(edges, roots, known)
-    step = {far: s for s, (kind, _, far, _) in enumerate(order) if kind != CYCLE}
-    parent = {far: near for kind, near, far, _ in order if kind != CYCLE}
-    informs = list(known)
-    for kind, near, far, _ in reversed(order):
-        if kind == TREE:
-            informs[near] |= informs[far]
 
+    edges: tuple[tuple[int, int, int], ...]
+    different: tuple[tuple[int, int], ...]
+    roots: tuple[int, ...]
+    known: tuple[bool, ...]
+    typed: tuple[bool, ...]
+    unknown: tuple[bool, ...]
+    distinct: str
+    direction: str
+    ties: str
+
+
+class _Edge(NamedTuple):
+    """A step in the order of the layout: places `far`, from `near` by an edge, or closes a cycle with it."""
+
+    kind: int
+    near: int
+    far: int
+    edge: int
+
+
+@lru_cache(maxsize=1024)
+def _layout(shape: _Shape) -> tuple[Array, Array, Array, Array]:
+    """Return `steps`, `nodes`, `outside` and `differs` of a plan."""
+    order = _Order(shape).steps
+    step = {far: s for s, (kind, _, far, _) in enumerate(order) if kind != CYCLE}
+    differs = _differing(shape)
+    as_set = _carried_as_sets(shape, order, step, differs)
+    steps = _step_table(shape, order, as_set)
+    nodes = _node_table(shape, order, step, as_set)
+    return np.array(steps, STEP), np.array(nodes, NODE), _outside(steps, step), differs
+
+
+def _differing(shape: _Shape) -> Array:
+    """Return which nodes must not take the same entity; (nodes, nodes) bool."""
+    nodes, known = range(len(shape.known)), shape.known
     differs = np.zeros((len(nodes), len(nodes)), np.bool_)
     for a, b in product(nodes, nodes):
-        stated = (a, b) in different or (b, a) in different
-        by_mode = distinct == "nodes" or (distinct == "known" and (known[a] or known[b]))
+        stated = (a, b) in shape.different or (b, a) in shape.different
+        by_mode = shape.distinct == "nodes" or (shape.distinct == "known" and (known[a] or known[b]))
         differs[a, b] = a != b and (stated or by_mode)
-    cycles = {pair for kind, near, far, _ in order if kind == CYCLE for pair in ((near, far), (far, near))}
-    as_set = [ties == "merge" and not known[v] for v in nodes]
-    for a in sorted(nodes, key=step.__getitem__):  # of two sets that must be told apart, the upper one is bound
-        below = [b for b in nodes if as_set[b] and step[a] < step[b]]
-        as_set[a] = as_set[a] and not any(differs[a, b] or (a, b) in cycles for b in below)
+    return differs
 
-    terms = [relation for _, relation, _ in edges]
-    free = [unknown[t] and terms.count(t) == 1 and ties == "merge" for t in range(len(unknown))]
+
+def _carried_as_sets(shape: _Shape, order: Sequence[_Edge], step: dict[int, int], differs: Array) -> list[bool]:
+    """Return which nodes are carried as sets; of two that must be told apart, the upper one is bound."""
+    nodes = range(len(shape.known))
+    closing = [{near, far} for kind, near, far, _ in order if kind == CYCLE]
+    as_set = [shape.ties == "merge" and not shape.known[v] for v in nodes]
+    for a in sorted(nodes, key=step.__getitem__):
+        below = [b for b in nodes if as_set[b] and step[a] < step[b]]
+        as_set[a] = as_set[a] and not any(differs[a, b] or {a, b} in closing for b in below)
+    return as_set
+
+
+def _step_table(shape: _Shape, order: Sequence[_Edge], as_set: Sequence[bool]) -> list[tuple[Any, ...]]:
+    """Return the rows of STEP."""
+    terms = [relation for _, relation, _ in shape.edges]
+    merge, unknown = shape.ties == "merge", shape.unknown
+    free = [unknown[t] and terms.count(t) == 1 and merge for t in range(len(unknown))]
     bound_by: dict[int, int] = {}
-    steps = []
+    steps: list[tuple[Any, ...]] = []
     for s, (kind, near, far, e) in enumerate(order):
         if kind == START:
             steps.append((kind, near, far, -1, -1, -1, 0, -1, 0))
             continue
         if kind == CYCLE and as_set[far] and not as_set[near]:
             near, far = far, near
-        head, term, _ = edges[e]
-        side = -1 if direction == "ignore" else int(head != near)
+        head, term, _ = shape.edges[e]
+        side = -1 if shape.direction == "ignore" else int(head != near)
         first = bound_by.setdefault(term, s) if unknown[term] and not free[term] else -1
-        steps.append((kind, near, far, term, side, e, free[term], first, not unknown[term] or ties == "break"))
+        steps.append((kind, near, far, term, side, e, free[term], first, not unknown[term] or shape.ties == "break"))
+    return steps
 
+
+def _outside(steps: Sequence[tuple[Any, ...]], step: dict[int, int]) -> Array:
+    """Return which later steps are not in the subtree that a step places; (steps, steps) bool."""
     outside = np.zeros((len(steps), len(steps)), np.bool_)
     for s, (kind, _, far, *_) in enumerate(steps):
         for later, (later_kind, later_near, *_) in enumerate(steps[s + 1 :], s + 1):
             pending = step.get(later_near, 0) <= s and (later_near != far or kind == CYCLE)
             outside[s, later] = later_kind != TREE or pending
+    return outside
 
-    level_rows = accumulate((typed[v] and not known[v] for v in nodes), initial=0)
+
+def _node_table(
+    shape: _Shape, order: Sequence[_Edge], step: dict[int, int], as_set: Sequence[bool]
+) -> list[tuple[Any, ...]]:
+    """Return the rows of NODE."""
+    known, typed = shape.known, shape.typed
+    parent = {far: near for kind, near, far, _ in order if kind != CYCLE}
+    informs = list(known)
+    for kind, near, far, _ in reversed(order):
+        if kind == TREE:
+            informs[near] |= informs[far]
+    has_levels = [typed[v] and not known[v] for v in range(len(known))]
     table = []
-    for v, level_row in zip(nodes, level_rows, strict=False):
-        key = ENTITY if known[v] or ties == "break" else LEVEL if typed[v] else NOTHING
-        row = level_row if typed[v] and not known[v] else -1
-        table.append((parent[v], step[v], as_set[v], informs[v], known[v], row, key))
-    return np.array(steps, STEP), np.array(table, NODE), outside, differs
+    for v, level_row in zip(range(len(known)), accumulate(has_levels, initial=0), strict=False):
+        key = ENTITY if known[v] or shape.ties == "break" else LEVEL if typed[v] else NOTHING
+        table.append((parent[v], step[v], as_set[v], informs[v], known[v], level_row if has_levels[v] else -1, key))
+    return table
 
 
-def _steps(
-    edges: Sequence[tuple[int, int, int]], roots: Sequence[int], known: Sequence[bool]
-) -> list[tuple[int, int, int, int]]:
-    """Order the edges depth first as (kind, near, far, edge); branches that lead to a known node come first."""
-    steps: list[tuple[int, int, int, int]] = []
-    placed: set[int] = set()
-    done: set[int] = set()
+class _Order:
+    """Orders the edges depth first; branches that lead to a known node come first."""
 
-    def leads_to_known(v: int, crossed: set[int]) -> bool:
-        beyond = [(e, edges[e][2] if edges[e][0] == v else edges[e][0]) for e in around[v] if e not in crossed]
-        return known[v] or any(leads_to_known(w, crossed | {e}) for e, w in beyond if w not in placed)
+    def __init__(self, shape: _Shape) -> None:
+        """Order the edges of a pattern into `steps`."""
+        self.steps: list[_Edge] = []
+        self._edges, self._known = shape.edges, shape.known
+        self._placed: set[int] = set()
+        self._done: set[int] = set()
+        self._around: list[list[int]] = [[] for _ in shape.known]
+        for e, (head, _, tail) in enumerate(shape.edges):
+            for node in dict.fromkeys((head, tail)):
+                self._around[node].append(e)
+        for root in shape.roots:
+            if root not in self._placed:
+                self.steps.append(_Edge(START, -1, root, -1))
+                self._place(root)
 
-    def place(v: int) -> None:
-        placed.add(v)
+    def _other_end(self, e: int, v: int) -> int:
+        head, _, tail = self._edges[e]
+        return tail if head == v else head
+
+    def _leads_to_known(self, v: int, crossed: set[int]) -> bool:
+        if self._known[v]:
+            return True
+        beyond = [(e, self._other_end(e, v)) for e in self._around[v] if e not in crossed]
+        return any(self._leads_to_known(w, crossed | {e}) for e, w in beyond if w not in self._placed)
+
+    def _place(self, v: int) -> None:
+        """Close the cycles at a node, then place what is next to it."""
+        self._placed.add(v)
         onward = []
-        for e in around[v]:
-            w = edges[e][2] if edges[e][0] == v else edges[e][0]
-            if e not in done and w in placed:
-                done.add(e)
-                steps.append((CYCLE, v, w, e))
-            elif e not in done:
-                onward.append((not leads_to_known(w, {e}), e, w))
+        for e in self._around[v]:
+            w = self._other_end(e, v)
+            if e not in self._done and w in self._placed:
+                self._done.add(e)
+                self.steps.append(_Edge(CYCLE, v, w, e))
+            elif e not in self._done:
+                onward.append((not self._leads_to_known(w, {e}), e, w))
         for _, e, w in sorted(onward):
-            if e not in done:  # else a deeper branch came round to it
-                done.add(e)
-                steps.append((TREE, v, w, e))
-                place(w)
-
-    around: list[list[int]] = [[] for _ in known]
-    for e, (head, _, tail) in enumerate(edges):
-        around[head].append(e)
-        if tail != head:
-            around[tail].append(e)
-    for root in roots:
-        if root not in placed:
-            steps.append((START, -1, root, -1))
-            place(root)
-    return steps
+            if e not in self._done:  # else a deeper branch came round to it
+                self._done.add(e)
+                self.steps.append(_Edge(TREE, v, w, e))
+                self._place(w)
 
 
 def _costs(distances: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
+from kg_retrievers.algorithms.compiled import compiled_entry, inlined, non_allocating, source_checksum
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
@@ -81,7 +81,7 @@ class _Listing(NamedTuple):
     free: bool  # the relation is no part of the choice
 
 
-@compiled
+@non_allocating
 def _key_width(adjacency: Adjacency, plan: Plan) -> int:
     """Return a number above every code, by which option keys are packed as relation * width + code.
 
@@ -90,7 +90,7 @@ def _key_width(adjacency: Adjacency, plan: Plan) -> int:
     return max(len(adjacency.indptr) - 1, int(plan.level_costs.shape[1]))
 
 
-@compiled
+@non_allocating
 def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int) -> None:
     """List the choices at a step, the cheapest bound first, then by relation and code."""
     kind, v = plan.steps[s].kind, plan.steps[s].far
@@ -124,21 +124,21 @@ def _options(adjacency: Adjacency, plan: Plan, state: State, s: int, prefix: int
     state.steps[s + 1].first_option = end
 
 
-@compiled
+@inlined
 def _add_option(state: State, listing: _Listing, end: int, relation: int, code: int, bound: int) -> int:
     """Write an option at the end of all options; return the new end."""
     state.options[end, 0], state.options[end, 1] = bound, relation * listing.width + code
     return end + 1
 
 
-@compiled
+@inlined
 def _keep_in_slot(state: State, listing: _Listing, relation: int, code: int, bound: int) -> None:
     """Lower the bound of a choice."""
     slot = (0 if listing.free else relation) * listing.levels + code
     state.slots[slot] = min(state.slots[slot], bound)
 
 
-@compiled
+@inlined
 def _list_starts(adjacency: Adjacency, plan: Plan, state: State, listing: _Listing, end: int) -> int:
     """List the entities, or levels, of a root; return the end of the options."""
     v, known = plan.steps[listing.step].far, plan.nodes[plan.steps[listing.step].far].known
@@ -158,7 +158,7 @@ def _list_starts(adjacency: Adjacency, plan: Plan, state: State, listing: _Listi
     return end
 
 
-@compiled
+@inlined
 def _relation_wanted(plan: Plan, state: State, s: int) -> int:
     """Return the only relation that a step may take; -1 where it chooses."""
     first_use = plan.steps[s].first_use
@@ -167,7 +167,7 @@ def _relation_wanted(plan: Plan, state: State, s: int) -> int:
     return int(state.steps[s].only)
 
 
-@compiled
+@inlined
 def _list_joining(adjacency: Adjacency, plan: Plan, state: State, listing: _Listing, end: int) -> None:
     """Keep in slots the relations that join two placed nodes."""
     s = listing.step
@@ -193,7 +193,7 @@ def _list_joining(adjacency: Adjacency, plan: Plan, state: State, listing: _List
             i += 1
 
 
-@compiled
+@inlined
 def _list_neighbors(adjacency: Adjacency, plan: Plan, state: State, listing: _Listing, end: int) -> int:
     """List the relations to, and entities or levels of, a node next to a placed one; return the end of the options."""
     s = listing.step
@@ -234,7 +234,7 @@ def _list_neighbors(adjacency: Adjacency, plan: Plan, state: State, listing: _Li
     return end
 
 
-@compiled
+@inlined
 def _is_far_end_lighter(adjacency: Adjacency, plan: Plan, state: State, s: int, only: int) -> bool:
     """Return whether fewer edges are at what the far end may be than at the one entity of the near end."""
     u, v = plan.steps[s].near, plan.steps[s].far
@@ -245,7 +245,7 @@ def _is_far_end_lighter(adjacency: Adjacency, plan: Plan, state: State, s: int, 
     return bool(state.nodes[v].weight < high - low)
 
 
-@compiled
+@inlined
 def _may_take(plan: Plan, state: State, node: int, entity: int, s: int) -> bool:
     """Return whether a node may take an entity at step s, as far as its types and the other nodes go."""
     if code_of(plan, node, entity) < 0 or not fits_match(plan, state, node, entity):
@@ -256,7 +256,7 @@ def _may_take(plan: Plan, state: State, node: int, entity: int, s: int) -> bool:
 # --- the state after an option ---------------------------------------------------------------------------------------
 
 
-@compiled
+@non_allocating
 def _apply(adjacency: Adjacency, plan: Plan, state: State, s: int, relation: int, code: int) -> bool:
     """Write the state after step s with an option; return whether a match is still possible."""
     row, v, kind = s + 1, plan.steps[s].far, plan.steps[s].kind
@@ -280,7 +280,7 @@ def _apply(adjacency: Adjacency, plan: Plan, state: State, s: int, relation: int
     return _keep_different(adjacency, plan, state, s)
 
 
-@compiled
+@inlined
 def _place_everything(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
     """Place an unknown root: the set of all entities of its level; return whether there are any."""
     row, v, size = s + 1, plan.steps[s].far, len(adjacency.indptr) - 1
@@ -295,7 +295,7 @@ def _place_everything(adjacency: Adjacency, plan: Plan, state: State, s: int) ->
     return count > 0
 
 
-@compiled
+@inlined
 def _place_neighbors(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
     """Place an unknown node: the set of all neighbors that fit; return whether a match is still possible."""
     row, u, v = s + 1, plan.steps[s].near, plan.steps[s].far
@@ -324,7 +324,7 @@ def _place_neighbors(adjacency: Adjacency, plan: Plan, state: State, s: int) -> 
     return propagate(adjacency, plan, state, row, v)
 
 
-@compiled
+@inlined
 def _keep_joined(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
     """Keep of the near end what the relation joins to the entity of the far end; return whether a match is possible."""
     row, u, v = s + 1, plan.steps[s].near, plan.steps[s].far
@@ -347,7 +347,7 @@ def _keep_joined(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool
     return propagate(adjacency, plan, state, row, u)
 
 
-@compiled
+@inlined
 def _keep_different(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bool:
     """Take the entity of step s out of the sets of nodes that must differ; return whether a match is still possible."""
     row, v, code = s + 1, plan.steps[s].far, state.nodes[plan.steps[s].far].code
@@ -372,7 +372,7 @@ def _keep_different(adjacency: Adjacency, plan: Plan, state: State, s: int) -> b
 # --- the k best ------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@inlined
 def _write_key(plan: Plan, state: State) -> None:
     """Write what tells the combination at hand apart from others."""
     steps, key = len(plan.steps), state.key
@@ -386,7 +386,7 @@ def _write_key(plan: Plan, state: State) -> None:
             key[steps + v] = state.nodes[v].code
 
 
-@compiled
+@inlined
 def _is_kept(state: State) -> bool:
     """Return whether the combination at hand is among the k best already."""
     for i in range(state.counts[FOUND]):
@@ -398,7 +398,7 @@ def _is_kept(state: State) -> bool:
     return False
 
 
-@compiled
+@non_allocating
 def _keep(plan: Plan, state: State, cost: int) -> None:
     """Put a complete combination among the k best, unless it is there already."""
     _write_key(plan, state)
@@ -417,7 +417,7 @@ def _keep(plan: Plan, state: State, cost: int) -> None:
     state.counts[FOUND] = min(found + 1, k)
 
 
-@compiled
+@inlined
 def _cost_of(plan: Plan, s: int, relation: int, code: int) -> int:
     """Return what an option of a step costs."""
     cost = 0
@@ -433,7 +433,7 @@ def _cost_of(plan: Plan, s: int, relation: int, code: int) -> int:
     return cost
 
 
-@compiled
+@non_allocating
 def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
     """Try the options of each step, best first, depth first."""
     width, steps = _key_width(adjacency, plan), len(plan.steps)
@@ -469,7 +469,7 @@ def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
 # --- the whole search ------------------------------------------------------------------------------------------------
 
 
-@compiled
+@inlined
 def _add_pending(plan: Plan, state: State) -> None:
     """Write the least cost of what is neither placed before a step nor below it."""
     for s in range(len(plan.steps)):
@@ -483,7 +483,7 @@ def _add_pending(plan: Plan, state: State) -> None:
                 state.steps[s].pending += least_of(costs, 0, len(costs))
 
 
-@compiled
+@inlined
 def _complete(adjacency: Adjacency, plan: Plan, state: State, match: int) -> None:
     """Collect the bindings and facts of one of the best combinations, by a search for it alone."""
     counts, steps = state.counts, len(plan.steps)
@@ -502,7 +502,7 @@ def _complete(adjacency: Adjacency, plan: Plan, state: State, match: int) -> Non
         state.is_bound[state.bindings[i] % bits] = False
 
 
-@compiled
+@inlined
 def _clear_bounds(state: State) -> None:
     """Leave `lower` as the next search wants it."""
     for v in range(len(state.nodes)):
@@ -512,7 +512,7 @@ def _clear_bounds(state: State) -> None:
                 state.lower[row, state.reached[row, i]] = INFINITE
 
 
-@compiled
+@non_allocating
 def _solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
     """Find the k best combinations, collect the bindings and facts of each, and return how many there are."""
     counts = state.counts
@@ -538,7 +538,7 @@ def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:
     def solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
         return _solve(adjacency, plan, state) if sources > 0 else 0
 
-    return compiled_entry(solve)
+    return compiled_entry(solve, allocates=False)
 
 
 _run = _entry(source_checksum(Path(__file__).parent))

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled
+from kg_retrievers.algorithms.compiled import non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.methods.simgrag.matching.bounds import first_not_below, on_side, own_cost
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, LEVEL, Array, Plan
 
-#: Places in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the last
-#: stamp, whether `max_bindings` left something out, facts and bindings collected, the match that is
-#: completed, -1 while searching; then what the caller set.
+#: Positions in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the
+#: last stamp, whether `max_bindings` left something out, facts and bindings collected, the match that is completed, -1
+#: while searching; then what the caller set.
 SCANS, STOPPED, FULL, FOUND, STAMP, LEFT_OUT, FACTS, BINDINGS, MATCH, MAX_SCANS, MAX_BINDINGS, EDGES = range(12)
 
 #: How a step stands.
@@ -114,14 +114,14 @@ class Scratch(threading.local):
         return (*buffers, self.lower, self.reached, self.message, self.touched, self.stamps, self.is_bound)
 
 
-@compiled
+@non_allocating
 def worst_bound(state: State) -> int:
     """Return the bound at or above which nothing can be among the k best."""
     k = len(state.keys)
     return int(state.costs[k - 1] if state.counts[FOUND] == k else state.costs[k])
 
 
-@compiled
+@non_allocating
 def spend(state: State, scans: int) -> bool:
     """Count scans; return whether the search must stop."""
     state.counts[SCANS] += scans
@@ -130,7 +130,7 @@ def spend(state: State, scans: int) -> bool:
     return bool(state.counts[STOPPED] != 0)
 
 
-@compiled
+@non_allocating
 def has_room(state: State, buffer: Array, used: int, more: int) -> bool:
     """Return whether a buffer takes `more` items; if not, the search stops and is begun again with larger ones."""
     if used + more > len(buffer):
@@ -139,7 +139,7 @@ def has_room(state: State, buffer: Array, used: int, more: int) -> bool:
     return True
 
 
-@compiled
+@non_allocating
 def make_set(state: State, row: int, node: int, count: int) -> None:
     """Make the last `count` items that were written behind the top the set of a node."""
     state.sets[row, node, 0] = state.steps[row].top
@@ -147,7 +147,7 @@ def make_set(state: State, row: int, node: int, count: int) -> None:
     state.sets[row, node, 1] = state.steps[row].top
 
 
-@compiled
+@non_allocating
 def row_of(adjacency: Adjacency, entity: int, relation: int, side: int) -> tuple[int, int]:
     """Return the part of an entity's row with a relation (-1: any) and, with a relation, of a direction (-1: any)."""
     low, high = adjacency.indptr[entity], adjacency.indptr[entity + 1]
@@ -157,7 +157,7 @@ def row_of(adjacency: Adjacency, entity: int, relation: int, side: int) -> tuple
     return low, high
 
 
-@compiled
+@non_allocating
 def joined(adjacency: Adjacency, a: int, b: int, relation: int, side: int) -> bool:
     """Return whether a triple of the relation (-1: any) joins a to b, seen from a."""
     if relation < 0:
@@ -168,14 +168,14 @@ def joined(adjacency: Adjacency, a: int, b: int, relation: int, side: int) -> bo
         return False
     for way in range(2):
         if side < 0 or way == side:
-            low, high = row_of(adjacency, a, relation, way)  # one relation and direction: ascending neighbours
-            place = first_not_below(adjacency.neighbors, low, high, b)
-            if place < high and adjacency.neighbors[place] == b:
+            low, high = row_of(adjacency, a, relation, way)  # one relation and direction: ascending neighbors
+            position = first_not_below(adjacency.neighbors, low, high, b)
+            if position < high and adjacency.neighbors[position] == b:
                 return True
     return False
 
 
-@compiled
+@non_allocating
 def code_of(plan: Plan, node: int, entity: int) -> int:
     """Return what tells branches that place an entity apart: itself, its level, or nothing; -1 if it has no level."""
     if not plan.nodes[node].as_set:
@@ -184,7 +184,7 @@ def code_of(plan: Plan, node: int, entity: int) -> int:
     return int(plan.levels[row, entity]) if row >= 0 else 0
 
 
-@compiled
+@non_allocating
 def fits_match(plan: Plan, state: State, node: int, entity: int) -> bool:
     """Return whether an entity belongs to the match that is completed; yes while searching."""
     only = state.nodes[node].only
@@ -195,7 +195,7 @@ def fits_match(plan: Plan, state: State, node: int, entity: int) -> bool:
     return bool(entity == only)
 
 
-@compiled
+@non_allocating
 def subtree_cost(plan: Plan, state: State, node: int, entity: int) -> int:
     """Return the least cost of a node's subtree with this entity; INFINITE if impossible."""
     if state.nodes[node].lower_row >= 0:
@@ -203,7 +203,7 @@ def subtree_cost(plan: Plan, state: State, node: int, entity: int) -> int:
     return int(min(own_cost(plan, node, entity) + state.nodes[node].below, INFINITE))
 
 
-@compiled
+@non_allocating
 def allowed(plan: Plan, state: State, node: int, entity: int, s: int) -> bool:
     """Return whether no node that was bound before step s forbids the entity at this node."""
     for other in range(len(plan.nodes)):
@@ -213,7 +213,7 @@ def allowed(plan: Plan, state: State, node: int, entity: int, s: int) -> bool:
     return True
 
 
-@compiled
+@non_allocating
 def sort_pairs(pairs: Array) -> None:
     """Sort rows of two in place (heap sort: small machine code, no scratch space)."""
     for size in range(len(pairs), -len(pairs), -1):
@@ -235,6 +235,6 @@ def sort_pairs(pairs: Array) -> None:
             root = child
 
 
-@compiled
+@non_allocating
 def _precedes(pairs: Array, a: int, b: int) -> bool:
     return bool(pairs[a, 0] < pairs[b, 0] or (pairs[a, 0] == pairs[b, 0] and pairs[a, 1] < pairs[b, 1]))
