@@ -1,4 +1,4 @@
-"""Lines of a text file, as every reader of questions wants them."""
+"""Lines of a text file, as every reader of questions needs them."""
 
 from __future__ import annotations
 

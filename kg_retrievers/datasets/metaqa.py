@@ -15,7 +15,7 @@ from kg_retrievers.datasets.types import Question
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.graph.types import Known, Pattern, Term, Unknown
 
-#: The relation in `kb.txt` between a movie, always its head, and what a question type calls by this word.
+#: The relation in `kb.txt` from a movie, always its head, to what a question type calls by this word.
 RELATIONS = {
     "director": "directed_by",
     "writer": "written_by",
@@ -99,7 +99,7 @@ def _read_kinds(path: Path, hop: int, count: int) -> list[str | None]:
 
 def _pattern(topic: str, kind: str) -> Pattern:
     words = kind.split("_to_")
-    unknowns = [f"{word} {words[1:place].count(word) + 1}" for place, word in enumerate(words[1:], start=1)]
+    unknowns = [f"{word} {words[1:position].count(word) + 1}" for position, word in enumerate(words[1:], start=1)]
     nodes: list[Term] = [Known(topic), *map(Unknown, unknowns)]
     triples = [
         (here, RELATIONS[to], there) if word == "movie" else (there, RELATIONS[word], here)

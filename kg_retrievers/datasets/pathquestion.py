@@ -24,7 +24,7 @@ def read_pathquestion(path: str | Path) -> list[Question]:
 
     Names keep their underscores, as in the graph. `triples` is the gold path, which leads to one of the answers;
     `pattern` is the path with all but its first entity unknown, and finds all of them; `kind` is the relation path.
-    The gold answers are those of plain walks, which may come back to an entity that they have passed.
+    The gold answers are those of plain walks, which may revisit an entity.
 
     Args:
         path: The file, in UTF-8.
@@ -43,7 +43,7 @@ def read_pathquestion(path: str | Path) -> list[Question]:
                 line,
             )
         entities, relations = walk[::2], walk[1::2]
-        unknowns = [f"entity {place}" for place in range(1, len(entities))]
+        unknowns = [f"entity {position}" for position in range(1, len(entities))]
         nodes: list[Term] = [Known(entities[0]), *map(Unknown, unknowns)]
         steps = [(a, r, b) for (a, b), r in zip(pairwise(nodes), relations, strict=True)]
         questions.append(

@@ -1,4 +1,4 @@
-"""What every question set becomes."""
+"""Question: what every question set becomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kg_retrievers.graph.types import Pattern, Triple
 
 @dataclass(frozen=True)
 class Question:
-    """A question with what its set says about it; everything but the text may be absent.
+    """A question with its labels; everything but the text may be absent.
 
     Args:
         text: The question as a person would type it.
@@ -76,11 +76,11 @@ def check_questions(questions: Any, who: str) -> None:
     """Check that what was given is a list of questions.
 
     Args:
-        questions: What was given.
-        who: What it was given to, for the message.
+        questions: The value that was given.
+        who: The caller, for the message.
 
     Raises:
-        InvalidArgumentError: If it is none.
+        InvalidArgumentError: If it is no list of questions.
     """
     is_list = isinstance(questions, Sequence) and not isinstance(questions, str)
     if not is_list or not all(isinstance(question, Question) for question in questions):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _Floats = NDArray[np.float64]
 _Role = Literal["answer", "known", "other", "relation"]
 
-#: How many triples a picture shows, unless told otherwise; more can hardly be read.
+#: How many triples a picture shows by default; more can hardly be read.
 MAX_TRIPLES = 100
 #: How many characters of a name a picture shows.
 MAX_CHARACTERS = 28
@@ -145,19 +145,19 @@ class Drawing:
         ax.set(xlim=(0, page.width), ylim=(page.height, 0), xticks=[], yticks=[], aspect="equal", facecolor=_PAPER)
         ax.apply_aspect()
         scale = ax.get_window_extent().width / page.width * 72 / ax.figure.dpi  # points for a pixel
-        places = dict(enumerate(page.places))
+        centres = dict(enumerate(page.centres))
         halves = nx.DiGraph([pair for arrow in page.arrows for pair in pairwise(arrow.way)])
         for arrow in page.arrows:
             (first, last), line = pairwise(arrow.way), {"ax": ax, "width": scale, "edge_color": _LINE, "node_size": 0}
             line["connectionstyle"] = arrow.style
-            nx.draw_networkx_edges(halves, places, [first], arrowstyle="-", **line)
+            nx.draw_networkx_edges(halves, centres, [first], arrowstyle="-", **line)
             line |= {"arrowstyle": "-|>", "arrowsize": 9 * scale, "min_target_margin": arrow.margin * scale}
-            nx.draw_networkx_edges(halves, places, [last], **line)
-        for number, (box, (x, y)) in enumerate(zip(page.boxes, page.places.tolist(), strict=True)):
+            nx.draw_networkx_edges(halves, centres, [last], **line)
+        for number, (box, (x, y)) in enumerate(zip(page.boxes, page.centres.tolist(), strict=True)):
             (width, height), (fill, outline) = box.size, _COLORS[box.role]
             shape: Any = {"boxstyle": "round,pad=0,rounding_size=6", "fc": fill, "ec": outline, "lw": scale}
             ax.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, zorder=2, **shape))
-            texts = nx.draw_networkx_labels(halves, places, {number: box.shown}, box.font * scale, _INK, ax=ax)
+            texts = nx.draw_networkx_labels(halves, centres, {number: box.shown}, box.font * scale, _INK, ax=ax)
             texts[number].set_parse_math(False)  # a "$" is a "$"
         for y, color, text in page.below:
             ax.text(_MARGIN, y, text, color=color, fontsize=_FONT * scale)
@@ -174,7 +174,7 @@ class Drawing:
         for arrow in page.arrows:
             parts.append(f'<path d="{arrow.line}" fill="none" stroke="{_LINE}"/>')
             parts.append(f'<polygon points="{arrow.point}" fill="{_LINE}"/>')
-        for box, (x, y) in zip(page.boxes, page.places.tolist(), strict=True):
+        for box, (x, y) in zip(page.boxes, page.centres.tolist(), strict=True):
             (width, height), (fill, outline) = box.size, _COLORS[box.role]
             parts.append(
                 f'<g><title>{escape(box.tooltip)}</title><rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" '
@@ -189,19 +189,19 @@ class Drawing:
         return "answer" if key in self.answers else "known" if key in self.known else "other"
 
     def _marks(self) -> list[_Role]:
-        """The roles that are marked and occur."""
+        """Return the roles that are marked and occur."""
         roles = {self._role(key) for key in self.labels}
         return [role for role in _COLORS if role in roles and role != "other"]
 
     @property
     def _notice(self) -> str:
-        """What the picture must say in words, if anything."""
+        """The sentence that the picture must show, if any."""
         if self.left_out:
             return f"{self.left_out} more {'triple' if self.left_out == 1 else 'triples'} left out"
         return "" if self.triples else "no triples"
 
     def _boxes(self) -> tuple[list[_Box], list[_Box]]:
-        """The entities and the relations."""
+        """Return the boxes of the entities and of the relations."""
         named = [(key, _line(key), _line(label)) for key, label in self.labels.items()]
         return [
             _Box(self._role(key), _short(label), label if label == whole else f"{label}\n{whole}")
@@ -209,9 +209,9 @@ class Drawing:
         ], [_Box("relation", _short(_line(readable(name))), _line(name)) for _, name, _ in self.triples]
 
     def _ends(self) -> list[tuple[int, int]]:
-        """For each triple the numbers of its head and tail."""
-        numbers = {key: number for number, key in enumerate(self.labels)}
-        return [(numbers[head], numbers[tail]) for head, _, tail in self.triples]
+        """Return for each triple the positions of its head and tail in `labels`."""
+        positions = {key: position for position, key in enumerate(self.labels)}
+        return [(positions[head], positions[tail]) for head, _, tail in self.triples]
 
 
 def draw(
@@ -222,17 +222,17 @@ def draw(
 ) -> Drawing:
     """Make a picture of evidence, of a Document of any retriever, of a path, or of several of these as one.
 
-    Answers are marked. So are the entities that were known beforehand, where the details have them: a list "entities"
-    of pairs [text, entity key]. Two entities with one label stay two; relations are written as `readable` has them.
+    It marks answers, and entities that were known beforehand where the details name them: a list "entities" of pairs
+    [text, entity key]. Two entities with one label stay two; `readable` writes the relations.
 
     Args:
         what: What to draw; each triple is drawn once. Answers that are in no triple are not drawn.
         label: Maps an entity key to what it is called, as `graph.label` does. None takes the labels that Documents
             bring, and else the key.
-        max_triples: The most triples to draw, 1 or more: the first ones. The picture says how many it leaves out.
+        max_triples: The most triples to draw, 1 or more, from the first. The picture says how many it leaves out.
 
     Raises:
-        InvalidArgumentError: If there is something else to draw, or `max_triples` is below 1.
+        InvalidArgumentError: If `what` holds no facts, or `max_triples` is below 1.
 
     Example:
         >>> evidence = Evidence((Triple("Her", "directed_by", "Spike Jonze"),), score=1.0, answers=("Spike Jonze",))
@@ -244,7 +244,7 @@ def draw(
             classDef answer fill:#fff1c7,stroke:#8a5a00,color:#1f2328
     """
     if not isinstance(max_triples, int) or isinstance(max_triples, bool) or max_triples < 1:
-        raise InvalidArgumentError(f"draw: max_triples must be a whole number from 1, but got {max_triples!r}.")
+        raise InvalidArgumentError(f"draw: max_triples must be an integer from 1, but got {max_triples!r}.")
     items = each_of(what)
     triples, labels = facts_of(items, "draw")
     shown = triples[:max_triples]
@@ -260,7 +260,7 @@ def draw(
 
 
 def _marks(item: object) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the keys of one thing that are answers, and those that were known."""
+    """Return the keys of one item that are answers, and those that were known."""
     if isinstance(item, Evidence):
         return item.answers, _known(item.details)
     metadata = getattr(item, "metadata", None) or {}
@@ -292,15 +292,15 @@ class _Box(NamedTuple):
 class _Arrow(NamedTuple):
     """From the box of an entity through that of a relation to that of an entity, straight, or bent if it is a loop."""
 
-    way: tuple[int, int, int]  # the numbers of the boxes
+    way: tuple[int, int, int]  # the positions of the boxes
     margin: float  # pixels from the centre of the last box to its edge, where the arrow ends
     style: str  # for matplotlib
     line: str  # for SVG
     point: str
 
     @classmethod
-    def of(cls, way: tuple[int, int, int], places: _Floats, size: tuple[float, float]) -> _Arrow:
-        head, middle, tail = places[list(way)]
+    def of(cls, way: tuple[int, int, int], centres: _Floats, size: tuple[float, float]) -> _Arrow:
+        head, middle, tail = centres[list(way)]
         loop = way[0] == way[2]
         aside = (middle - head)[::-1] * (-0.5, 0.5) * loop
         bend, last_bend = (head + middle) / 2 + aside, (middle + tail) / 2 - aside
@@ -317,14 +317,14 @@ class _Arrow(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """Where everything is, in pixels from the upper left corner."""
+    """The position of each part of a picture, in pixels from the upper left corner."""
 
     width: int
     height: int
     boxes: list[_Box]  # entities, then relations
-    places: _Floats  # (boxes, 2), their centres
+    centres: _Floats  # (boxes, 2)
     arrows: list[_Arrow]
-    below: list[tuple[int, str, str]]  # lines of text: where, in which colour, what
+    below: list[tuple[int, str, str]]  # lines of text: y, colour, text
 
     @classmethod
     def of(cls, drawing: Drawing) -> _Page:
@@ -332,15 +332,15 @@ class _Page(NamedTuple):
         boxes = entities + relations
         ways = [(head, middle, tail) for middle, (head, tail) in enumerate(drawing._ends(), len(entities))]
         sizes = np.array([box.size for box in boxes]).reshape(-1, 2)
-        places = place_boxes(ways, sizes) if ways else np.zeros((0, 2))
-        corners = np.vstack([places - sizes / 2, places + sizes / 2]) if ways else np.zeros((1, 2))
-        places = places - corners.min(0) + _MARGIN
+        centres = place_boxes(ways, sizes) if ways else np.zeros((0, 2))
+        corners = np.vstack([centres - sizes / 2, centres + sizes / 2]) if ways else np.zeros((1, 2))
+        centres = centres - corners.min(0) + _MARGIN
         width, height = np.ceil(np.ptp(corners, 0) + 2 * _MARGIN).astype(int).tolist()
         below = [(_COLORS[role][1], f"■ {role}") for role in drawing._marks()]
         below += [(_INK, drawing._notice)] if drawing._notice else []
         lines = [(height + _LINE_HEIGHT * number, *line) for number, line in enumerate(below)]
-        arrows = [_Arrow.of(way, places, boxes[way[2]].size) for way in ways]
-        return cls(max(width, _LEAST_WIDTH), height + _LINE_HEIGHT * len(below), boxes, places, arrows, lines)
+        arrows = [_Arrow.of(way, centres, boxes[way[2]].size) for way in ways]
+        return cls(max(width, _LEAST_WIDTH), height + _LINE_HEIGHT * len(below), boxes, centres, arrows, lines)
 
 
 def _xy(point: _Floats) -> str:
@@ -348,7 +348,7 @@ def _xy(point: _Floats) -> str:
 
 
 def _line(text: str) -> str:
-    """A text on one line, without what XML cannot hold."""
+    """Return a text on one line, without what XML cannot hold."""
     return _UNFIT.sub("\ufffd", _BREAKS.sub(" ", text)).strip() or "(no name)"
 
 
@@ -357,7 +357,7 @@ def _short(line: str) -> str:
 
 
 def _width(character: str) -> float:
-    """The estimated width of a character, as a part of the font size."""
+    """Return the estimated width of a character, as a share of the font size."""
     if category(character) in ("Mn", "Me", "Cf"):
         return 0.0
     return 1.0 if east_asian_width(character) in "WF" else 0.75 if character.isupper() else 0.57
@@ -368,7 +368,7 @@ def _mermaid(line: str) -> str:
 
 
 def _dot(text: str) -> str:
-    """A quoted text; Graphviz reads backslashes as escapes and "&lt;" as "<"."""
+    """Return a quoted text; Graphviz reads backslashes as escapes and "&lt;" as "<"."""
     for character, code in (("\\", r"\\"), ('"', r"\""), ("&", "&amp;"), ("\n", r"\n")):
         text = text.replace(character, code)
     return f'"{text}"'

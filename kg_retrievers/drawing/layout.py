@@ -1,4 +1,4 @@
-"""Where the boxes of a drawing go, with numpy alone: what networkx has for it needs SciPy, or looks worse."""
+"""Place the boxes of a drawing with numpy alone: the layouts of networkx need SciPy, or look worse."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _GAP, _STEP = np.array([16.0, 14.0]), np.array([75.0, 36.0])
 
 
 def place_boxes(ways: Sequence[tuple[int, int, int]], sizes: _Floats) -> _Floats:
-    """Return the centres of boxes, in pixels, so that what is joined is near and nothing overlaps.
+    """Return the centres of boxes, in pixels, so that joined boxes are near each other and none overlap.
 
     Args:
-        ways: For each triple the numbers of the boxes of its head, its relation and its tail; one or more.
+        ways: For each triple the positions of the boxes of its head, its relation and its tail; one or more.
         sizes: The widths and heights of the boxes, in pixels; (boxes, 2).
 
     Returns:
         The centres; (boxes, 2), the same at every call.
     """
-    return _spread(_places(ways, sizes) * _STEP, sizes + _GAP)
+    return _spread(_layout(ways, sizes) * _STEP, sizes + _GAP)
 
 
-def _places(ways: Sequence[tuple[int, int, int]], sizes: _Floats) -> _Floats:
+def _layout(ways: Sequence[tuple[int, int, int]], sizes: _Floats) -> _Floats:
     """Lay out boxes in steps, joined ones at least one step apart.
 
-    Stress majorization: distances are to be those in the graph (Gansner, Koren, North: Graph Drawing by Stress
-    Majorization, 2004). networkx has such a layout, `kamada_kawai_layout`, with SciPy only.
+    Stress majorization: distances on the page approach those in the graph (Gansner, Koren, North: Graph Drawing by
+    Stress Majorization, 2004). networkx has such a layout, `kamada_kawai_layout`, with SciPy only.
     """
     count = len(sizes)
     degrees = np.bincount([number for head, _, tail in ways for number in {head, tail}], minlength=count)

@@ -36,8 +36,8 @@ COLUMNS = {
 #: The columns that are left out where they are 0 throughout.
 SHOWN_IF_ANY = ("errors", "LLM calls")
 
-#: How many names of a list are said.
-NAMES_SAID = 3
+#: How many names of a list are shown.
+NAMES_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,11 @@ class Comparison:
     def __str__(self) -> str:
         """The table and the failures in Markdown."""
         lines = [_markdown_row(self.columns), "|---" * len(self.columns) + "|", *map(_markdown_row, self.rows)]
-        for method, told in self.failures.items():
-            lines += ["", f"{'Failures' if told else 'No failures'} of {_escaped(method)}{':' if told else '.'}"]
-            lines += ["", *(f"- {_escaped(text)}" for text in told)] if told else []
+        for method, failures in self.failures.items():
+            if failures:
+                lines += ["", f"Failures of {_escaped(method)}:", "", *(f"- {_escaped(text)}" for text in failures)]
+            else:
+                lines += ["", f"No failures of {_escaped(method)}."]
         return "\n".join(lines)
 
     def _repr_markdown_(self) -> str:
@@ -75,8 +77,8 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
     95 % interval; `Report.intervals` has both ends, and those of other figures.
 
     Args:
-        reports: The runs; their `method` tells them apart.
-        failures: How many failures of each to tell, from all parts of the run.
+        reports: The runs; each has a `method` of its own.
+        failures: How many failures of each run to describe, from all parts of it.
 
     Raises:
         InvalidArgumentError: If there are no reports, two have one name, or they are not about the same questions.
@@ -110,7 +112,7 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
     for _, _, figures in parts:
         interval = figures["intervals"]["hit"]
         figures["half_width"] = interval and (interval[1] - interval[0]) / 2
-    columns = {head: key for head, key in COLUMNS.items() if _tells(head, [figures[key] for *_, figures in parts])}
+    columns = {head: key for head, key in COLUMNS.items() if _is_shown(head, [figures[key] for *_, figures in parts])}
     if all(figures["compared"] == figures["questions"] for *_, figures in parts):
         del columns["asked"]
     rows = [
@@ -128,7 +130,7 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
 
 
 def describe_failure(record: Record) -> str:
-    """Say in words what was asked, what was wanted, what came instead, and why as far as that is known."""
+    """Describe what was asked, what was wanted, what came instead, and why as far as that is known."""
     wanted = _names(record, "gold") if record["answerable"] else f"no answer ({record['kind'] or 'unanswerable'})"
     got = _names(record, "answers")
     if record["refused"]:
@@ -145,18 +147,18 @@ def describe_failure(record: Record) -> str:
 
 def _names(record: Record, key: str) -> str:
     keys: list[str] = record[key]  # type: ignore[literal-required]
-    names = "; ".join(record["labels"].get(name, name) for name in keys[:NAMES_SAID])
-    return names + (f" and {len(keys) - NAMES_SAID} more" if len(keys) > NAMES_SAID else "")
+    names = "; ".join(record["labels"].get(name, name) for name in keys[:NAMES_SHOWN])
+    return names + (f" and {len(keys) - NAMES_SHOWN} more" if len(keys) > NAMES_SHOWN else "")
 
 
 def _spread(records: Sequence[Record], number: int) -> list[Record]:
-    """Return so many records from all parts of a list."""
+    """Return this many records from all parts of a list."""
     number = min(number, len(records))
-    return [records[place * len(records) // number] for place in range(number)]
+    return [records[position * len(records) // number] for position in range(number)]
 
 
-def _tells(head: str, values: Sequence[float | None]) -> bool:
-    """Whether a column is worth its place."""
+def _is_shown(head: str, values: Sequence[float | None]) -> bool:
+    """Return whether a column says anything."""
     return any(values) or (head not in SHOWN_IF_ANY and any(value is not None for value in values))
 
 

@@ -1,11 +1,11 @@
-"""Which of the nodes and edges that an answer names are in the graph: G-Retriever's measure of hallucination.
+"""Which nodes and edges that an answer names are in the graph: G-Retriever's measure of hallucination.
 
 He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering", NeurIPS
-2024, arXiv:2402.07630: section 6.4, table 5 and appendix F. A model is told to list the nodes and edges that support
-its answer; measured are the share of valid nodes, that of valid edges, and how often all of an answer are valid.
+2024, arXiv:2402.07630: section 6.4, table 5 and appendix F. A model is asked to list the nodes and edges that support
+its answer; the measures are the share of valid nodes, that of valid edges, and how often all of an answer are valid.
 
 *Differs*: the authors read 100 answers themselves, in any wording. Here a rule reads lists, in the forms that
-`check_grounding` names, and tells what it could not read.
+`check_grounding` names, and reports what it could not read.
 """
 
 from __future__ import annotations

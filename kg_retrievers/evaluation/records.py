@@ -21,14 +21,14 @@ class Record(TypedDict):
     """What was measured at one question; JSON-safe.
 
     Attributes:
-        id: The place of the question in the run, from 1.
+        id: The position of the question in the run, from 1.
         question: Its text.
         hops: How many facts it joins, or None.
         kind: Its type, in the words of its set, or None.
         answerable: Whether the graph holds an answer.
         gold: The keys of the gold answers.
         answers: The keys of the answers that the top group proposes, best first.
-        labels: What those of these keys are called that are not called by their key.
+        labels: The labels of these keys, where they differ from the key.
         triples: How many distinct triples the evidence holds.
         tokens: How long its text is, by `approximate_tokens`.
         pattern: The pattern that led to the best evidence, if the method has one.
@@ -181,7 +181,7 @@ def _has(row: object, keys: set[str]) -> bool:
 
 
 def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], name: str = "") -> list[str]:
-    """Say where two headers differ."""
+    """Return the differences of two headers, in words."""
     different = []
     for key in dict.fromkeys((*found, *wanted)):
         one, other = found.get(key), wanted.get(key)

@@ -146,9 +146,9 @@ def _spliced(one: str, other: str) -> str:
 
 
 def _middle(name: str) -> int:
-    """Return where a name is cut: between two words, as near to its middle as can be, else within its only word."""
-    gaps = [place for place, character in enumerate(name) if character in " _" and place]
-    return min(gaps, key=lambda place: abs(2 * place - len(name)), default=(len(name) + 1) // 2)
+    """Return where to cut a name: between two words, as near to its middle as possible, else within its only word."""
+    gaps = [at for at, character in enumerate(name) if character in " _" and at]
+    return min(gaps, key=lambda at: abs(2 * at - len(name)), default=(len(name) + 1) // 2)
 
 
 def _of_absent_relations(sources: Sequence[_Source], graph: KnowledgeGraph, random: Random) -> Iterator[Question]:
@@ -175,7 +175,7 @@ def _of_empty_results(sources: Sequence[_Source], graph: KnowledgeGraph, random:
 
 
 def _others(source: _Source, graph: KnowledgeGraph, random: Random) -> Iterator[int]:
-    """Yield some entities that can stand in for the topic, whose label says which they are."""
+    """Yield some entities that can replace the topic; no other entity has their label."""
     for _ in range(TRIES):
         entity = random.randrange(len(graph.entities))
         key = graph.entities[entity]

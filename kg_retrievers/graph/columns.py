@@ -25,13 +25,13 @@ Array = npt.NDArray[Any]
 
 
 class StringTable(Sequence[str]):
-    """Unique strings, numbered from 0, held as offsets and UTF-8 bytes with a sorted hash index.
+    """Unique strings with ids from 0, held as offsets and UTF-8 bytes with a sorted hash index.
 
     Args:
         offsets: int64, shape (n + 1): where each string starts in `data`.
         data: uint8: the strings, one after the other.
         hashes: uint64, shape (n): hashes of the strings, ascending.
-        order: int32, shape (n): the string that each hash belongs to.
+        order: int32, shape (n): the id of the string that each hash belongs to.
     """
 
     def __init__(self, offsets: Array, data: Array, hashes: Array, order: Array) -> None:
@@ -40,7 +40,7 @@ class StringTable(Sequence[str]):
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> StringTable:
-        """Number the strings in the order given; they must be unique."""
+        """Give the strings ids in their order; they must be unique."""
         encoded = [string.encode() for string in strings]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(string) for string in encoded], out=offsets[1:])
@@ -67,7 +67,7 @@ class StringTable(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
-        """Return one string by its number, or several by a slice."""
+        """Return one string by its id, or several by a slice."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         if index < 0:
@@ -85,15 +85,15 @@ class StringTable(Sequence[str]):
         return isinstance(value, str) and self.find(value) >= 0
 
     def find(self, string: str) -> int:
-        """Return the number of a string, or -1."""
+        """Return the id of a string, or -1."""
         encoded = string.encode(errors="surrogatepass")
         digest = np.uint64(_hash(encoded))
-        place = int(np.searchsorted(self._hashes, digest))
-        while place < len(self._hashes) and self._hashes[place] == digest:
-            number = int(self._order[place])
-            if self._data[self._offsets[number] : self._offsets[number + 1]].tobytes() == encoded:
-                return number
-            place += 1
+        position = int(np.searchsorted(self._hashes, digest))
+        while position < len(self._hashes) and self._hashes[position] == digest:
+            id = int(self._order[position])
+            if self._data[self._offsets[id] : self._offsets[id + 1]].tobytes() == encoded:
+                return id
+            position += 1
         return -1
 
 
@@ -157,7 +157,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _data_folders(folder: Path, kind: str) -> list[Path]:
-    """The sub-folders that `save_columns` made, and no others that a user may have."""
+    """Return the sub-folders that `save_columns` made, and no others that a user may have."""
     return [path for path in folder.glob(f"{kind}-*") if re.fullmatch(r"[0-9a-f]{32}", path.name[len(kind) + 1 :])]
 
 
@@ -176,7 +176,7 @@ def open_columns(
 
     Args:
         folder: The folder.
-        kind: What `save_columns` was told.
+        kind: The kind that `save_columns` was given.
         error: The class to raise.
 
     Raises:

@@ -21,7 +21,7 @@ HoldsFacts = Evidence | Path | HasMetadata
 
 
 def each_of(what: HoldsFacts | Iterable[HoldsFacts]) -> list[Any]:
-    """Return one thing, or several, as a list."""
+    """Return one item, or several, as a list."""
     if isinstance(what, str | Evidence | Path) or hasattr(what, "metadata") or not isinstance(what, Iterable):
         return [what]
     return list(what)
@@ -30,17 +30,17 @@ def each_of(what: HoldsFacts | Iterable[HoldsFacts]) -> list[Any]:
 def facts_of(
     what: HoldsFacts | Iterable[HoldsFacts], who: str, also: str = ""
 ) -> tuple[tuple[Triple, ...], dict[str, str]]:
-    """Return the triples of one thing or several, each once, in their order, and the labels that Documents bring.
+    """Return the triples of one item or several, each once, in their order, and the labels that Documents bring.
 
     Of several labels of one key, the first counts.
 
     Args:
-        what: Where the facts are.
-        who: What it was given to, for the message.
-        also: What the message adds: what else may be given.
+        what: The item, or several.
+        who: The caller, for the message.
+        also: A sentence that the message adds: what else may be given.
 
     Raises:
-        InvalidArgumentError: If something holds no facts, or its labels are no texts.
+        InvalidArgumentError: If an item holds no facts, or its labels are no texts.
     """
     triples: dict[Triple, None] = {}
     labels: dict[str, str] = {}
@@ -61,7 +61,7 @@ def facts_of(
 
 
 def are_texts(rows: object, length: int) -> TypeGuard[Sequence[Sequence[str]]]:
-    """Whether it is a list of lists of so many texts."""
+    """Return whether it is a list of lists of this many texts."""
     return isinstance(rows, list | tuple) and all(
         isinstance(row, list | tuple) and len(row) == length and all(isinstance(text, str) for text in row)
         for row in rows

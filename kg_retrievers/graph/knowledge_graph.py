@@ -40,7 +40,7 @@ class GraphSource(Protocol):
 
 
 class KnowledgeGraph(Immutable):
-    """A directed multigraph of facts. Entities are told apart by key; labels, aliases and types describe them.
+    """A directed multigraph of facts. A key identifies an entity; labels, aliases and types describe it.
 
     Immutable, safe to share between threads. Build one with `from_triples`, `from_file`, `from_networkx` or `open`.
 

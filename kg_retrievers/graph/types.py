@@ -1,4 +1,4 @@
-"""What passes between the rooms: Triple, Path, Pattern, Evidence."""
+"""The types that all packages share: Triple, Path, Pattern, Evidence."""
 
 from __future__ import annotations
 
@@ -63,29 +63,30 @@ class Path:
 
 
 def path_rows(paths: Iterable[Path], triples: Sequence[Triple]) -> list[list[Any]]:
-    """Return walks as JSON holds them beside their triples: `[[first entity, [place of a triple, ...]], ...]`.
+    """Return walks as JSON holds them beside their triples: `[[first entity, [position of a triple, ...]], ...]`.
 
     Args:
         paths: The walks.
-        triples: All triples of the walks, each once; places count from 0.
+        triples: All triples of the walks, each once; positions count from 0.
 
     Example:
         >>> triples = [Triple("Her", "directed_by", "Jonze"), Triple("Jackass", "directed_by", "Jonze")]
         >>> path_rows([Path.along("Her", triples), Path.along("Jackass", triples[1:])], triples)
         [['Her', [0, 1]], ['Jackass', [1]]]
     """
-    places = {triple: place for place, triple in enumerate(triples)}
-    return [[path.entities[0], [places[triple] for triple in path.triples]] for path in paths]
+    positions = {triple: position for position, triple in enumerate(triples)}
+    return [[path.entities[0], [positions[triple] for triple in path.triples]] for path in paths]
 
 
 def read_paths(rows: object, triples: Sequence[Triple]) -> list[Path]:
-    """Return the walks that `path_rows` wrote, without those that are none of one triple or more among these."""
+    """Return the walks that `path_rows` wrote; leave out those that are no walk over one or more of these triples."""
     read = []
     for row in rows if isinstance(rows, list | tuple) else ():
         match row:
-            case [str(start), [_, *_] as places]:
-                crossed = [triples[place] for place in places if type(place) is int and 0 <= place < len(triples)]
-                if len(crossed) == len(places):
+            case [str(start), [_, *_] as positions]:
+                known = [at for at in positions if type(at) is int and 0 <= at < len(triples)]
+                crossed = [triples[at] for at in known]
+                if len(crossed) == len(positions):
                     with suppress(InvalidArgumentError):
                         read.append(Path.along(start, crossed))
     return read
@@ -134,7 +135,7 @@ class PatternTriple(NamedTuple):
 class Pattern:
     """The small graph that a question asks for.
 
-    Known and unknown terms are told apart by class, never by their text, so a film may be called "Unknown".
+    The class, never the text, says whether a term is known, so a film may be called "Unknown".
     Equal terms are the same node; a plain string stands for `Known(string)`; a repeated triple counts once.
 
     Args:
@@ -158,7 +159,7 @@ class Pattern:
     source: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Make triples of tuples and terms of strings, drop repeated triples, check the parts against each other."""
+        """Turn tuples into triples and strings into terms, drop repeated triples, check that the parts fit."""
         triples = dict.fromkeys(PatternTriple(*map(_term, triple)) for triple in self.triples)
         object.__setattr__(self, "triples", tuple(triples))
         object.__setattr__(self, "different", tuple((_term(a), _term(b)) for a, b in self.different))
@@ -215,7 +216,7 @@ class Pattern:
         """Return a JSON-safe dictionary that `from_dict` reads back.
 
         A known term without type or entity is a string; any other term is an object with the key "known" or
-        "unknown". Keys with nothing to say are left out.
+        "unknown". Keys without a value are left out.
         """
         data: dict[str, Any] = {"triples": [[_term_to_json(term) for term in triple] for triple in self.triples]}
         if self.target is not None:
@@ -289,15 +290,15 @@ def _term_from_json(value: object) -> Term:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A part of the graph that speaks to a question, with everything that is needed to cite it.
+    """A part of the graph that supports an answer to a question, with everything needed to cite it.
 
     Args:
         triples: The facts, in stored direction, most important first.
         score: How well they fit; higher is better, always.
         answers: The entity keys proposed as answers, best first; empty if the method proposes none.
         truncated: True if a limit cut the search, so that there may be more or better evidence.
-        details: What the method adds, as JSON-safe values. "paths" are the walks that the facts make up, if they are
-            some, as `path_rows` writes them.
+        details: What the method adds, as JSON-safe values. "paths" holds the walks that the facts form, if any, as
+            `path_rows` writes them.
     """
 
     triples: tuple[Triple, ...]

@@ -33,8 +33,8 @@ def reasons(error: ValidationError, given: Mapping[str, Any] | None = None) -> s
 
 
 def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
-    place = problem["loc"]
-    name = ".".join(map(str, place)) or "The value"
+    location = problem["loc"]
+    name = ".".join(map(str, location)) or "The value"
     message = problem["msg"].removeprefix("Value error, ").rstrip(".")
     if problem["type"] == "extra_forbidden":
         return f"{name} must be left out: there is no such key, but got {problem['input']!r:.200}."
@@ -44,6 +44,6 @@ def _reason(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     if found := _SHOULD.match(message):
         wanted = f"{name} must {message[found.end() :]}"
     shown = f"{problem['input']!r:.200}"
-    if len(place) > 1 and place[0] in given:
-        shown += f" in {given[str(place[0])]!r:.200}"
+    if len(location) > 1 and location[0] in given:
+        shown += f" in {given[str(location[0])]!r:.200}"
     return f"{wanted}, but got {shown}."

@@ -1,4 +1,4 @@
-"""From evidence to text: the only place that turns triples into words.
+"""From evidence to text; no other module turns triples into words.
 
 The text is for reading. A name may itself hold "->" or ";", so facts are never parsed back from it:
 the metadata of a document holds them.
@@ -75,7 +75,7 @@ def triple_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -
 
 
 def numbered_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
-    """Return `triple_lines`, each with its number in front, so that it can be cited.
+    """Return `triple_lines`, each preceded by its number, so that it can be cited.
 
     Example:
         >>> numbered_lines([Triple("Her", "directed_by", "Spike Jonze")])
@@ -109,14 +109,14 @@ def grouped_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) 
 def table_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
     r"""Return the rows of two CSV tables, entities and then triples, with an empty line between them.
 
-    The first table numbers the entities from 0, in order of first occurrence, head before tail; two entities of one
-    label are two rows. The second names heads and tails by these numbers. Of no triples there are no rows.
+    The first table gives the entities ids from 0, in order of first occurrence, head before tail; two entities with one
+    label are two rows. The second refers to heads and tails by these ids. Without triples there are no rows.
 
     `csv.reader(io.StringIO("\n".join(rows)))` gives back each label exactly as it was: with commas and quotes, blanks
     at its ends, any control character. A label with line breaks is quoted, and its row is then several lines of text.
 
     Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question
-    Answering", NeurIPS 2024, arXiv:2402.07630: section 5.4, table 9. Differs from the published code: numbers count
+    Answering", NeurIPS 2024, arXiv:2402.07630: section 5.4, table 9. Differs from the published code: ids count
     what is shown, not the whole graph; names keep their capitals; relations are in words; "\r" is quoted.
 
     Args:
@@ -144,7 +144,7 @@ def table_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) ->
 
 
 class _Echo:
-    """A file that hands back what is written to it."""
+    """A file that returns what is written to it."""
 
     def write(self, text: str) -> str:
         return text
@@ -181,19 +181,19 @@ def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list
 
 
 def walk_lines(triples: Iterable[Triple], label: Callable[[str], str] = str, paths: object = ()) -> list[str]:
-    """Return a line for each walk that is known among triples, then for those that the other triples seem to make up.
+    """Return a line for each known walk over the triples, then one for each walk that the other triples seem to form.
 
-    A line is as in `path_lines`, and for reading: names may hold "->" or "<-".
+    Lines have the form of `path_lines` and are for reading: names may hold "->" or "<-".
 
-    Triples that follow one another end to end seem to be a walk. It ends where the next triple does not touch its end.
-    The first triple of a walk is turned so that it leads to the next one; a triple alone is written from head to tail.
-    Three or more in a row with the same relation and the same head, or the same tail, are a fan and no walk: of these
-    each begins a line, but for the first where a walk leads to it.
+    Triples that follow one another end to end count as a walk. It ends where the next triple does not touch its end.
+    The first triple of a walk is turned so that it leads to the next one; a single triple is written from head to tail.
+    Three or more in a row with the same relation and the same head, or the same tail, are a fan and no walk: each of
+    them begins a line, except the first where a walk leads to it.
 
     Args:
         triples: The facts; a path is one after the other, from either end.
         label: Maps an entity key to what it is called; the key itself by default.
-        paths: The walks that are known, as `path_rows` writes them; what is none among these triples is left out.
+        paths: The known walks, as `path_rows` writes them; those that are no walk over these triples are left out.
 
     Example:
         >>> walk = [Triple("Her", "written_by", "Jonze"), Triple("Adaptation", "directed_by", "Jonze")]
@@ -229,7 +229,7 @@ def _is_fan(triples: Sequence[Triple]) -> bool:
 
 
 def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
-    """Return a line for each triple of a pattern, in its own words, with "?" before what is unknown.
+    """Return a line for each triple of a pattern, in its own words, with "?" before each unknown.
 
     Args:
         pattern: What `Pattern.to_dict` returns.
@@ -300,8 +300,8 @@ def verbalize(
         label: Maps an entity key to what it is called; the key itself by default.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does; longer texts should have no fewer.
-        paths: For the style "paths", the walks that are known: see `walk_lines`. One of them is shown as such where
-            all of its triples are.
+        paths: For the style "paths", the known walks: see `walk_lines`. A walk is shown as one where all of its triples
+            are shown.
 
     Raises:
         InvalidArgumentError: If `max_tokens` is below 1 or `style` is unknown.
@@ -329,6 +329,6 @@ def verbalize(
     everything = text(total)
     if max_tokens is None or count_tokens(everything) <= max_tokens:
         return Verbalization(everything, total, 0)
-    # The last number of triples that fits; the search has measured it, whatever count_tokens does elsewhere.
+    # The greatest number of triples that fits; the search has measured it, whatever count_tokens does elsewhere.
     shown = bisect_right(range(total), max_tokens, key=lambda number: count_tokens(text(number))) - 1
     return Verbalization(text(shown), shown, total - shown) if shown >= 0 else Verbalization("", 0, total)

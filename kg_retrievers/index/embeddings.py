@@ -30,7 +30,7 @@ HASHED_DIMENSION = 512
 
 _WORD = re.compile(r"[^\W_]+")
 
-# The attributes by which LangChain's embedding classes say which model they are; none holds a key or a token.
+# The attributes in which LangChain's embedding classes name their model; none holds a key or a token.
 _MODEL_ATTRIBUTES = (
     "model", "model_name", "model_id", "model_path", "repo_id", "deployment", "dimension", "dimensions", "size",
 )  # fmt: skip
@@ -69,7 +69,7 @@ class HashedEmbeddings(Embeddings):
         (True, True)
     """
 
-    #: Changes with the way vectors are made, so that an index of an earlier way is found stale.
+    #: Changes with the algorithm, so that an index built with an earlier one is found stale.
     model = "words and 2-4-grams, 1"
 
     def __init__(self, dimension: int = HASHED_DIMENSION) -> None:
@@ -92,8 +92,8 @@ class HashedEmbeddings(Embeddings):
         weights = 1 + np.log(np.array(counts, np.float64))
         weights[axes >> 31 == 1] *= -1
         rows = np.repeat(np.arange(len(texts)), sizes)
-        places = rows * self.dimension + axes % self.dimension
-        vectors = np.bincount(places, weights, len(texts) * self.dimension).reshape(-1, self.dimension)
+        positions = rows * self.dimension + axes % self.dimension
+        vectors = np.bincount(positions, weights, len(texts) * self.dimension).reshape(-1, self.dimension)
         vectors[~vectors.any(axis=1), 0] = 1
         unit: list[list[float]] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()
         return unit
@@ -173,7 +173,7 @@ def local_embeddings(model: str | Path = "sentence-transformers/all-MiniLM-L6-v2
 
 
 def embedding_name(embeddings: Embeddings) -> str:
-    """Return the class and model of embeddings, as far as they tell it. Holds no secrets.
+    """Return the class of embeddings and the model, as far as they name it. Holds no secrets.
 
     Example:
         >>> embedding_name(HashedEmbeddings(256))
@@ -241,7 +241,7 @@ def embed(
         embeddings: Any LangChain embeddings; only `embed_documents` is called, with each distinct text of a batch once.
         texts: The texts.
         batch_size: How many texts go into one call.
-        cache: Where vectors are looked up first and kept.
+        cache: Supplies known vectors and keeps new ones.
         progress: Whether to show a progress bar on stderr.
 
     Returns:

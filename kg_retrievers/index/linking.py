@@ -264,7 +264,7 @@ class EntityLinker:
         return word in FUNCTION_WORDS or word[:_STEM] in self._table.schema
 
     def _without_words(self, question: str, matches: list[_Match]) -> list[_Match]:
-        """Leave out lower-case words that, beside a mention with capitals, hardly name what is called by them."""
+        """Leave out lower-case words that, beside a mention with capitals, are hardly meant as names."""
         cased = [match for match in matches if _has_capitals(_inside(question, match.start, match.end))]
         words = [match for match in matches if _is_word(question[match.start : match.end], match.candidates)]
         if not cased or not words:
@@ -278,7 +278,7 @@ class EntityLinker:
         return [match for match in matches if match not in words or is_meant(match)]
 
     def _around(self, match: _Match) -> tuple[Array, bool]:
-        """Return the numbers of what a mention may mean and of what is next to it; whether a fact points at any."""
+        """Return the ids of what a mention may mean and of its neighbors, and whether any is the tail of a fact."""
         graph, adjacency = self.index.graph, self.index.graph.adjacency
         numbers = [graph.entities.find(candidate.entity) for candidate in match.candidates]
         rows = [adjacency.row(number) for number in numbers]
@@ -356,7 +356,7 @@ def _inside(question: str, start: int, end: int) -> str:
 
 
 def _is_word(text: str, candidates: Sequence[LinkedEntity]) -> bool:
-    """Tell whether a mention is a word in lower case where the names have capitals."""
+    """Return whether a mention is a word in lower case where the names have capitals."""
     differs = candidates[0].how == "case" and all(_has_capitals(candidate.label) for candidate in candidates)
     return differs and text.isalpha() and text.islower()
 
@@ -366,7 +366,7 @@ def _has_capitals(text: str) -> bool:
 
 
 def _stands_alone(question: str, start: int, end: int) -> bool:
-    """Tell whether a mention of signs has blanks around it and is not the full stop or question mark."""
+    """Return whether a mention of signs has blanks around it and is not the full stop or question mark."""
     closing = question[start:end] in (".", "?", "!") and not question[end:].strip()
     return not closing and not question[start - 1 : start].strip() and not question[end : end + 1].strip()
 
@@ -376,7 +376,7 @@ def _covers(match: _Match, token: _Token) -> bool:
 
 
 def _likelihood(match: _Match) -> tuple[bool, bool, int, float]:
-    """Return what is greater for a likelier topic."""
+    """Return a sort key, greater for a likelier topic."""
     best = match.candidates[0]
     return match.marked, best.how != "fuzzy", match.end - match.start, best.score
 

@@ -10,7 +10,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.index.linking import EntityLinker
 
-#: What stands for an entity in a question whose entities are masked.
+#: Replaces an entity in a question whose entities are masked.
 MASK = "_"
 
 
@@ -19,8 +19,8 @@ class QuestionEntity:
     """An entity that a question is about, or several of one name of which any may be meant.
 
     Attributes:
-        start: Where it stands in the question.
-        end: Where it ends there; both are the question's length where it is not named.
+        start: The position of its first character in the question.
+        end: The position after its last; both are the question's length where it is not named.
         name: What the question calls it; the label of a given one.
         entities: The keys of what it may be, best first.
         best: How many of these, from the first, fit equally well.
@@ -36,13 +36,13 @@ class QuestionEntity:
 
     @property
     def term(self) -> Known:
-        """What stands for it in a pattern: the entity that was given, else whatever has the name."""
+        """The node that represents it in a pattern: the given entity, else anything with the name."""
         only = self.given and len(self.entities) == 1  # of several, any may be meant
         return Known(self.name, entity=self.entities[0] if only else None)
 
 
 def question_entities(linker: EntityLinker, question: str, given: Sequence[str] = ()) -> list[QuestionEntity]:
-    """Return what a question is about, the likeliest first: the entities given, else those found in it.
+    """Return the entities that a question is about, the likeliest first: those given, else those found in it.
 
     Raises:
         InvalidArgumentError: If the question is empty.
@@ -95,7 +95,7 @@ def describe_unknown_answer(graph: KnowledgeGraph, questions: Iterable[Question]
 
 
 def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Put `MASK` in place of parts of a question, one for those that overlap, and squeeze blanks.
+    """Replace parts of a question by `MASK`, overlapping ones by a single one, and squeeze blanks.
 
     Example:
         >>> mask("who directed Her ?", [(13, 16)])
@@ -110,6 +110,6 @@ def mask(question: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def find_name(name: str, text: str) -> tuple[int, int] | None:
-    """Return where a name stands in a text as words of its own, whatever its case; None where it does not."""
+    """Return the span of a name that occurs as whole words in a text, in any case; None where it does not occur."""
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
     return found.span() if found else None

@@ -27,7 +27,7 @@ _SEARCHES = ("similarity_search_with_score_by_vector", "similarity_search_by_vec
 
 
 class NameSearch(Protocol):
-    """What finds the nearest of the vectors it holds, numbered from 0."""
+    """Holds vectors with ids from 0 and finds the nearest ones."""
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
         """Find the nearest vectors to each of several.
@@ -37,13 +37,13 @@ class NameSearch(Protocol):
             k: How many to find for each.
 
         Returns:
-            Numbers, int64, and L2 distances, float32 in [0, 2], both of shape (q, k') with k' <= k, ascending by
-            distance, then number.
+            Ids, int64, and L2 distances, float32 in [0, 2], both of shape (q, k') with k' <= k, ascending by
+            distance, then id.
         """
 
 
 class ExactSearch:
-    """Compares with every vector. Equal vectors have a distance of exactly 0; ties go to the smallest numbers.
+    """Compares with every vector. Equal vectors have a distance of exactly 0; ties go to the smallest ids.
 
     One pass of `n * d` multiplications per query vector: 43,000 names in 512 dimensions take about 5 ms.
 
@@ -116,13 +116,13 @@ class VectorStoreSearch(Immutable):
         return VectorStoreSearch, (self.store, self.score)
 
     def add(self, ids: Sequence[int], texts: Sequence[str], vectors: Array, batch_size: int = 1024) -> None:
-        """Put texts into the store, in batches, replacing those of equal number.
+        """Put texts into the store, in batches, replacing those with the same ids.
 
         Chroma takes the vectors as they are. Other stores embed the texts themselves, so they must have been made
         with the embeddings of the index.
 
         Args:
-            ids: The numbers of the texts.
+            ids: The ids of the texts.
             texts: The texts.
             vectors: float32, shape (texts, d): unit rows.
             batch_size: How many go into one call; fewer where Chroma takes fewer.
@@ -134,16 +134,16 @@ class VectorStoreSearch(Immutable):
             batch_size = min(batch_size, store._client.get_max_batch_size())
         for start in range(0, len(ids), batch_size):
             batch = slice(start, start + batch_size)
-            keys = [_key(number) for number in ids[batch]]
-            metadatas = [{"number": int(number)} for number in ids[batch]]
+            keys = [_key(id) for id in ids[batch]]
+            metadatas = [{"number": int(id)} for id in ids[batch]]
             if takes_vectors:
                 collection.upsert(keys, embeddings=vectors[batch], metadatas=metadatas, documents=list(texts[batch]))
             else:
                 store.add_texts(list(texts[batch]), metadatas=metadatas, ids=keys)
 
     def holds(self, ids: Sequence[int], texts: Sequence[str]) -> bool:
-        """Return whether the store has these texts under these numbers; true if it cannot look up by id."""
-        keys = [_key(number) for number in ids]
+        """Return whether the store has these texts under these ids; true if it cannot look up by id."""
+        keys = [_key(id) for id in ids]
         try:
             found = {document.id: document.page_content for document in self.store.get_by_ids(keys)}
         except NotImplementedError:
@@ -177,6 +177,6 @@ class VectorStoreSearch(Immutable):
         return distances
 
 
-def _key(number: int) -> str:
-    """Write a number as a UUID, the one form of id that every store takes."""
-    return str(UUID(int=int(number)))
+def _key(id: int) -> str:
+    """Write an id as a UUID, the one form that every store takes."""
+    return str(UUID(int=int(id)))

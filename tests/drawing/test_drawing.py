@@ -243,7 +243,7 @@ def test_what_cannot_be_drawn(what: Any) -> None:
 @pytest.mark.parametrize("most", [0, -1, True, 2.0, "9", None])
 def test_max_triples_is_checked(most: Any) -> None:
     with pytest.raises(
-        InvalidArgumentError, match=re.escape(f"max_triples must be a whole number from 1, but got {most!r}")
+        InvalidArgumentError, match=re.escape(f"max_triples must be an integer from 1, but got {most!r}")
     ):
         draw(EVIDENCE, max_triples=most)
 
@@ -455,7 +455,8 @@ def test_texts_stand_out_from_what_is_behind_them() -> None:
 IN_ANOTHER_PROCESS = """
 import sys
 sys.modules["scipy"] = None
-from kg_retrievers.graph import Evidence, draw
+from kg_retrievers.drawing import draw
+from kg_retrievers.graph import Evidence
 from kg_retrievers.testing import tiny_graph
 graph = tiny_graph()
 answers = ("Spike Jonze", "David Lynch", "Q55400")
@@ -555,7 +556,7 @@ def test_plot_of_nothing() -> None:
 def test_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     drawing = draw(EVIDENCE)
-    with pytest.raises(MissingExtraError, match=r'Drawing.plot needs .* pip install .*\[viz\]') as caught:
+    with pytest.raises(MissingExtraError, match=r"Drawing.plot needs .* pip install .*\[viz\]") as caught:
         drawing.plot()
     assert caught.value.extra == "viz"
     assert drawing._repr_html_()
