@@ -133,7 +133,7 @@ def needs(method: Entry) -> str:
         return "what its members need"
     words = {"llm": "a language model", "model": "a model trained on questions and answers"}
     if isinstance(method, Method):
-        words["examples"] = f"examples with {' or '.join(method.labels)}"
+        words["examples"] = "examples with " + " or ".join(f"`{label}`" for label in method.labels)
         needed = " or ".join(words[source] for source in method.needs) or "nothing"
         is_optional = method.labels and not method.needs
         optional = [f"takes {words['examples']}, or a language model"] if is_optional else []
@@ -207,7 +207,7 @@ def _values(info: FieldInfo) -> str:
         return ", ".join(f"`{_literal(value)}`" for value in get_args(info.annotation))
     bounds = [bound for bound in map(_bound, info.metadata) if bound]
     texts = [" and ".join(bounds)] if bounds else ["true or false"] if bool in kinds else []
-    return " or ".join([*texts, *(["`None`"] if type(None) in kinds else [])])
+    return " or ".join([*texts, "`None`"] if texts and type(None) in kinds else texts)
 
 
 def _bound(bound: Any) -> str:
@@ -231,7 +231,7 @@ def navigation(path: Path, _: str) -> str:
     return "\n".join(lines)
 
 
-def stub_entries(_: Path, __: str) -> str:
+def stub_entries(_path: Path, _subject: str) -> str:
     """Return the imports of the methods' classes, models and trainers, as type checkers and lazy_loader read them."""
     retrievers = [method.retriever for method in entries() if isinstance(method, Method)]
     trained = [part for method in entries() for part in (method.model, method.trainer) if part]
@@ -242,7 +242,7 @@ def stub_entries(_: Path, __: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def reference(_: Path, __: str) -> str:
+def reference(_path: Path, _subject: str) -> str:
     """Return what mkdocstrings makes the reference of, by the room of the package that it lives in."""
     rooms: dict[str, list[str]] = {}
     for statement in ast.parse(STUB.read_text(encoding="utf-8")).body:

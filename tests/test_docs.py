@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from html.parser import HTMLParser
 from inspect import CO_COROUTINE
@@ -23,6 +24,7 @@ import pytest
 from small_language_model import build
 
 import kg_retrievers
+from kg_retrievers import errors
 from kg_retrievers.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -169,6 +171,18 @@ def test_readme_is_short() -> None:
 @pytest.mark.parametrize("name", sorted({*kg_retrievers.__all__, *dir(kg_retrievers)}))
 def test_public_names_are_explained(name: str) -> None:
     assert any(re.search(rf"\b{name}\b", page(one)) for one in PAGES if one != REFERENCE), f"no page has {name}"
+
+
+def test_every_error_is_explained() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    missing = [kind.__name__ for kind in kinds if f"`{kind.__name__}`" not in page("docs/troubleshooting.md")]
+    assert not missing
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\n## [{version}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def test_generated_parts_are_up_to_date() -> None:

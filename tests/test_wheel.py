@@ -79,6 +79,14 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def environment_over(python: Path, folder: Path) -> Path:
+    """Make an environment that begins with the packages of another one, and return its interpreter."""
+    venv.create(folder)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "core.pth").write_text(f"{python.parents[1] / packages.relative_to(folder)}\n", encoding="utf-8")
+    return folder / "bin" / "python"
+
+
 def install(python: Path, *requirements: str) -> None:
     """Install packages with the versions that the tests run with."""
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-conflicts")
@@ -105,9 +113,7 @@ def test_the_core_runs_the_demo(python: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("extra", sorted({*EXTRAS} - OF_DEVELOPERS))
 def test_each_extra_brings_what_it_is_for(extra: str, wheel: Path, python: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "environment"
-    venv.create(folder, with_pip=True)
-    own = folder / "bin" / "python"
+    own = environment_over(python, tmp_path / "environment")
     if TORCH and extra in WITH_TORCH:
         install(own, *TORCH)
     install(own, f"{wheel}[{extra}]")
