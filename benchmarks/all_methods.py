@@ -2,8 +2,8 @@ r"""One `kg-retrievers compare` of all methods for each question set; prints eac
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/all_methods.py [--work FOLDER] [--limit 200] [--sets ...]
 
-The questions of each set are split as in `question_splits.py`, seed 0, and written as JSON lines. The two
-trained methods learn from 80 % of them and are stopped by 10 % (`kg-retrievers train`, unless the folder holds their
+The questions of each set are split as in `question_splits.py`, seed 0, and written as JSON lines. The methods that are
+trained learn from 80 % of them and are stopped by 10 % (`kg-retrievers train`, unless the folder holds their
 models already); the same 80 % are the examples of those that take examples; `--limit` of each number of hops are drawn
 from the other 10 % and measured. No language model; no topic is given where it is measured. MetaQA's paraphrases are
 those of the measured 1-hop questions; nothing is trained on paraphrases, and no example is one.
@@ -21,18 +21,15 @@ from tempfile import TemporaryDirectory
 
 from question_splits import DATA, TASKS, Indexes
 
+from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.datasets import write_questions
+from kg_retrievers.methods import registry
 
+#: All methods: those that take examples with them, and where they need nothing also without; and the paper's union.
 METHODS = (
     "simgrag:plain",
-    "simgrag:examples",
-    "pcst",
-    "triple-similarity",
-    "subgraph-rag",
-    "gnn-rag",
-    "relation-paths:examples",
-    "cypher:examples",
-    "gnn-rag+relation-paths",
+    *(f"{method.name}:examples" if method.labels else method.name for method in registry.METHODS),
+    "gnn-rag+rog",
 )
 SETS = {
     "metaqa": ("metaqa", 0, DATA / "metaqa" / "kb.txt"),
@@ -56,14 +53,16 @@ def main() -> None:
 
 def _compare(home: Path, name: str, arguments: argparse.Namespace) -> None:
     """Print the tables of a set."""
-    section, place, graph = SETS[name]
-    measured = _written(home, section, place)
+    section, position, graph = SETS[name]
+    measured = _written(home, section, position)
     trained = []
-    for method in ("subgraph-rag", "gnn-rag"):
-        model = home / method
-        if not (model / "model.safetensors").exists():
+    for method in registry.METHODS:
+        if method.trainer is None:
+            continue
+        model = home / method.name
+        if not holds_model(model):
             questions, validation = home / "training.jsonl", home / "validation.jsonl"
-            command = ["train", method, "--graph", graph, "--questions", questions, "--validation", validation]
+            command = ["train", method.name, "--graph", graph, "--questions", questions, "--validation", validation]
             _run([*command, "--output", model])
         trained += ["--model", model]
     for part in measured:
@@ -74,10 +73,10 @@ def _compare(home: Path, name: str, arguments: argparse.Namespace) -> None:
         _run(["compare", *data, *examples, *trained, *methods, "--failures", 0])
 
 
-def _written(home: Path, section: str, place: int) -> list[Path]:
+def _written(home: Path, section: str, position: int) -> list[Path]:
     """Write the questions of a set; return the files of what is measured."""
     home.mkdir(parents=True, exist_ok=True)
-    _, task_of = list(TASKS[section](Indexes("hashed", None)))[place]
+    _, task_of = list(TASKS[section](Indexes("hashed", None)))[position]
     task = task_of(0)
     write_questions(home / "training.jsonl", task.training)
     write_questions(home / "validation.jsonl", task.validation)
