@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
+    import kg_retrievers.chains
     from kg_retrievers.core.retriever import BaseKGRetriever
 
 #: The exit code where there is no evidence.
@@ -98,8 +99,9 @@ def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever
     if answerers.by_prompt is not None:
         return "; ".join(answerers.by_prompt.invoke(value)) or None
     if answerers.llm is not None:
-        reply = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm).invoke(value)
-        return "; ".join(retriever.parse_answers(reply)) or None
+        by_llm = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm, retriever.parse_answers)
+        answer = by_llm.invoke(value)
+        return None if answer == kg_retrievers.chains.NO_ANSWER else answer
     if not retriever.proposes_answers:
         return None
     extractive = kg_retrievers.ExtractiveAnswerer()

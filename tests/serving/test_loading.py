@@ -1,0 +1,179 @@
+"""What the shell and Studio open, load and build by name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import kg_retrievers
+from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, UnionRetriever, cli
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import Method, find_methods
+from kg_retrievers.serving import loading
+from kg_retrievers.testing import tiny_graph
+
+#: An index and a model of three facts on films, as `kg-retrievers index` and `train` of version 0.1 wrote them.
+SAVED = Path(__file__).with_name("saved_by_0_1.zip")
+
+#: A package as those of LangChain's providers are, which none of the extras installs.
+PROVIDER = """
+from kg_retrievers import HashedEmbeddings
+
+class HuggingFaceEmbeddings(HashedEmbeddings):
+    def __init__(self, model_name):
+        if model_name == "refused":
+            raise PermissionError("no key is set")
+        super().__init__(64)
+        self.model_name = model_name
+"""
+
+
+@pytest.fixture
+def index() -> GraphIndex:
+    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
+
+
+@pytest.fixture
+def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package of embeddings that LangChain finds."""
+    (tmp_path / "langchain_huggingface.py").write_text(PROVIDER, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("langchain_huggingface", None)
+
+
+# --- a former version -------------------------------------------------------------------------------------------------
+
+
+def test_what_version_0_1_saved_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ZipFile(SAVED).extractall(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    index = loading.open_index("films.index")
+    assert len(index.graph) == 3
+    assert SimGRAGRetriever.from_index(index).invoke("Who directed Her?")[0].metadata["answers"] == ["Spike Jonze"]
+    models = loading.read_models(["films.model"])
+    retriever = loading.build_retriever(find_methods("subgraph-rag"), index, {"k": 3}, models=models)
+    assert len(retriever.invoke("Who directed Her?")) == 3
+    assert cli.main(["ask", "films.index", "Who directed Her?", "--model", "films.model"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "today"), [("pcst", "g-retriever"), ("cypher", "sg-rag"), ("triple-similarity", "kaping")]
+)
+def test_former_names_go_on_working(old: str, today: str, index: GraphIndex) -> None:
+    assert [method.name for method in find_methods(f"simgrag+{old}")] == ["simgrag", today]
+    assert registry.find_method(old) is registry.find_method(today)
+
+
+# --- retrievers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [one for one in registry.METHODS if not one.needs], ids=lambda method: method.name)
+def test_each_method_is_built_by_its_name(method: Method, index: GraphIndex) -> None:
+    retriever = loading.build_retriever((method,), index, {"k": 2})
+    assert type(retriever) is method.load_retriever()
+    assert type(retriever).__name__ == method.class_name
+    assert retriever.k == 2
+
+
+def test_several_methods_are_a_union(index: GraphIndex) -> None:
+    union = loading.build_retriever(find_methods("simgrag+pcst"), index, {"fusion": "score"})
+    assert isinstance(union, UnionRetriever)
+    assert union.fusion == "score"
+    assert [type(one).__name__ for one in union.retrievers] == ["SimGRAGRetriever", "PCSTRetriever"]
+
+
+def test_a_database_is_opened_for_who_runs_queries_alone(index: GraphIndex) -> None:
+    executor = kg_retrievers.LadybugExecutor.from_graph(index.graph)
+    opened = []
+
+    def open_once() -> kg_retrievers.LadybugExecutor:
+        opened.append(executor)
+        return executor
+
+    with executor:
+        loading.build_retriever(find_methods("simgrag"), index, executor=open_once)
+        assert not opened
+        loading.build_retriever(find_methods("sg-rag+simgrag"), index, executor=open_once)
+        assert len(opened) == 1
+
+
+def test_an_answerer_retrieves_nothing() -> None:
+    saved = loading.SavedModel("films.prompt", registry.GRAPH_PROMPT, None, "c0ffee")
+    with pytest.raises(InvalidArgumentError, match=r"films.prompt answers, and retrieves nothing"):
+        loading.choose_methods(None, {"graph-prompt": saved})
+
+
+def test_a_union_is_built_of_methods() -> None:
+    with pytest.raises(InvalidArgumentError, match="built from several methods") as caught:
+        registry.find_method("union")
+    assert "Join their names, as g-retriever+gnn-rag." in caught.value.on_shell
+
+
+@pytest.mark.parametrize("entry", [registry.DEFAULT, registry.UNION], ids=lambda entry: entry.name)
+def test_what_is_not_trained_has_no_model(entry: Method) -> None:
+    for load in (entry.load_model, entry.load_trainer):
+        with pytest.raises(InvalidArgumentError, match=f"{entry.name} has no trained model"):
+            load()
+
+
+def test_a_folder_without_a_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match="no trained model is here"):
+        loading.read_models([str(tmp_path)])
+
+
+# --- embeddings -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("provider")
+def test_any_embeddings_of_langchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record of the index keeps their name."""
+    (tmp_path / "films.tsv").write_text("Her\tdirected_by\tSpike Jonze\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    name = "huggingface:small"
+    assert cli.main(["index", "films.tsv", "--output", "films.index", "--embeddings", name]) == 0
+    assert loading.recorded_embeddings("films.index") == name
+    assert loading.open_index("films.index").dimension == 64
+    assert cli.main(["ask", "films.index", "Who directed Her?"]) == 0
+
+
+@pytest.mark.usefixtures("provider")
+def test_embeddings_that_cannot_be_used() -> None:
+    for name, reason in (
+        ("huggingface:refused", "no key is set"),
+        ("cohere:model", "pip install langchain-cohere"),
+        ("nobody:model", "Provider 'nobody' is not supported"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=f"the embeddings '{name}' cannot be used: .*{reason}"):
+            loading.load_embeddings(name)
+
+
+def test_embeddings_of_langchain_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain.embeddings", None)
+    with pytest.raises(MissingExtraError, match=r"the embeddings 'openai:small' needs .*\[langchain\]"):
+        loading.load_embeddings("openai:small")
+
+
+# --- what is loaded ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_loaded_before_it_is_needed() -> None:
+    code = (
+        "import sys, kg_retrievers.serving.loading; assert not {'numpy', 'langchain_core', 'numba'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=dict(os.environ))
+
+
+def test_studio_does_without_the_shell() -> None:
+    code = (
+        "import sys, kg_retrievers.serving.studio\n"
+        "assert not [name for name in sys.modules if name.startswith('kg_retrievers.cli')]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=dict(os.environ))
