@@ -1,10 +1,10 @@
-"""Question -> Cypher by a language model, that is shown the schema, and checked before anything is run."""
+"""Question -> Cypher by a language model that is shown the schema; its query is checked before it runs."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.graph_store import QueryExecutor
-from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, backticked
+from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import CypherGenerationError, CypherSafetyError, DatabaseQueryError, InvalidArgumentError
 from kg_retrievers.graph import Known
@@ -37,11 +37,13 @@ from kg_retrievers.methods.sg_rag.templates import label_examples
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
 from kg_retrievers.patterns.linked import LinkedPatternGenerator
 
-#: The most tokens of the schema that a language model is shown, and how far around the entities of a question it is
-#: looked at first.
-MAX_SCHEMA_TOKENS, SCHEMA_HOPS = 1500, 3
+#: The most tokens of the schema that a language model is shown.
+MAX_SCHEMA_TOKENS = 1500
 
-#: The most pairs of labels that are shown of a relationship type, and properties of it or of a label.
+#: Relationship types within so many hops of the question's entities are shown first.
+SCHEMA_HOPS = 3
+
+#: The most pairs of labels that are shown for a relationship type, and properties for a type or a label.
 PAIRS_SHOWN, PROPERTIES_SHOWN = 5, 20
 
 #: How many of the user's examples a language model is shown.
@@ -53,25 +55,25 @@ _VECTOR_NAME = re.compile(r"embedding|vector", re.IGNORECASE)
 
 
 class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
-    """Asks a language model for a query, and once more with what is wrong where it cannot be run.
+    """Asks a language model for a query, and once more, with the reason, where the query cannot be run.
 
-    The model is shown what of the schema is near to the question, with a fact for each relation, and what the question
-    names as parameters. Its query must only read, name nothing that the database does not have, and return
+    The model is shown the part of the schema near to the question, with a fact for each relation, and the entities that
+    the question names as parameters. Its query must only read, name nothing that the database does not have, and return
     relationships; arrows that can only point the other way are turned; then the database compiles it, without running
-    it. Where the likeliest name in the question may mean further entities, the same query is there again for each.
+    it. Where the likeliest name in the question may mean further entities, the same query follows for each of them.
 
     Args:
         index: The indexed graph.
         llm: The language model; set its temperature to 0 for equal replies on every run.
         examples: Questions with patterns or answers, of which the nearest are shown with their queries.
         max_schema_tokens: The most tokens of the schema, roughly counted.
-        prompt: In place of ours, with its placeholders.
-        repair_prompt: In place of ours, with its placeholders.
+        prompt: Replaces `CYPHER_PROMPT`, with the same placeholders.
+        repair_prompt: Replaces `REPAIR_PROMPT`, with the same placeholders.
 
     Raises:
         InvalidArgumentError: If `llm` is no language model, a prompt has other placeholders, or `max_schema_tokens` is
             below 1.
-        CypherGenerationError: From `invoke`, if the second reply cannot be used, too.
+        CypherGenerationError: From `invoke`, if the second reply cannot be used either.
     """
 
     calls_model = True
@@ -86,7 +88,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         prompt: BasePromptTemplate[Any] = CYPHER_PROMPT,
         repair_prompt: BasePromptTemplate[Any] = REPAIR_PROMPT,
     ) -> None:
-        """Check the model and the prompts, and look at the examples."""
+        """Check the model and the prompts, and embed the examples."""
         check_model(llm, "LLMCypherWriter")
         check_placeholders(prompt, CYPHER_PROMPT.input_variables, "LLMCypherWriter: prompt")
         check_placeholders(repair_prompt, REPAIR_PROMPT.input_variables, "LLMCypherWriter: repair_prompt")
@@ -103,11 +105,11 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._facts = dict(zip(*np.unique(index.graph.edges[:, 1], return_index=True), strict=True))
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
-        """Ask, check, and if need be ask again with the reason."""
+        """Ask, check, and ask again with the reason where the query cannot be run."""
         executor: Executor = input["executor"]
         entities: list[QuestionEntity] = input["entities"][:MAX_QUERIES]
-        parameters = {f"e{number}": list(entity.entities[: entity.best]) for number, entity in enumerate(entities)}
-        values, examples = yield Call(RunnableLambda(self._what_is_shown), {**input, "parameters": parameters})
+        parameters = {f"e{slot}": list(entity.entities[: entity.best]) for slot, entity in enumerate(entities)}
+        values, examples = yield Call(RunnableLambda(self._prompt_values), {**input, "parameters": parameters})
         check: RunnableLambda[str, str] = RunnableLambda(lambda query: self._checked(query, parameters, executor))
         reply = yield Call(self.prompts["cypher"] | self.llm | StrOutputParser(), values | {"examples": examples})
         try:
@@ -125,7 +127,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         return [{"query": query, "parameters": given, "from": "llm"} for given in meant[:MAX_QUERIES]]
 
     def _checked(self, query: str, parameters: Mapping[str, Any], executor: Executor) -> str:
-        """Return a query with its arrows the right way round, if it may and can be run."""
+        """Return a query with its arrows the right way round, once all checks let it through."""
         schema = executor.schema()
         checked = check_query(query, parameters, schema)
         check_properties(checked.text, schema)
@@ -137,44 +139,34 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
     # --- what the model is shown --------------------------------------------------------------------------------------
 
-    def _what_is_shown(self, input: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+    def _prompt_values(self, input: Mapping[str, Any]) -> tuple[dict[str, str], str]:
         """Return the values of both prompts, and the examples of the first; reads the database."""
         question, executor, entities = input["question"], input["executor"], input["entities"][:MAX_QUERIES]
         schema = self.describe_schema(executor.schema(), question, input["seed_entities"])
         if isinstance(executor, QueryExecutor):
             schema += "\nRETURN every node of the pattern, too, each under a variable of its own."
-        names = {f"e{number}": entity.name for number, entity in enumerate(entities)}
+        names = {f"e{slot}": entity.name for slot, entity in enumerate(entities)}
         values = {"question": question, "parameters": _shown(input["parameters"], names), "schema": schema}
         return values, self._shown_examples(question, entities, executor)
 
     def describe_schema(self, schema: DatabaseSchema, question: str, seed_entities: Sequence[str] = ()) -> str:
-        """Write what of a schema is near to a question, within `max_schema_tokens`.
+        """Write the part of a schema that is near to a question, within `max_schema_tokens`.
 
-        Relationship types around the entities come first, and then those whose words are nearest to the question;
-        labels are those that they join. Properties that hold vectors are left out.
+        Relationship types around the entities come first, then those whose words are nearest to the question; labels
+        are those that the types join. Properties that hold vectors are left out.
         """
-        graph = self.index.graph
-        likeness = self.index.relation_vectors @ self.index.embed([question])[0]
-        near = np.zeros(len(graph.relations), bool)
-        numbers = [graph.entities.find(key) for key in seed_entities]
-        if numbers:
-            around = neighborhood(graph.adjacency, numbers, max_hops=SCHEMA_HOPS, max_nodes=2_000).triples
-            near[np.unique(graph.edges[around, 1])] = True
-        rank = {graph.relations[number]: place for place, number in enumerate(np.lexsort((-likeness, ~near)).tolist())}
-        relations = sorted(schema.relations, key=lambda r: (rank.get(schema.relation_of(r.name), len(rank)), r.name))
         known = {label.name: _label_line(label) for label in schema.labels}
+        relations = self._by_nearness(schema, question, seed_entities)
+        total = len(relations) or len(known)
+        left = self.max_schema_tokens - approximate_tokens(_more(total, "relationship types"))
+        if not relations:
+            return "\n".join(_first_labels(known, left))
         labels: dict[str, str] = {}
         lines: list[str] = []
-        left = self.max_schema_tokens - approximate_tokens(_more(len(relations) or len(known), "relationship types"))
         for relation in relations:
             pairs = (relation.ends or (("", ""),))[:PAIRS_SHOWN]
             new = {name: known[name] for pair in pairs for name in pair if name in known and name not in labels}
-            line = "\n".join(
-                f"{_node(head)}-[:{_name(relation.name)}{_properties(relation.properties)}]->{_node(tail)}"
-                for head, tail in pairs
-            ) + self._fact(schema.relation_of(relation.name))
-            if more := len(relation.ends) - len(pairs):
-                line += "\n" + _more(more, f"pairs of labels of {_name(relation.name)}")
+            line = self._relation_lines(relation, pairs, schema)
             cost = sum(map(approximate_tokens, (line, *new.values())))
             if cost <= left:
                 left -= cost
@@ -182,23 +174,36 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 lines.append(line)
             elif lines:
                 break
-        if not relations:
-            for name, line in known.items():
-                left -= approximate_tokens(line)
-                if left < 0:
-                    break
-                labels[name] = line
-            if more := len(known) - len(labels):
-                lines.append(_more(more, "labels"))
-        elif more := len(relations) - len(lines):
+        if more := len(relations) - len(lines):
             lines.append(_more(more, "relationship types"))
         return "\n".join([*labels.values(), *lines])
 
+    def _by_nearness(self, schema: DatabaseSchema, question: str, seed_entities: Sequence[str]) -> list[RelationType]:
+        """Return the relationship types, those around the entities first, then by their words."""
+        graph = self.index.graph
+        likeness = self.index.relation_vectors @ self.index.embed([question])[0]
+        is_near = np.zeros(len(graph.relations), bool)
+        if seeds := [graph.entities.find(key) for key in seed_entities]:
+            around = neighborhood(graph.adjacency, seeds, max_hops=SCHEMA_HOPS, max_nodes=2_000).triples
+            is_near[np.unique(graph.edges[around, 1])] = True
+        order = np.lexsort((-likeness, ~is_near)).tolist()
+        rank = {graph.relations[relation]: position for position, relation in enumerate(order)}
+        return sorted(schema.relations, key=lambda r: (rank.get(schema.relation_of(r.name), len(rank)), r.name))
+
+    def _relation_lines(self, relation: RelationType, pairs: Sequence[tuple[str, str]], schema: DatabaseSchema) -> str:
+        """Write a relationship type between some of its pairs of labels, with one of its facts."""
+        arrow = f"-[:{_name(relation.name)}{_properties(relation.properties)}]->"
+        lines = "\n".join(f"{_node(head)}{arrow}{_node(tail)}" for head, tail in pairs)
+        lines += self._fact(schema.relation_of(relation.name))
+        if more := len(relation.ends) - len(pairs):
+            lines += "\n" + _more(more, f"pairs of labels of {_name(relation.name)}")
+        return lines
+
     def _fact(self, relation: str) -> str:
         graph = self.index.graph
-        if (number := graph.relations.find(relation)) not in self._facts:
+        if (id := graph.relations.find(relation)) not in self._facts:
             return ""
-        head, _, tail = graph.triple(int(self._facts[number]))
+        head, _, tail = graph.triple(int(self._facts[id]))
         return "   for example " + " -> ".join(" ".join(graph.label(end).split()) for end in (head, tail))
 
     def _shown_examples(self, question: str, entities: Sequence[QuestionEntity], executor: Executor) -> str:
@@ -208,11 +213,11 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         masked = mask(question, [(entity.start, entity.end) for entity in entities])
         distances = np.linalg.norm(self._vectors - self.index.embed([masked]), axis=1)
         shown = []
-        for place in np.argsort(distances, kind="stable")[:EXAMPLES_SHOWN].tolist():
-            example = self._examples[place]
+        for nearest in np.argsort(distances, kind="stable")[:EXAMPLES_SHOWN].tolist():
+            example = self._examples[nearest]
             assert example.pattern is not None
             written = next(self._patterns.write(example.pattern, executor))
-            names = {name: f"e{number}" for number, name in enumerate(written["parameters"])}
+            names = {name: f"e{slot}" for slot, name in enumerate(written["parameters"])}
             query, parameters = written["query"].split("\nORDER BY ")[0], dict[str, Any]()
             for name, value in written["parameters"].items():
                 query = re.sub(rf"(?:=|IN) \${name}\b", f"IN ${names[name]}", query)
@@ -222,13 +227,14 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
 
 def _masked(example: Question) -> str:
-    """Return the text of an example without what its pattern names."""
-    known = [node.text for node in example.pattern.nodes if isinstance(node, Known)] if example.pattern else []
-    return mask(example.text, [span for name in known if (span := find_name(name, example.text))])
+    """Return the text of an example without the names in its pattern."""
+    nodes = example.pattern.nodes if example.pattern else ()
+    spans = (find_name(node.text, example.text) for node in nodes if isinstance(node, Known))
+    return mask(example.text, [span for span in spans if span])
 
 
 def _shown(parameters: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """Write parameters, each on a line, with what the question calls them where that is not the key."""
+    """Write parameters, each on a line, with their names in the question where these are not the keys."""
     lines = []
     for name, value in parameters.items():
         called = f", which is {names[name]!r}" if name in names and value != [names[name]] else ""
@@ -256,8 +262,18 @@ def _properties(properties: Mapping[str, str]) -> str:
     return " {" + ", ".join(texts) + "}" if texts else ""
 
 
-def _more(number: int, what: str) -> str:
-    return f"({number} more {what} are not shown)"
+def _more(count: int, what: str) -> str:
+    return f"({count} more {what} are not shown)"
+
+
+def _first_labels(lines: Mapping[str, str], tokens: int) -> Iterator[str]:
+    """Yield the lines of labels that take at most so many tokens, and how many are left."""
+    for position, line in enumerate(lines.values()):
+        tokens -= approximate_tokens(line)
+        if tokens < 0:
+            yield _more(len(lines) - position, "labels")
+            return
+        yield line
 
 
 def _label_line(label: NodeLabel) -> str:
@@ -265,5 +281,5 @@ def _label_line(label: NodeLabel) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Say what was wrong, in the database's own words where they are its."""
+    """Return what was wrong, in the database's own words where it refused the query."""
     return str(getattr(error, "reason", error))

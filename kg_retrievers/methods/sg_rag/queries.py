@@ -1,4 +1,4 @@
-"""Cypher queries as text: what they name and show, and which way their relationships point."""
+"""Checks and corrects the text of a Cypher query: what it names and returns, and which way its arrows point."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.tokens import Token, refusal
 from kg_retrievers.methods.sg_rag.directions import Directions, Edge
 
-#: Functions whose values hold relationships if what they are given does.
+#: Functions whose values hold relationships if their arguments do.
 HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail")
 
 
 def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema) -> CheckedQuery:
-    """Check that a query only reads, and names nothing that the database does not have.
+    """Check that a query only reads, and names only labels and types of the database.
 
     Raises:
         CypherSafetyError: If not.
@@ -32,10 +32,10 @@ def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchem
 
 
 def check_properties(query: str, schema: DatabaseSchema) -> None:
-    """Check that the properties of nodes and relationships that a query names are in the schema, if it is no sample.
+    """Check that a query names only properties of the schema, unless the schema is a sample.
 
     Raises:
-        CypherSafetyError: If one is not, for which Neo4j would return nothing without an error.
+        CypherSafetyError: If it names another, for which Neo4j would return nothing without an error.
     """
     if schema.sampled:  # there may be others
         return
@@ -61,7 +61,7 @@ def check_properties(query: str, schema: DatabaseSchema) -> None:
 
 
 def check_lists(query: str, parameters: Mapping[str, Any]) -> None:
-    """Check that parameters that are lists stand after IN or UNWIND, where their members are meant.
+    """Check that parameters that are lists stand after IN or UNWIND, which take their members.
 
     Raises:
         CypherSafetyError: If one does not: `{key: $names}` would return nothing, and `= $names` fail as it runs.
@@ -96,13 +96,13 @@ def check_shows_facts(query: str) -> None:
 
 
 def _alias(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
-    """Return what a column of WITH or RETURN, or an UNWIND, is called from there on, if it is named anew."""
+    """Return the new name of a column of WITH or RETURN, or of an UNWIND, if it has one."""
     named = node.find("alias" if node.rule == "column" else "variable")
     return [tokens[named.end - 1].name] if named else []
 
 
 def _whole(tokens: Sequence[Token], node: SyntaxNode) -> Iterator[str]:
-    """Yield the variables that stand for all that they hold: not for a property, or what a function makes of it."""
+    """Yield the variables that stand for their whole value: not for a property of it, or a function of it."""
     if node.rule == "variable":
         yield tokens[node.start].name
     elif node.rule == "call" and tokens[node.start].name.lower() not in HOLDING:
@@ -131,7 +131,7 @@ class _Arrow(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """A property of a node must be equal to a parameter, or in it."""
+    """A property of a node must be equal to a parameter, or be one of its members."""
 
     node: str
     property: str
@@ -139,9 +139,10 @@ class _Comparison(NamedTuple):
 
 
 class _Required:
-    """What the MATCH clauses of one part of a query ask for: neither what must not be there, nor alternatives to it.
+    """The arrows, labels and comparisons that the MATCH clauses of one part of a query require.
 
-    A node's name is its variable with the number of the token where it first stands, so that WITH may name it anew.
+    Negated conditions and alternatives are left out. The name of a node is the position of its first token, so that a
+    variable may stand for another node after a WITH.
     """
 
     def __init__(self, tokens: Sequence[Token], part: SyntaxNode) -> None:
@@ -153,8 +154,9 @@ class _Required:
         for clause in part.inside[:-1]:
             if patterns := clause.find("patterns"):
                 optional = tokens[clause.start].word == "OPTIONAL"
-                for path in filter(None, (pattern.find("path") for pattern in patterns.inside)):
-                    self._read_path(path, optional)
+                for pattern in patterns.inside:
+                    if path := pattern.find("path"):
+                        self._read_path(path, optional)
                 if not optional:
                     self._read_where(clause)
             elif tokens[clause.start].word == "WITH":
@@ -189,7 +191,7 @@ class _Required:
             self.arrows.append(_Arrow(head, self._tags(types), tail, start, end))
 
     def _read_where(self, holder: SyntaxNode) -> None:
-        """Read the comparisons that a WHERE puts together by AND."""
+        """Read the comparisons that a WHERE joins by AND."""
         where = holder.find("where")
         if where is None:
             return
@@ -210,7 +212,7 @@ class _Required:
             self.compared.append(_Comparison(node, property.name, value[0].name))
 
     def _passed_on(self, columns: SyntaxNode) -> Iterator[tuple[str, str]]:
-        """Yield the nodes that a WITH passes on, by the variables that they have from there on."""
+        """Yield the nodes that a WITH passes on, by their variables after it."""
         if self.tokens[columns.start].text == "*":
             yield from self._names.items()
         for column in columns.inside:
@@ -234,11 +236,11 @@ class _Required:
 def correct_directions(
     query: str, parameters: Mapping[str, Any], schema: DatabaseSchema, directions: Directions
 ) -> str:
-    """Turn the relationships of a query that can only point the other way, as few as possible.
+    """Turn the relationships of a query that can only point the other way; as few as possible.
 
-    Whether one can point so is known from the labels of its nodes, from the entities that a node may be, where the
-    query compares a key with a parameter, and from which relations meet in the graph: see `Directions.mend`. Looked at
-    are the patterns of MATCH, each part of a UNION by itself; what stands in conditions and subqueries stays.
+    The labels of its nodes, the entities that a node may be, where the query compares a key with a parameter, and the
+    relations that meet in the graph tell which way a relationship can point: see `Directions.correct`. Only patterns of
+    MATCH are corrected, each part of a UNION by itself; conditions and subqueries stay as they are.
     """
     tokens, root = read(query)
     edits: list[tuple[int, int, str]] = []
@@ -258,20 +260,20 @@ def correct_directions(
 def _turned(
     required: _Required, parameters: Mapping[str, Any], schema: DatabaseSchema, directions: Directions
 ) -> list[bool]:
-    """Say which of the arrows must be turned."""
+    """Return which of the arrows must be turned."""
     graph, arrows, labels = directions.graph, required.arrows, required.labels
     edges = [
         Edge(arrow.head, [graph.relations.find(schema.relation_of(type)) for type in arrow.types], arrow.tail)
         for arrow in arrows
     ]
-    if any(number < 0 for edge in edges for number in edge.relations):
+    if any(relation < 0 for edge in edges for relation in edge.relations):
         return [False] * len(edges)
     ends = {relation.name: relation.ends for relation in schema.relations}
 
-    def allowed(number: int, turned: bool) -> bool:
+    def allowed(position: int, turned: bool) -> bool:
         if schema.sampled:  # there may be others
             return True
-        arrow = arrows[number]
+        arrow = arrows[position]
         head, tail = (labels.get(name, set()) for name in (arrow.head, arrow.tail)[:: -1 if turned else 1])
         pairs = [pair for type in arrow.types for pair in ends[type]]
         return not pairs or any((not head or one in head) and (not tail or other in tail) for one, other in pairs)

@@ -1,4 +1,4 @@
-"""Merging of subgraphs that overlap, and the order of their triples (SG-RAG MOT).
+"""Merges subgraphs that overlap, and orders their triples (SG-RAG MOT).
 
 A. O. M. Saleh, G. Tür, Y. Saygın: SG-RAG MOT: SubGraph Retrieval Augmented Generation with Merging and Ordering
 Triplets for Knowledge Graph Multi-Hop Question Answering. Machine Learning and Knowledge Extraction 7(3), 2025, 74.
@@ -16,18 +16,18 @@ from kg_retrievers.graph import Triple
 
 
 def merge_overlapping(subgraphs: Sequence[Collection[Hashable]], threshold: float) -> list[list[int]]:
-    """Merge the two subgraphs that overlap most, again and again, until none overlap as much as `threshold`.
+    """Merge the two subgraphs that overlap most, until no two overlap by `threshold` or more.
 
-    The overlap of two is the number of triples that they share, divided by that of both together: 0 ... 1.
+    The overlap of two is the number of triples that they share, divided by the number in either; in [0, 1].
 
     Cost: O(p log p) for p pairs of subgraphs that share a triple, at most n^2.
 
     Args:
         subgraphs: The triples of each.
-        threshold: In (0, 1]; 1 merges only what is equal.
+        threshold: In (0, 1]; 1 merges only equal subgraphs.
 
     Returns:
-        The numbers of the subgraphs in each group, ascending; groups by their first.
+        The positions of the subgraphs in each group, ascending; groups by their first.
 
     Raises:
         InvalidArgumentError: If `threshold` is out of range.
@@ -38,12 +38,12 @@ def merge_overlapping(subgraphs: Sequence[Collection[Hashable]], threshold: floa
     """
     if not 0 < threshold <= 1:
         raise InvalidArgumentError(f"merge_overlapping: threshold must be in (0, 1], but got {threshold}.")
-    triples = {number: frozenset(subgraph) for number, subgraph in enumerate(subgraphs)}
-    groups = {number: [number] for number in triples}
-    holders: dict[Hashable, list[int]] = {}  # which groups hold a triple, those among them that were merged, too
-    for number, held in triples.items():
+    triples = {position: frozenset(subgraph) for position, subgraph in enumerate(subgraphs)}
+    groups = {position: [position] for position in triples}
+    holders: dict[Hashable, list[int]] = {}  # the groups that hold a triple, also those that were merged since
+    for position, held in triples.items():
         for triple in held:
-            holders.setdefault(triple, []).append(number)
+            holders.setdefault(triple, []).append(position)
 
     def entry(one: int, other: int) -> tuple[float, int, int]:
         shared = len(triples[one] & triples[other])
@@ -70,12 +70,12 @@ def merge_overlapping(subgraphs: Sequence[Collection[Hashable]], threshold: floa
 def breadth_first(triples: Iterable[Triple], starts: Sequence[str]) -> list[Triple]:
     """Return triples in the order in which a breadth-first search from some entities meets them.
 
-    The search crosses triples either way, those of an entity in the order given. From what it cannot reach it begins
-    anew, with the head of the first triple that is left.
+    The search crosses triples either way, those of an entity in the order given. Where it ends with triples left, it
+    begins again at the head of the first of them.
 
     Args:
         triples: The triples; repeated ones count once.
-        starts: The entities where it begins, as far as the triples hold them.
+        starts: The entities where it begins; those that are in no triple are skipped.
 
     Example:
         >>> facts = [Triple("b", "r", "c"), Triple("a", "r", "b"), Triple("a", "r", "d")]

@@ -1,4 +1,4 @@
-"""Templates: patterns whose known nodes are slots, from the schema of a graph and from examples with answers."""
+"""Makes templates, patterns whose known nodes are slots, from the schema of a graph and from examples with answers."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from kg_retrievers.graph.adjacency import is_backward, label_count, label_source
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, QuestionEntity, linker_of, mask, question_entities
 
-#: The longest chain of facts that the questions of MetaQA need.
+#: The most relations of a walk: the questions of MetaQA need chains of three facts.
 MAX_HOPS = 3
 
-#: How many alike examples are tried for one template.
+#: How many of the examples that differ only in their entities are tried for one template.
 EXAMPLES_TRIED = 10
 
-#: From how many examples it is learned whether walks come back.
+#: How many examples decide whether walks may return to their start.
 EXAMPLES_COMPARED = 200
 
-#: Where walks of an example have come to more adjacency entries than this, they are not followed further.
+#: Walks of an example are not followed further once they have crossed more adjacency entries than this.
 MAX_ENTRIES = 50_000
 
 
 def schema_templates(graph: KnowledgeGraph, *, max_hops: int = MAX_HOPS, max_templates: int = 10_000) -> list[Pattern]:
-    """Return the questions that a graph can answer by one walk, as patterns with one slot.
+    """Return the questions that one walk over a graph answers, as patterns with one slot.
 
     A template is a walk over the relations of the graph, each crossed one way or the other, that leads somewhere: the
-    ends of one relation and the beginnings of the next have entities in common, and a walk that goes back by the
-    relation that it came by can end elsewhere. The slot, `Known("_")`, is where the walk begins; it has the type that
-    all typed entities there have, if they have one in common. The target is where the walk ends.
+    ends of one relation and the starts of the next have entities in common, and a walk that goes back by the relation
+    that it came by can end elsewhere. The slot, `Known("_")`, is the start of the walk; it has the type that all typed
+    entities there have, if they have one in common. The target is the end of the walk.
 
     Args:
         graph: The graph.
@@ -81,7 +81,7 @@ def schema_templates(graph: KnowledgeGraph, *, max_hops: int = MAX_HOPS, max_tem
 
 
 def _common_type(graph: KnowledgeGraph, entities: Array) -> str | None:
-    """Return the rarest of the types that all entities have, but for those without any."""
+    """Return the rarest of the types that all typed ones among the entities have."""
     typed = np.setdiff1d(entities, graph.untyped)
     members = ((kind, graph.type_entities(kind)) for kind in range(len(graph.types)))
     common = [(len(of_kind), kind) for kind, of_kind in members if len(typed) and np.isin(typed, of_kind).all()]
@@ -94,7 +94,7 @@ def _steps(relations: Sequence[str], path: Sequence[int]) -> list[tuple[str, boo
 
 
 def walk_pattern(start: Known, steps: Sequence[tuple[str, bool]]) -> Pattern:
-    """Return the pattern of a walk from a known node; each step is a relation, and whether from head to tail.
+    """Return the pattern of a walk from a known node; a step is a relation, and whether it goes from head to tail.
 
     Example:
         >>> walk_pattern(Known("Spike Jonze"), [("directed_by", False)]).to_dict()["triples"]
@@ -111,15 +111,14 @@ def walk_pattern(start: Known, steps: Sequence[tuple[str, bool]]) -> Pattern:
 def label_examples(
     index: GraphIndex, examples: Sequence[Question], *, max_hops: int = MAX_HOPS, linker: EntityLinker | None = None
 ) -> list[Question]:
-    """Give examples without a pattern the template whose answers come out closest to theirs.
+    """Give examples without a pattern the template whose answers come closest to theirs.
 
-    Tried are all walks from an entity that the question names, which are those of `schema_templates`. Questions that
-    differ only in their entities get the same template: the one with the highest sum, over the first `EXAMPLES_TRIED`
-    of them, of F1 = 2 * hits / (found + answers); of equal ones the shortest, then the one whose relations are nearest
-    to the words of the question. What is found is what the pattern finds in a database, so that the right template has
-    an F1 of 1.
+    All walks of `schema_templates` from an entity that the question names are tried. Questions that differ only in
+    their entities get the same template: the one with the highest sum, over the first `EXAMPLES_TRIED` of them, of
+    F1 = 2 * hits / (found + answers); of equal ones the shortest, then the one whose relations are nearest to the words
+    of the question. A walk finds what its pattern finds in a database, so that the right template has an F1 of 1.
 
-    Cost: some milliseconds a question that is tried.
+    Cost: some milliseconds for each question that is tried.
 
     Args:
         index: The indexed graph.
@@ -128,8 +127,8 @@ def label_examples(
         linker: Finds the entities of questions where they are not given.
 
     Returns:
-        The examples in their order. Without a pattern still are those that name no entity, have no answer in the
-        graph, or one that no walk comes to.
+        The examples in their order. An example stays without a pattern if it names no entity, or if no walk reaches one
+        of its answers.
 
     Raises:
         InvalidArgumentError: If `examples` is no list of questions.
@@ -142,38 +141,46 @@ def label_examples(
         [['Her', 'directed_by', {'unknown': 'entity 1'}]]
     """
     check_questions(examples, "label_examples")
-    linker = linker or linker_of(index)
-    alike: dict[str, dict[int, list[QuestionEntity]]] = {}
-    for number, example in enumerate(examples):
-        if example.pattern is None and example.answers:
-            given = [seed for seed in example.seed_entities if seed in index.graph.entities]
-            try:
-                entities = question_entities(linker, example.text, given)
-            except EntityLinkingError:
-                continue
-            named = sorted((entity for entity in entities if entity.start < entity.end), key=lambda e: e.start)
-            masked = mask(example.text, [(entity.start, entity.end) for entity in named])
-            alike.setdefault(masked, {})[number] = named
     labelled = list(examples)
     relations = index.graph.relations
-    for masked, group in alike.items():
+    for masked, group in _alike(index.graph, examples, linker or linker_of(index)).items():
         if not (closest := _closest_walks(index.graph, examples, group, max_hops)):
             continue
         slot, path = closest[0] if len(closest) == 1 else _nearest_walk(index, masked, closest)
-        for number, entities in group.items():
-            named_so = examples[number].text[entities[slot].start : entities[slot].end]
-            start = Known(named_so, entity=entities[slot].term.entity)
-            pattern = walk_pattern(start, _steps(relations, path))
-            labelled[number] = replace(examples[number], pattern=pattern)
+        for position, entities in group.items():
+            example, entity = examples[position], entities[slot]
+            start = Known(example.text[entity.start : entity.end], entity=entity.term.entity)
+            labelled[position] = replace(example, pattern=walk_pattern(start, _steps(relations, path)))
     return labelled
 
 
-def allows_revisit(graph: KnowledgeGraph, examples: Sequence[Question]) -> bool:
-    """Say whether walks may come back to the entity that they begin at, as the answers of examples tell.
+#: The entities that examples name, in the order of their text, by the position of each example.
+_Named = dict[int, list[QuestionEntity]]
 
-    They may where that fits more examples better than it fits worse. Compared are `EXAMPLES_COMPARED` of the examples
-    that have a pattern, if it is a walk, by how many entities are answers only, or ends only. Without such, they may
-    not: what else a director directed is not the film that was asked about.
+
+def _alike(graph: KnowledgeGraph, examples: Sequence[Question], linker: EntityLinker) -> dict[str, _Named]:
+    """Return the examples to label by their text without the entities."""
+    groups: dict[str, _Named] = {}
+    for position, example in enumerate(examples):
+        if example.pattern is not None or not example.answers:
+            continue
+        given = [seed for seed in example.seed_entities if seed in graph.entities]
+        try:
+            entities = question_entities(linker, example.text, given)
+        except EntityLinkingError:
+            continue
+        named = sorted((entity for entity in entities if entity.start < entity.end), key=lambda e: e.start)
+        masked = mask(example.text, [(entity.start, entity.end) for entity in named])
+        groups.setdefault(masked, {})[position] = named
+    return groups
+
+
+def allows_revisit(graph: KnowledgeGraph, examples: Sequence[Question]) -> bool:
+    """Tell whether walks may return to the entity that they start from, judged by the answers of examples.
+
+    They may if that fits more examples better than it fits worse. `EXAMPLES_COMPARED` of the examples whose pattern is
+    a walk are compared, by how many entities are only answers, or only ends of the walk. Without such examples walks
+    may not return: the other films of a director are not the film that the question names.
 
     Example:
         >>> graph = KnowledgeGraph.from_triples([("Ann", "child", "Bob"), ("Bob", "parent", "Ann")])
@@ -190,56 +197,61 @@ def allows_revisit(graph: KnowledgeGraph, examples: Sequence[Question]) -> bool:
     return votes > 0
 
 
-def _walk_ends(graph: KnowledgeGraph, pattern: Pattern, allows_revisit: bool) -> set[str]:
-    """Return what a pattern finds that is a walk from its only known node; nothing where it is none."""
+def _walk_ends(graph: KnowledgeGraph, pattern: Pattern, may_revisit: bool) -> set[str]:
+    """Return the answers of a pattern that is a walk from its only known node; none where it is no walk."""
     known = [node for node in pattern.nodes if isinstance(node, Known)]
     if len(known) != 1:
         return set()
     (node,) = known
     starts = {node.entity} if node.entity is not None else set(graph.entities_named(node.text)) or {node.text}
-    here, place, left = starts, cast(Term, node), list(pattern.triples)
+    here, at, left = starts, cast(Term, node), list(pattern.triples)
     while left:
-        triple = next((triple for triple in left if place in (triple.head, triple.tail)), None)
+        triple = next((triple for triple in left if at in (triple.head, triple.tail)), None)
         if triple is None or not isinstance(triple.relation, Known):
             return set()
         left.remove(triple)
-        relation, forward = triple.relation.text, triple.head == place
-        place = triple.tail if forward else triple.head
+        relation, forward = triple.relation.text, triple.head == at
+        at = triple.tail if forward else triple.head
         if forward:
             here = {fact.tail for key in here for fact in graph.triples(head=key, relation=relation)}
         else:
             here = {fact.head for key in here for fact in graph.triples(relation=relation, tail=key)}
-        here -= set() if allows_revisit else starts
-    return here if isinstance(place, Unknown) and place.name == pattern.target else set()
+        here -= set() if may_revisit else starts
+    return here if isinstance(at, Unknown) and at.name == pattern.target else set()
 
 
-#: The number of an entity among those that a question names, and the labels of a walk from there.
+#: The position of an entity among those that a question names, and the labels of a walk from there.
 _Walk = tuple[int, tuple[int, ...]]
 
 
-def _closest_walks(
-    graph: KnowledgeGraph, examples: Sequence[Question], group: dict[int, list[QuestionEntity]], max_hops: int
-) -> list[_Walk]:
-    """Return the shortest of the walks whose ends are closest to the answers of alike examples."""
+def _closest_walks(graph: KnowledgeGraph, examples: Sequence[Question], group: _Named, max_hops: int) -> list[_Walk]:
+    """Return the shortest of the walks whose ends are closest to the answers of examples that are alike."""
     sums: dict[_Walk, float] = {}
-    for number in list(group)[:EXAMPLES_TRIED]:
-        answers = {graph.entities.find(answer) for answer in examples[number].answers}
-        found: dict[_Walk, float] = {}
-        for slot, entity in enumerate(group[number]):
-            for key in entity.entities[: entity.best]:
-                start = graph.entities.find(key)
-                walks = relation_path_ends(
-                    graph.adjacency, np.array([start]), max_hops=max_hops, max_entries=MAX_ENTRIES, without=start
-                )
-                for path, ends in walks:
-                    if hits := len(answers.intersection(ends.tolist())):
-                        f1 = 2 * hits / (len(ends) + len(examples[number].answers))
-                        found[slot, path] = max(found.get((slot, path), 0.0), f1)
-        for walk, f1 in found.items():
+    for position in list(group)[:EXAMPLES_TRIED]:
+        for walk, f1 in _walk_scores(graph, examples[position], group[position], max_hops).items():
             sums[walk] = sums.get(walk, 0.0) + f1
     ranks = {walk: (-round(total, 9), len(walk[1])) for walk, total in sums.items()}
     best = min(ranks.values(), default=None)
     return sorted(walk for walk in ranks if ranks[walk] == best)
+
+
+def _walk_scores(
+    graph: KnowledgeGraph, example: Question, entities: Sequence[QuestionEntity], max_hops: int
+) -> dict[_Walk, float]:
+    """Return the F1 of each walk that reaches an answer."""
+    answers = {graph.entities.find(answer) for answer in example.answers}
+    scores: dict[_Walk, float] = {}
+    for slot, entity in enumerate(entities):
+        for key in entity.entities[: entity.best]:
+            start = graph.entities.find(key)
+            walks = relation_path_ends(
+                graph.adjacency, np.array([start]), max_hops=max_hops, max_entries=MAX_ENTRIES, without=start
+            )
+            for path, ends in walks:
+                if hits := len(answers.intersection(ends.tolist())):
+                    f1 = 2 * hits / (len(ends) + len(example.answers))
+                    scores[slot, path] = max(scores.get((slot, path), 0.0), f1)
+    return scores
 
 
 def _nearest_walk(index: GraphIndex, masked: str, walks: Sequence[_Walk]) -> _Walk:

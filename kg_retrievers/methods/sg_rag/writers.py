@@ -1,4 +1,4 @@
-"""Question -> Cypher: by patterns, from templates or any other generator, or by a language model."""
+"""Question -> Cypher by patterns: of any generator, or of the templates that examples give."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from kg_retrievers.methods.sg_rag.directions import Directions, Edge
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, allows_revisit, label_examples
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 
-#: The most queries for one question, each with other entities of those that it may name, or of another template. Of
-#: 400 of PathQuestion's 3-hop examples, by the templates of other ones, 54, 68, 75, 78, 79 and 80 % are answered by the
-#: first 1, 2, 3, 5, 10 and 20.
+#: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
+#: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
+#: 75, 78, 79 and 80 %.
 MAX_QUERIES = 5
 
-#: Questions that are nearer to each other are the same but for their entities.
+#: Masked questions that are nearer to each other than this differ only in their entities.
 SAME_QUESTION = 0.01
 
 Queries = list[dict[str, Any]]
 
 
 class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
-    """Has a pattern generated and writes it as Cypher, with entities as parameters.
+    """Writes the pattern of a generator as Cypher, with entities as parameters.
 
-    Names that the graph does not have become the nearest ones: relations, and entities that were not linked. Types that
-    it does not have are left out. A triple that can only point the other way in the graph is turned; those that
-    `LinkedPatternGenerator` makes of words fit facts either way. Where a name may mean several entities, there is one
-    query for all that fit it equally well, then one for each further one.
+    Relations that the graph does not have become the nearest ones, and so do entities that were not linked. Types that
+    it does not have are left out. A triple that can only point the other way in the graph is turned; triples of
+    `LinkedPatternGenerator`, made of words, fit facts either way. Where a name may mean several entities, the first
+    query is for all that fit it equally well, and one query follows for each further entity.
 
     Args:
         index: The indexed graph.
@@ -71,7 +71,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._directions = Directions(index)
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
-        """Have the pattern generated, and write it."""
+        """Call the generator, and write its pattern."""
         pattern = yield Call(self.generator, {name: input[name] for name in ("question", "seed_entities", "entities")})
         return list(self.write(pattern, input["executor"], input["entities"]))
 
@@ -88,18 +88,17 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._check_relations(pattern, executor.schema())
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities) for node in known]
+        has_unknown_relation = any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples)
+        either_way = pattern.source == "linked" or has_unknown_relation
         for chosen in _likeliest([len(of_node) for of_node in choices], MAX_QUERIES):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
-            any_way = pattern.source == "linked" or any(
-                isinstance(relation, Unknown) for _, relation, _ in pattern.triples
-            )
             query, parameters = render(
                 self._turned(pattern, keys),
                 executor.schema(),
                 executor.dialect,
                 entities=keys,
                 distinct=self.distinct,
-                direction="ignore" if any_way else "respect",
+                direction="ignore" if either_way else "respect",
                 nodes=isinstance(executor, QueryExecutor),
             )
             yield {"query": query, "parameters": parameters, "from": pattern.source or "given"}
@@ -140,7 +139,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                     ) from cause
 
     def _choices(self, node: Known, entities: Sequence[QuestionEntity]) -> list[list[str]]:
-        """Return the entities that a node may be, those that fit equally well together, the likeliest first."""
+        """Return the entities that a node may be, the likeliest first; those that fit equally well are one choice."""
         if node.entity is not None:
             return [[node.entity]]
         graph = self.index.graph
@@ -152,36 +151,36 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         nearest = self.index.nearest_entities([node.text], MAX_QUERIES)[0].ids.tolist()
         if not nearest:
             raise PatternError(f"{type(self).__name__}: the graph is empty, it has nothing like {node.text!r}.")
-        return [[graph.entities[number]] for number in nearest]
+        return [[graph.entities[id]] for id in nearest]
 
     def _turned(self, pattern: Pattern, keys: Mapping[Known, Sequence[str]]) -> Pattern:
         """Return the pattern with the triples turned that can only be there the other way round."""
         graph = self.index.graph
         edges = {
-            number: Edge(head, [graph.relations.find(relation.text)], tail)
-            for number, (head, relation, tail) in enumerate(pattern.triples)
+            position: Edge(head, [graph.relations.find(relation.text)], tail)
+            for position, (head, relation, tail) in enumerate(pattern.triples)
             if isinstance(relation, Known)
         }
-        numbers = {node: [graph.entities.find(key) for key in of_node] for node, of_node in keys.items()}
-        turned = dict(zip(edges, self._directions.correct(list(edges.values()), numbers), strict=True))
+        ids = {node: [graph.entities.find(key) for key in of_node] for node, of_node in keys.items()}
+        turned = dict(zip(edges, self._directions.correct(list(edges.values()), ids), strict=True))
         if not any(turned.values()):
             return pattern
         triples = tuple(
-            triple._replace(head=triple.tail, tail=triple.head) if turned.get(number) else triple
-            for number, triple in enumerate(pattern.triples)
+            triple._replace(head=triple.tail, tail=triple.head) if turned.get(position) else triple
+            for position, triple in enumerate(pattern.triples)
         )
         return replace(pattern, triples=triples)
 
 
 def _likeliest(counts: Sequence[int], most: int) -> list[tuple[int, ...]]:
-    """Return the first choices, one of each of several lists of so many, by the sum of their ranks.
+    """Return the first choices of one rank from each of several lists, by the sum of the ranks.
 
     Example:
         >>> _likeliest([3, 1, 2], 4)
         [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]
     """
     chosen: list[tuple[int, ...]] = [()]
-    for count in counts:  # of the first choices, the beginnings are first choices, too
+    for count in counts:  # the beginnings of first choices are first choices too
         longer = ((*ranks, rank) for ranks in chosen for rank in range(min(count, most)))
         chosen = sorted(longer, key=lambda ranks: (sum(ranks), ranks))[:most]
     return chosen
@@ -190,24 +189,25 @@ def _likeliest(counts: Sequence[int], most: int) -> list[tuple[int, ...]]:
 class TemplateCypherWriter(PatternCypherWriter):
     """Fills the template of the nearest example question (SG-RAG, section 4.1), and those of the next nearest ones.
 
-    The template is the pattern of an example; where it has none, that of the walk whose answers come out closest to the
-    example's: see `label_examples`. Which example is nearest says `ExamplePatternGenerator`. Where the question is that
-    of an example but for its entities, only templates of such examples are filled: if they lead nowhere, the right
-    answer is none.
+    The template is the pattern of an example; where it has none, the pattern of the walk whose answers come closest to
+    the example's: see `label_examples`. `ExamplePatternGenerator` finds the nearest example. Where the question differs
+    from examples only in its entities, only the templates of these are filled: if they lead nowhere, there is no
+    answer.
 
     A query has two ranks, that of its template among the nearest different ones, and that of its entities among those
-    that the question may name: queries with the lowest sums come first, of equal ones that of the nearest template.
-    "example" of each says whose template it is, by the text of the question and its distance: see `FilledExample`.
+    that the question may name: queries with the lowest sums come first, and of equal ones that of the nearest template.
+    "example" of each query names the example of its template, by the text of the question and its distance: see
+    `FilledExample`.
 
     Args:
         index: The indexed graph.
         examples: Questions with patterns or answers.
         max_hops: The most relations of a walk.
-        distinct: Which nodes must be different entities, see `render`. None for "known", or "none" where that fits the
-            answers of the examples better: see `allows_revisit`.
+        distinct: Which nodes must be different entities; see `render`. None takes "none" where that fits the answers of
+            the examples better than "known": see `allows_revisit`.
 
     Raises:
-        InvalidArgumentError: If no example has a pattern, or an answer that a walk comes to.
+        InvalidArgumentError: If no example has a pattern, or an answer that a walk reaches.
     """
 
     generator: ExamplePatternGenerator
@@ -234,15 +234,15 @@ class TemplateCypherWriter(PatternCypherWriter):
         super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker), distinct=distinct)
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
-        """Fill the templates, and write them."""
+        """Fill the nearest templates, and write them."""
         asked = {name: input[name] for name in ("question", "seed_entities", "entities")}
         examples = yield Call(RunnableLambda(self._nearest), asked)
         found: dict[str, tuple[int, dict[str, Any]]] = {}
-        for place, example in enumerate(examples):
-            told = {"question": example.text, "distance": round(example.distance, 2)}
-            queries = islice(self.write(example.pattern, input["executor"], input["entities"]), MAX_QUERIES - place)
-            for rank, query in enumerate(queries):
-                found.setdefault(json.dumps(query), (place + rank, {**query, "example": told}))
+        for template_rank, example in enumerate(examples):
+            shown = {"question": example.text, "distance": round(example.distance, 2)}
+            queries = self.write(example.pattern, input["executor"], input["entities"])
+            for rank, query in enumerate(islice(queries, MAX_QUERIES - template_rank)):
+                found.setdefault(json.dumps(query), (template_rank + rank, {**query, "example": shown}))
         return [query for _, query in sorted(found.values(), key=lambda pair: pair[0])][:MAX_QUERIES]
 
     def _nearest(self, input: Mapping[str, Any]) -> list[FilledExample]:
