@@ -31,6 +31,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))]
 each_page = pytest.mark.parametrize("name", PAGES)
 
+#: What pyproject.toml says of the package.
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
 #: The reference is made of docstrings, so that a name in it is not thereby explained.
 REFERENCE = "docs/api.md"
 
@@ -179,8 +182,15 @@ def test_every_error_is_explained() -> None:
     assert not missing
 
 
+def test_every_extra_is_explained() -> None:
+    missing = [
+        extra for extra in PROJECT["optional-dependencies"] if f"`{extra}`" not in page("docs/getting-started.md")
+    ]
+    assert not missing
+
+
 def test_the_version_is_the_same_everywhere() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    version = PROJECT["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
     assert f"\n## [{version}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
