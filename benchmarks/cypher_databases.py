@@ -131,8 +131,8 @@ class Answers:
             parameters = written["parameters"]
             pattern = self.writer.patterns[written["query"], json.dumps(parameters)]
             keys = {
-                node: value if isinstance(value := parameters[f"n{number}"], list) else [value]
-                for number, node in enumerate(pattern.nodes)
+                node: value if isinstance(value := parameters[f"n{position}"], list) else [value]
+                for position, node in enumerate(pattern.nodes)
                 if isinstance(node, Known)
             }
             again = render(pattern, executor.schema(), executor.dialect, entities=keys, direction="respect")
@@ -173,21 +173,21 @@ def main() -> None:
 # The same questions --------------------------------------------------------------------------------------------------
 
 
-def drawn(number: int) -> tuple[list[Question], dict[int, list[Question]]]:
+def drawn(count: int) -> tuple[list[Question], dict[int, list[Question]]]:
     """Return the examples, and for each hop some of the questions that are measured."""
     parts = {hop: split(read_metaqa(DATA / "metaqa", hop)) for hop in HOPS}
     examples = [question for known, _ in parts.values() for question in known]
-    return examples, {hop: random.Random(SEED).sample(measured, number) for hop, (_, measured) in parts.items()}
+    return examples, {hop: random.Random(SEED).sample(measured, count) for hop, (_, measured) in parts.items()}
 
 
-def questions(opened: ExitStack, server: ArcadeDB | None, number: int, cache: Path | None) -> None:
+def questions(opened: ExitStack, server: ArcadeDB | None, count: int, cache: Path | None) -> None:
     """Compare the databases and the memory, question by question."""
     index = Indexes("hashed", cache)(DATA / "metaqa" / "kb.txt")
     executors: dict[str, Executor] = {"LadybugDB": opened.enter_context(LadybugExecutor.from_graph(index.graph))}
     if server is not None:
         server.load(index.graph, "questions")
         executors["ArcadeDB"] = opened.enter_context(server.executor("questions", explain=False))
-    examples, measured = drawn(number)
+    examples, measured = drawn(count)
     answers = Answers(index, examples, executors)
     print("### The same questions on databases and in memory\n")
     print("| set | topic | compared with memory | n | with triples | same triples | same answers |")
@@ -349,7 +349,7 @@ def translated(query: str) -> str:
     - `EXISTS { (a)-->(b) }`, `COUNT { ... }` -> `EXISTS { MATCH (a)-->(b) }`
     - `exists((a)-->(b))` -> `EXISTS { MATCH (a)-->(b) }`
     - `size([(a)-->(b) | b])` -> `COUNT { MATCH (a)-->(b) }`
-    - `WITH a ORDER BY b` -> `WITH a ORDER BY b LIMIT ...`, a number that leaves all rows
+    - `WITH a ORDER BY b` -> `WITH a ORDER BY b LIMIT ...`, so many that all rows stay
     - `list[0]` -> `list[1]`
     """
     tokens, root = read(query)

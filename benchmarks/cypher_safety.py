@@ -5,7 +5,7 @@
 The queries of 767 questions on a graph of films. "good": those without a syntax error by the set's own mark, all of
 which only read; counted by question, in the last row without repetitions. "with the schema": the labels and
 relationship types of the graph are given. "sorted": those that `limited` sorts by all their columns. Each query that is
-refused is listed with the reason, the good ones first. "With a clause put in": at every place between two tokens
+refused is listed with the reason, the good ones first. "With a clause put in": at every position between two tokens
 outside of brackets one of ten clauses is put in, which changes data, opens a file or address, or begins another
 statement; none may pass. Whether those that pass can be run, and find the same as unchecked: see `cypher_databases.py`.
 Data: the folder named in KG_RETRIEVERS_DATA (default ../shared/data).
@@ -106,7 +106,7 @@ def check(texts: list[str], schema: bool = False) -> Result:
 
 
 def put_in(texts: list[str]) -> tuple[int, list[str]]:
-    """Put clauses, by turns, into all places outside of brackets, and return how many were tried and which pass."""
+    """Insert clauses, by turns, at all positions outside of brackets; return how many were tried and which pass."""
     tried, passing = 0, list[str]()
     for query in texts:
         depth = 0

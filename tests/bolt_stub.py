@@ -33,21 +33,21 @@ class Structure:
     fields: tuple[Any, ...]
 
 
-def node(number: int, labels: Sequence[str], **properties: Any) -> Structure:
+def node(id: int, labels: Sequence[str], **properties: Any) -> Structure:
     """A node, as Neo4j sends it."""
-    return Structure(ord("N"), (number, list(labels), properties, f"4:db:{number}"))
+    return Structure(ord("N"), (id, list(labels), properties, f"4:db:{id}"))
 
 
-def relationship(number: int, start: int, type: str, end: int, **properties: Any) -> Structure:
+def relationship(id: int, start: int, type: str, end: int, **properties: Any) -> Structure:
     """A relationship, as Neo4j sends it: with the ids of its ends, and nothing else of them."""
-    ids = (f"5:db:{number}", f"4:db:{start}", f"4:db:{end}")
-    return Structure(ord("R"), (number, start, end, type, properties, *ids))
+    ids = (f"5:db:{id}", f"4:db:{start}", f"4:db:{end}")
+    return Structure(ord("R"), (id, start, end, type, properties, *ids))
 
 
 def path(nodes: Sequence[Structure], steps: Sequence[tuple[Structure, bool]]) -> Structure:
     """A path over nodes by relationships, each with whether it is crossed forwards."""
     unbound = [Structure(ord("r"), (r.fields[0], r.fields[3], r.fields[4], r.fields[5])) for r, _ in steps]
-    indices = [number for i, (_, forwards) in enumerate(steps, 1) for number in (i if forwards else -i, i)]
+    indices = [index for i, (_, forwards) in enumerate(steps, 1) for index in (i if forwards else -i, i)]
     return Structure(ord("P"), (list(nodes), unbound, indices))
 
 
