@@ -34,9 +34,10 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 def non_allocating(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function as `compiled` does, one that makes no array: it counts no references to those it is given.
 
-    Whoever calls from Python holds the arrays meanwhile. A function that is given many arrays at once spends much of
-    its time counting: without, searches of `methods/simgrag/matching` take 0.4 to 1.0 times as long, 0.8 on average.
-    `numba.extending.register_jitable` documents the option. `compiled_entry` takes it as `allocates=False`.
+    Whoever calls from Python holds the arrays meanwhile; the function must return none. A function that is given many
+    arrays at once spends much of its time counting: without, searches of `methods/simgrag/matching` take 0.4 to 1.0
+    times as long, 0.8 on average, and so does `methods/g_retriever/solver.py`. `numba.extending.register_jitable`
+    documents the option. `compiled_entry` takes it as `allocates=False`.
     """
     made: Callable[P, R] = _NJIT(no_cpython_wrapper=True, _nrt=False, **_OPTIONS)(function)
     return made

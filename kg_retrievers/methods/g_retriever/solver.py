@@ -9,7 +9,7 @@ A Fast, Adaptive Variant of the Goemans-Williamson Scheme for the Prize-Collecti
 Challenge 2014, the two halves of each edge.
 
 Differs from the last: a node without a prize costs nothing before the growth reaches it, so that the work goes with
-the part of the graph around the prizes, not with the graph; and ties are broken by number.
+the part of the graph around the prizes, not with the graph; and ties are broken by id.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
+from kg_retrievers.algorithms.compiled import compiled, compiled_entry, inlined, non_allocating, source_checksum
 from kg_retrievers.errors import InvalidArgumentError
 
 Array = npt.NDArray[Any]
@@ -73,7 +73,7 @@ def solve_pcst(
       both prune the same trees, and this finds the best part of each (Johnson, Minkoff, Phillips). Missed prizes count
       once here, for it cuts what costs more than its prizes.
 
-    Ties are broken by number: of the clusters, nodes first, or of the edges. With equal costs, another numbering may
+    Ties are broken by id: of the clusters, nodes first, or of the edges. With equal costs, other ids may
     find other trees, better or worse ones, for which the same holds.
 
     Cost: O(d * m log n) time for m edges, n nodes and d bits of precision (Hegde, Indyk, Schmidt), of which the part of
@@ -94,12 +94,12 @@ def solve_pcst(
         Nothing where all prizes are zero and there is no root.
 
     Raises:
-        InvalidArgumentError: If a shape, a number or an end of an edge is out of range, there is no such pruning, or
+        InvalidArgumentError: If a shape, a value or an end of an edge is out of range, there is no such pruning, or
             `root` is given with several trees.
     """
     heads, tails, costs, prizes = (np.asarray(array) for array in (heads, tails, costs, prizes))
     _check(heads, tails, costs, prizes, root, trees)
-    # Always of the same types, of read-only arrays and NumPy's numbers too: each other one would be compiled anew.
+    # Always of the same types, of read-only arrays and NumPy's scalars too: each other type would be compiled anew.
     heads, tails = np.require(heads, np.int32, ("C", "W")), np.require(tails, np.int32, ("C", "W"))
     costs, prizes = np.require(costs, np.float64, ("C", "W")), np.require(prizes, np.float64, ("C", "W"))
     if pruning not in ("strong", "gw"):
@@ -116,10 +116,10 @@ def _check(heads: Array, tails: Array, costs: Array, prizes: Array, root: int | 
         raise InvalidArgumentError(f"solve_pcst: heads, tails and costs must be as long as each other, got {shapes}.")
     if max(n, m) > MAX_SIZE:
         raise InvalidArgumentError(f"solve_pcst: at most {MAX_SIZE:,} nodes or edges, but got {n:,} and {m:,}.")
-    whole = heads.dtype.kind in "iu" and tails.dtype.kind in "iu"
-    if m and not (whole and 0 <= min(heads.min(), tails.min()) <= max(heads.max(), tails.max()) < n):
+    integers = heads.dtype.kind in "iu" and tails.dtype.kind in "iu"
+    if m and not (integers and 0 <= min(heads.min(), tails.min()) <= max(heads.max(), tails.max()) < n):
         raise InvalidArgumentError(
-            f"solve_pcst: the ends of edges must be whole numbers in 0 ... {n - 1}, the number of prizes - 1."
+            f"solve_pcst: the ends of edges must be integers in 0 ... {n - 1}, the number of prizes - 1."
         )
     for name, values in (("costs", costs), ("prizes", prizes)):
         if values.size and not 0 <= values.min() <= values.max() < np.inf:  # also where one is not a number
@@ -145,12 +145,12 @@ class _Halves(NamedTuple):
     length: Array  # float64: how much of the edge the half covers
 
 
-@compiled
+@non_allocating
 def _opposite(half: int) -> int:
     return half + 1 if half % 2 else half - 1
 
 
-@compiled
+@non_allocating
 def _meld(halves: _Halves, a: int, b: int) -> int:
     if a == 0 or b == 0:
         return a + b
@@ -166,7 +166,7 @@ def _meld(halves: _Halves, a: int, b: int) -> int:
     return a
 
 
-@compiled
+@non_allocating
 def _without_first(halves: _Halves, top: int) -> int:
     """Return the heap below a root: pairs from the left are melded, then all from the right."""
     stack, rest = 0, halves.child[top]
@@ -192,7 +192,7 @@ def _without_first(halves: _Halves, top: int) -> int:
     return heap
 
 
-@compiled
+@non_allocating
 def _lowered(halves: _Halves, heap: int, half: int, time: float, to: float) -> int:
     """Return the heap with an earlier time of a half; `time` is its time with all that is added above it."""
     if half == heap:
@@ -216,13 +216,13 @@ def _lowered(halves: _Halves, heap: int, half: int, time: float, to: float) -> i
 
 class _Queue(NamedTuple):
     order: Array  # int32: the clusters, as a binary heap
-    place: Array  # int32: the place of each cluster in it, from 1; 0 where it is not
+    position: Array  # int32: the position of each cluster in it, from 1; 0 where it is not
     time: Array  # float64: by cluster
     kind: Array  # int8: by cluster
     size: Array  # int64, shape (1)
 
 
-@compiled
+@non_allocating
 def _is_before(queue: _Queue, a: int, b: int) -> bool:
     if queue.time[a] != queue.time[b]:
         return bool(queue.time[a] < queue.time[b])
@@ -231,14 +231,14 @@ def _is_before(queue: _Queue, a: int, b: int) -> bool:
     return a < b
 
 
-@compiled
+@non_allocating
 def _settle(queue: _Queue, cluster: int) -> None:
     """Move a cluster to where it belongs."""
-    order, place = queue.order, queue.place
-    at = place[cluster]
+    order, position = queue.order, queue.position
+    at = position[cluster]
     while at > 1 and _is_before(queue, cluster, order[at // 2]):
         order[at] = order[at // 2]
-        place[order[at]] = at
+        position[order[at]] = at
         at //= 2
     while 2 * at <= queue.size[0]:
         below = 2 * at
@@ -247,18 +247,18 @@ def _settle(queue: _Queue, cluster: int) -> None:
         if _is_before(queue, cluster, order[below]):
             break
         order[at] = order[below]
-        place[order[at]] = at
+        position[order[at]] = at
         at = below
-    order[at], place[cluster] = cluster, at
+    order[at], position[cluster] = cluster, at
 
 
-@compiled
+@non_allocating
 def _leave(queue: _Queue, cluster: int) -> None:
-    at, last = queue.place[cluster], queue.order[queue.size[0]]
-    queue.place[cluster] = 0
+    at, last = queue.position[cluster], queue.order[queue.size[0]]
+    queue.position[cluster] = 0
     queue.size[0] -= 1
     if last != cluster:
-        queue.order[at], queue.place[last] = last, at
+        queue.order[at], queue.position[last] = last, at
         _settle(queue, last)
 
 
@@ -277,7 +277,7 @@ class _Clusters(NamedTuple):
     above: Array  # float64: the moats of the clusters from it to below the parent
 
 
-@compiled
+@non_allocating
 def _holder(clusters: _Clusters, cluster: int) -> tuple[int, float]:
     """Return the largest cluster that holds one, and the moats below that; paths are made short on the way."""
     top, total = cluster, 0.0
@@ -293,7 +293,7 @@ def _holder(clusters: _Clusters, cluster: int) -> tuple[int, float]:
     return top, total
 
 
-@compiled
+@non_allocating
 def _plan(clusters: _Clusters, halves: _Halves, queue: _Queue, cluster: int) -> None:
     """Put the next event of a cluster that is awake into the queue."""
     sleeps = clusters.begin[cluster] + clusters.budget[cluster]
@@ -301,9 +301,9 @@ def _plan(clusters: _Clusters, halves: _Halves, queue: _Queue, cluster: int) -> 
     by_edge = half != 0 and halves.time[half] < sleeps
     queue.time[cluster] = halves.time[half] if by_edge else sleeps
     queue.kind[cluster] = _EDGE if by_edge else _SLEEPS
-    if not queue.place[cluster]:
+    if not queue.position[cluster]:
         queue.size[0] += 1
-        queue.order[queue.size[0]], queue.place[cluster] = cluster, queue.size[0]
+        queue.order[queue.size[0]], queue.position[cluster] = cluster, queue.size[0]
     _settle(queue, cluster)
 
 
@@ -325,13 +325,28 @@ def _rows(heads: Array, tails: Array, n: int) -> tuple[Array, Array]:
     return indptr, row
 
 
-@compiled
-def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, root: int, trees: int) -> tuple[_Clusters, Array]:
-    """Return the clusters, and where they met, in order.
+class _Growth(NamedTuple):
+    """The graph, and where the growth stands; arrays that are changed in place."""
 
-    A meeting is the half that grew to its end, and the cluster that slept at the other end; -1 if that was awake or
-    has the root.
-    """
+    heads: Array
+    tails: Array
+    costs: Array
+    prizes: Array
+    indptr: Array  # int64: where the halves of each node begin
+    row: Array  # int32: the halves
+    halves: _Halves
+    clusters: _Clusters
+    queue: _Queue
+    met: Array  # int64, (n, 2): see `_grow`
+    counts: Array  # int64: see below
+
+
+#: Positions in `_Growth.counts`: how often clusters met, the id of the next cluster, the cluster that holds the root.
+_MET, _NEXT, _ROOTED = range(3)
+
+
+@compiled
+def _fresh_growth(heads: Array, tails: Array, costs: Array, prizes: Array, root: int) -> _Growth:
     n, m = len(prizes), len(heads)
     indptr, row = _rows(heads, tails, n)
     halves = _Halves(
@@ -360,111 +375,166 @@ def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, root: int, tr
         np.zeros(2 * n, np.int8),
         np.zeros(1, np.int64),
     )
-    met = np.zeros((n, 2), np.int64)
-    met_count, next_cluster = 0, n
-    rooted = root  # the cluster that holds the root
-    for v in range(n):
+    counts = np.array([0, n, root])
+    return _Growth(
+        heads, tails, costs, prizes, indptr, row, halves, clusters, queue, np.zeros((n, 2), np.int64), counts
+    )
+
+
+@inlined
+def _wake_nodes(growth: _Growth, root: int) -> None:
+    """Make each node with a prize, other than the root, a cluster that is awake."""
+    heads, tails, costs, prizes = growth.heads, growth.tails, growth.costs, growth.prizes
+    halves, clusters = growth.halves, growth.clusters
+    for v in range(len(prizes)):
         if v == root or prizes[v] > 0:
             clusters.reached[v] = True
             clusters.budget[v] = prizes[v]
-    for v in range(n):
+    for v in range(len(prizes)):
         if prizes[v] > 0 and v != root:
             heap = 0
-            for half in row[indptr[v] : indptr[v + 1]]:
+            for half in growth.row[growth.indptr[v] : growth.indptr[v + 1]]:
                 e = (half - 1) // 2
                 other = heads[e] + tails[e] - v
                 grows = prizes[other] > 0 and other != root
                 halves.length[half] = halves.time[half] = costs[e] / 2 if grows else costs[e]
                 heap = _meld(halves, heap, half)
             clusters.heap[v], clusters.awake[v] = heap, True
-            _plan(clusters, halves, queue, v)
+            _plan(clusters, halves, growth.queue, v)
+
+
+@inlined
+def _put_to_sleep(clusters: _Clusters, queue: _Queue, cluster: int, now: float) -> None:
+    clusters.moat[cluster] = now - clusters.begin[cluster]
+    clusters.awake[cluster] = False
+    _leave(queue, cluster)
+
+
+@inlined
+def _reach_node(growth: _Growth, node: int, now: float) -> None:
+    """Give a node without a prize, which the growth has just reached, its halves."""
+    halves, clusters = growth.halves, growth.clusters
+    clusters.reached[node] = True
+    heap = 0
+    for own in growth.row[growth.indptr[node] : growth.indptr[node + 1]]:
+        edge = (own - 1) // 2
+        other = growth.heads[edge] + growth.tails[edge] - node
+        if other != node:
+            taken = halves.length[_opposite(own)] if clusters.reached[other] else 0.0
+            halves.length[own] = max(growth.costs[edge] - taken, 0.0)
+            halves.time[own] = now + halves.length[own]
+            heap = _meld(halves, heap, own)
+    clusters.heap[node] = heap
+
+
+@inlined
+def _put_off(
+    growth: _Growth, half: int, here: int, there: int, now: float, near_grown: float, far_grown: float, left: float
+) -> None:
+    """Let two clusters go on growing over an edge of which something is left."""
+    halves, clusters, queue = growth.halves, growth.clusters, growth.queue
+    opposite = _opposite(half)
+    part = left / 2 if clusters.awake[there] else left
+    halves.length[half], halves.time[half] = near_grown + part, now + part
+    clusters.heap[here] = _meld(halves, clusters.heap[here], half)
+    _plan(clusters, halves, queue, here)
+    if clusters.reached[there] and there != growth.counts[_ROOTED]:
+        # An edge's two halves cover it: what this one takes, the other one leaves.
+        rest = halves.length[opposite] - far_grown
+        clock = now if clusters.awake[there] else clusters.begin[there] + clusters.moat[there]
+        halves.length[opposite] = far_grown + left - part
+        clusters.heap[there] = _lowered(halves, clusters.heap[there], opposite, clock + rest, clock + left - part)
+        if clusters.awake[there]:
+            _plan(clusters, halves, queue, there)
+
+
+@inlined
+def _unite(growth: _Growth, half: int, here: int, there: int, now: float) -> None:
+    """Make one cluster of two that meet."""
+    halves, clusters, queue, counts = growth.halves, growth.clusters, growth.queue, growth.counts
+    rooted = there == counts[_ROOTED]
+    growth.met[counts[_MET], 0], growth.met[counts[_MET], 1] = half, -1 if clusters.awake[there] or rooted else there
+    new = counts[_NEXT]
+    counts[_MET] += 1
+    counts[_NEXT] += 1
+    clusters.reached[new] = True
+    _put_to_sleep(clusters, queue, here, now)
+    if clusters.awake[there]:
+        _put_to_sleep(clusters, queue, there, now)
+    elif not clusters.reached[there]:
+        _reach_node(growth, there, now)
+    elif not rooted and clusters.heap[there]:
+        slept = now - clusters.begin[there] - clusters.moat[there]
+        halves.time[clusters.heap[there]] += slept
+        halves.added[clusters.heap[there]] += slept
+    clusters.into[here] = clusters.into[there] = clusters.parent[here] = clusters.parent[there] = new + 1
+    clusters.above[here], clusters.above[there] = clusters.moat[here], clusters.moat[there]
+    if rooted:
+        counts[_ROOTED] = new
+        return
+    clusters.heap[new] = _meld(halves, clusters.heap[here], clusters.heap[there])
+    clusters.begin[new], clusters.awake[new] = now, True
+    clusters.budget[new] = (
+        clusters.budget[here] - clusters.moat[here] + max(clusters.budget[there] - clusters.moat[there], 0.0)
+    )
+    _plan(clusters, halves, queue, new)
+
+
+@inlined
+def _look_at_edge(growth: _Growth, here: int, now: float) -> None:
+    """Let a cluster meet what is at the other end of its next edge, or go on growing."""
+    halves, clusters = growth.halves, growth.clusters
+    half = clusters.heap[here]
+    clusters.heap[here] = _without_first(halves, half)
+    e = (half - 1) // 2
+    near, far = (growth.heads[e], growth.tails[e]) if half % 2 else (growth.tails[e], growth.heads[e])
+    there, far_below = _holder(clusters, far)
+    if there == here:
+        _plan(clusters, halves, growth.queue, here)
+        return
+    _, near_below = _holder(clusters, near)
+    near_grown = near_below + now - clusters.begin[here]
+    far_grown = far_below + (now - clusters.begin[there] if clusters.awake[there] else clusters.moat[there])
+    left = growth.costs[e] - near_grown - far_grown
+    if left > max(EPSILON * growth.costs[e], ROUNDING * now) and now + left / 2 > now:
+        _put_off(growth, half, here, there, now, near_grown, far_grown, left)
+    else:
+        _unite(growth, half, here, there, now)
+
+
+@non_allocating
+def _grow_clusters(growth: _Growth, root: int, trees: int) -> None:
+    """Let clusters grow, meet and fall asleep until no more are awake than `trees`."""
+    clusters, queue = growth.clusters, growth.queue
+    _wake_nodes(growth, root)
     while queue.size[0] > trees:
         here = queue.order[1]
         now = queue.time[here]
         if queue.kind[here] == _SLEEPS:
-            clusters.awake[here] = False
-            clusters.moat[here] = now - clusters.begin[here]
-            _leave(queue, here)
-            continue
-        half = clusters.heap[here]
-        clusters.heap[here] = _without_first(halves, half)
-        e = (half - 1) // 2
-        opposite = _opposite(half)
-        near, far = (heads[e], tails[e]) if half < opposite else (tails[e], heads[e])
-        there, far_below = _holder(clusters, far)
-        if there == here:
-            _plan(clusters, halves, queue, here)
-            continue
-        _, near_below = _holder(clusters, near)
-        near_grown = near_below + now - clusters.begin[here]
-        far_grown = far_below + (now - clusters.begin[there] if clusters.awake[there] else clusters.moat[there])
-        left = costs[e] - near_grown - far_grown
-        if left > max(EPSILON * costs[e], ROUNDING * now) and now + left / 2 > now:
-            part = left / 2 if clusters.awake[there] else left
-            halves.length[half], halves.time[half] = near_grown + part, now + part
-            clusters.heap[here] = _meld(halves, clusters.heap[here], half)
-            _plan(clusters, halves, queue, here)
-            if clusters.reached[there] and there != rooted:
-                # An edge's two halves cover it: what this one takes, the other one leaves.
-                rest = halves.length[opposite] - far_grown
-                clock = now if clusters.awake[there] else clusters.begin[there] + clusters.moat[there]
-                halves.length[opposite] = far_grown + left - part
-                clusters.heap[there] = _lowered(
-                    halves, clusters.heap[there], opposite, clock + rest, clock + left - part
-                )
-                if clusters.awake[there]:
-                    _plan(clusters, halves, queue, there)
-            continue
-        # The two meet, and are one from now on.
-        met[met_count, 0], met[met_count, 1] = half, -1 if clusters.awake[there] or there == rooted else there
-        met_count += 1
-        new = next_cluster
-        next_cluster += 1
-        clusters.reached[new] = True
-        clusters.moat[here] = now - clusters.begin[here]
-        clusters.awake[here] = False
-        _leave(queue, here)
-        if clusters.awake[there]:
-            clusters.moat[there] = now - clusters.begin[there]
-            clusters.awake[there] = False
-            _leave(queue, there)
-        elif not clusters.reached[there]:
-            clusters.reached[there] = True
-            heap = 0
-            for own in row[indptr[there] : indptr[there + 1]]:
-                edge = (own - 1) // 2
-                other = heads[edge] + tails[edge] - there
-                if other != there:
-                    taken = halves.length[_opposite(own)] if clusters.reached[other] else 0.0
-                    halves.length[own] = max(costs[edge] - taken, 0.0)
-                    halves.time[own] = now + halves.length[own]
-                    heap = _meld(halves, heap, own)
-            clusters.heap[there] = heap
-        elif there != rooted and clusters.heap[there]:
-            slept = now - clusters.begin[there] - clusters.moat[there]
-            halves.time[clusters.heap[there]] += slept
-            halves.added[clusters.heap[there]] += slept
-        clusters.into[here] = clusters.into[there] = clusters.parent[here] = clusters.parent[there] = new + 1
-        clusters.above[here], clusters.above[there] = clusters.moat[here], clusters.moat[there]
-        if there == rooted:
-            rooted = new
-            continue
-        clusters.heap[new] = _meld(halves, clusters.heap[here], clusters.heap[there])
-        clusters.begin[new], clusters.awake[new] = now, True
-        clusters.budget[new] = (
-            clusters.budget[here] - clusters.moat[here] + max(clusters.budget[there] - clusters.moat[there], 0.0)
-        )
-        _plan(clusters, halves, queue, new)
+            _put_to_sleep(clusters, queue, here, now)
+        else:
+            _look_at_edge(growth, here, now)
     if root >= 0:
-        clusters.awake[rooted] = True  # it stands for the tree that is wanted
-    return clusters, met[:met_count]
+        clusters.awake[growth.counts[_ROOTED]] = True  # it stands for the tree that is wanted
+
+
+@compiled
+def _grow(heads: Array, tails: Array, costs: Array, prizes: Array, root: int, trees: int) -> tuple[_Clusters, Array]:
+    """Return the clusters, and where they met, in order.
+
+    A meeting is the half that grew to its end, and the cluster that slept at the other end; -1 if that was awake or
+    has the root.
+    """
+    growth = _fresh_growth(heads, tails, costs, prizes, root)
+    _grow_clusters(growth, root, trees)
+    return growth.clusters, growth.met[: growth.counts[_MET]]
 
 
 # --- pruning ---------------------------------------------------------------------------------------------------------
 
 
 class _Trees(NamedTuple):
-    """The trees that hold the root, or a cluster that was awake at the end; nodes and edges are numbered anew."""
+    """The trees that hold the root, or a cluster that was awake at the end; nodes and edges have new ids."""
 
     nodes: Array  # int64, ascending
     edges: Array  # int64, in the order in which clusters met
@@ -476,38 +546,41 @@ class _Trees(NamedTuple):
 
 @compiled
 def _trees(heads: Array, tails: Array, clusters: _Clusters, met: Array) -> _Trees:
-    number = np.zeros(len(clusters.awake) // 2, np.int32)  # of a node, from 1
-    nodes = np.empty(len(number), np.int64)
+    new_id = np.zeros(len(clusters.awake) // 2, np.int32)  # of a node, from 1
+    nodes = np.empty(len(new_id), np.int64)
     count = 0
-    for v in range(len(number)):
+    for v in range(len(new_id)):
         if clusters.reached[v] and clusters.awake[_holder(clusters, v)[0]]:
             nodes[count] = v
             count += 1
-            number[v] = count
+            new_id[v] = count
     edges, slept = np.empty(len(met), np.int64), np.empty(len(met), np.int64)
     ends = np.empty((2, len(met)), np.int64)
     size = 0
     for half, sleeper in met:
         e = (half - 1) // 2
-        if number[heads[e]]:
+        if new_id[heads[e]]:
             near, far = (heads[e], tails[e]) if half % 2 else (tails[e], heads[e])
             edges[size], slept[size] = e, sleeper
-            ends[0, size], ends[1, size] = number[near] - 1, number[far] - 1
+            ends[0, size], ends[1, size] = new_id[near] - 1, new_id[far] - 1
             size += 1
     indptr, row = _rows(ends[0, :size], ends[1, :size], count)
     return _Trees(nodes[:count], edges[:size], ends[:, :size], slept[:size], indptr, row)
 
 
 @compiled
-def _prune_strongly(costs: Array, prizes: Array, root: int, trees: _Trees) -> tuple[Array, Array]:
-    """Return which nodes and edges stay: those of the part of each tree, with the root, that is worth most."""
+def _top_down(root: int, trees: _Trees) -> tuple[Array, Array, Array]:
+    """Return the nodes, each after the one above it; the edge to that; and where each tree begins among the nodes.
+
+    The edge is -1 at the top of a tree, which is the root, or else its lowest node.
+    """
     count = len(trees.nodes)
-    order = np.empty(count, np.int64)  # every node after the one above it
-    above = np.full(count, -2, np.int64)  # the edge to the node above, -1 at the top; -2 where not yet seen
-    first = np.empty(count + 1, np.int64)  # of each tree, in `order`
+    order = np.empty(count, np.int64)
+    above = np.full(count, -2, np.int64)  # -2 where not yet seen
+    first = np.empty(count + 1, np.int64)
     seen, tops = 0, 0
-    for place in range(count):
-        start = np.searchsorted(trees.nodes, root) if root >= 0 else place
+    for node in range(count):
+        start = np.searchsorted(trees.nodes, root) if root >= 0 else node
         if above[start] != -2:
             continue
         first[tops] = seen
@@ -524,9 +597,16 @@ def _prune_strongly(costs: Array, prizes: Array, root: int, trees: _Trees) -> tu
                     above[w], order[seen] = i, w
                     seen += 1
     first[tops] = seen
+    return order, above, first[: tops + 1]
+
+
+@compiled
+def _prune_strongly(costs: Array, prizes: Array, root: int, trees: _Trees) -> tuple[Array, Array]:
+    """Return which nodes and edges stay: those of the part of each tree, with the root, that is worth most."""
+    order, above, first = _top_down(root, trees)
     worth = prizes[trees.nodes]  # of the best part of a tree whose top is that node
-    nodes, edges = np.zeros(count, np.bool_), np.zeros(len(trees.edges), np.bool_)
-    for tree in range(tops):
+    nodes, edges = np.zeros(len(trees.nodes), np.bool_), np.zeros(len(trees.edges), np.bool_)
+    for tree in range(len(first) - 1):
         best = top = order[first[tree]]
         for at in range(first[tree + 1] - 1, first[tree] - 1, -1):
             v, i = order[at], above[order[at]]

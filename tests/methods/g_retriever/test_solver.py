@@ -490,5 +490,5 @@ def test_too_many_edges_are_refused() -> None:
     ends, costs = np.broadcast_to(np.int32(0), 2**30), np.broadcast_to(1.0, 2**30)
     with pytest.raises(InvalidArgumentError, match="at most"):
         solve_pcst(ends, ends, costs, np.ones(1))
-    with pytest.raises(InvalidArgumentError, match="whole numbers"):
+    with pytest.raises(InvalidArgumentError, match="must be integers"):
         solve_pcst(np.array([0.5]), np.array([1]), np.ones(1), np.ones(2))
