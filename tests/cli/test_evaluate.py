@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,9 @@ FILES = {
 BOTH_GIVEN = (
     "kg-retrievers: simgrag takes --llm or examples, not both; it gets the former. For the latter, leave out --llm\n"
 )
+
+#: What is said where no earlier call has compiled a method.
+COMPILING = "kg-retrievers: compiling the search, once (up to a minute; it is kept for the next time) ...\n"
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -108,6 +113,12 @@ def test_evaluate_prints_json_and_nothing_else(run: Run) -> None:
     found = json.loads(out)
     assert found["metrics"]["hit"] == found["metrics"]["abstention"] == found["metrics"]["triple_recall"] == 1
     assert found["unanswerable"] == {"unknown": {"questions": 1, "abstention": 1.0}}
+
+
+def test_refused_questions_are_counted_and_not_logged() -> None:
+    command = [sys.executable, "-m", "kg_retrievers.cli", "evaluate", *FILMS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr.replace(COMPILING, "")) == (0, "")
 
 
 def test_evaluate_a_folder_of_an_index(run: Run) -> None:

@@ -276,6 +276,23 @@ def test_ask_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> 
     assert "Her -> directed by -> Spike Jonze" in peer.requests[1]["messages"][-1]["content"]
 
 
+@pytest.mark.parametrize(
+    ("reply", "answer", "noted"),
+    [
+        ("Fact 1 says so.\nAnswer: Spike Jonze", "Spike Jonze", ""),
+        ("Answer: not available", None, "kg-retrievers: the language model finds no answer in the evidence\n"),
+    ],
+)
+def test_the_answer_is_read_from_the_reply(
+    run: Run, server: Callable[..., OpenAIServer], reply: str, answer: str | None, noted: str
+) -> None:
+    with server(reply):
+        asked = ("ask", "films.csv", HER, "--method", "g-retriever", "--llm", "openai:test-model", "--json")
+        code, out, err = run(*asked)
+    assert (code, err.replace(COMPILING, "")) == (0, noted)
+    assert json.loads(out)["answer"] == answer
+
+
 def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServer], folder: Path) -> None:
     (folder / "one.tsv").write_text("Her\tdirected_by\tSpike Jonze\n", "utf-8")
     with server('{"triples": [["Her", "by", "UNKNOWN a"], ["UNKNOWN a", "by", "UNKNOWN b"]], "target": "UNKNOWN b"}'):
