@@ -25,7 +25,7 @@ from kg_retrievers.graph.readers import (
     read_graph_rows,
     read_networkx_rows,
 )
-from kg_retrievers.graph.schema import Schema, schema_of
+from kg_retrievers.graph.schema import Schema, relation_schemas
 from kg_retrievers.graph.types import Triple
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class KnowledgeGraph(Immutable):
         warnings.warn(
             "KnowledgeGraph.to_pyg is kg_retrievers.to_pyg(graph, index) now.", DeprecationWarning, stacklevel=2
         )
-        data: Data = import_module("kg_retrievers.training.pyg").to_pyg(self, index)  # a room above this one
+        data: Data = import_module("kg_retrievers").to_pyg(self, index)  # its room is above this one
         return data
 
     def with_changes(
@@ -327,7 +327,13 @@ class KnowledgeGraph(Immutable):
 
     def schema(self) -> Schema:
         """Count relations and types, and say which types each relation joins."""
-        return schema_of(self)
+        sizes = {name: len(self.type_entities(kind)) for kind, name in enumerate(self.types)}
+        return Schema(
+            entities=len(self.entities),
+            triples=len(self),
+            relations=relation_schemas(self.edges, self.relations, self.types, self.entity_types),
+            types=dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
+        )
 
     def _id_of(self, key: str) -> int:
         entity = self.entities.find(key)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.columns import Array
 
 
 @dataclass(frozen=True)
@@ -32,24 +30,26 @@ class Schema:
     types: Mapping[str, int]
 
 
-def schema_of(graph: KnowledgeGraph) -> Schema:
-    """Count relations and types, and say which types each relation joins."""
-    edges = graph.edges
-    counts = np.bincount(edges[:, 1], minlength=len(graph.relations))
+def relation_schemas(
+    edges: Array, relations: Sequence[str], types: Sequence[str], types_of: Callable[[int], Iterable[int]]
+) -> tuple[RelationSchema, ...]:
+    """Return what each relation joins, by falling number of triples.
+
+    Args:
+        edges: int32, shape (triples, 3): ids of head, relation and tail.
+        relations: The names of the relations.
+        types: The names of the types.
+        types_of: From the id of an entity to the ids of its types.
+    """
+    counts = np.bincount(edges[:, 1], minlength=len(relations))
     by_relation = np.split(edges[np.argsort(edges[:, 1], kind="stable")], np.cumsum(counts)[:-1])
-    relations = []
+
+    def types_at(entities: Array) -> tuple[str, ...]:
+        kinds = {kind for entity in np.unique(entities).tolist() for kind in types_of(entity)}
+        return tuple(sorted(types[kind] for kind in kinds))
+
+    schemas = []
     for relation in np.argsort(-counts, kind="stable").tolist():
         heads, _, tails = by_relation[relation].T
-        ends = _types_at(graph, np.unique(heads).tolist()), _types_at(graph, np.unique(tails).tolist())
-        relations.append(RelationSchema(graph.relations[relation], int(counts[relation]), *ends))
-    sizes = {name: len(graph.type_entities(kind)) for kind, name in enumerate(graph.types)}
-    types = dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
-    return Schema(len(graph.entities), len(graph), tuple(relations), types)
-
-
-def _types_at(graph: KnowledgeGraph, entities: Iterable[int]) -> tuple[str, ...]:
-    """Return the types of any of some entities, sorted."""
-    kinds: set[int] = set()
-    for entity in entities:
-        kinds.update(graph.entity_types(entity))
-    return tuple(sorted(graph.types[kind] for kind in kinds))
+        schemas.append(RelationSchema(relations[relation], int(counts[relation]), types_at(heads), types_at(tails)))
+    return tuple(schemas)

@@ -489,7 +489,7 @@ def test_the_whole_graph() -> None:
     [
         {"k_nodes": 0}, {"k_relations": 0}, {"edge_cost": 0}, {"edge_cost": -1}, {"edge_cost": float("inf")},
         {"edge_cost": float("nan")}, {"max_triples": 0}, {"max_hops": 0}, {"max_nodes": 0}, {"prizes": "all"},
-        {"pruning": "none"}, {"scope": "world"}, {"granularity": "path"}, {"style": "numbered"}, {"on_refusal": "guess"},
+        {"pruning": "none"}, {"scope": "world"}, {"granularity": "path"}, {"style": "numbered"}, {"on_refusal": "no"},
     ],
     ids=str,
 )  # fmt: skip
