@@ -224,7 +224,7 @@ def _shown(names: Collection[str]) -> str:
 def limited(checked: CheckedQuery, limit: int, *, sort_key: str | None = "{}") -> CheckedQuery:
     """Return a query that fetches one row more than `limit`, sorted by all its columns where that is possible.
 
-    The row more tells whether there are more than `limit`; the order makes it always the same rows that are cut off.
+    The additional row tells whether there are more than `limit`; the order cuts off the same rows every time.
     The query's own ORDER BY comes first, its columns are not sorted by once more, and its own LIMIT stays if it is not
     above `limit`. Columns cannot be sorted by in `RETURN *`, where an expression without an alias is more than names
     and calls, and where an alias is the name of another variable; then only the number of rows is bounded, and
