@@ -137,17 +137,40 @@ def test_validations_share_the_steps() -> None:
     assert counted == [0, 3, 6, 10]
 
 
-def test_the_learning_rate_falls(monkeypatch: pytest.MonkeyPatch) -> None:
-    rates: list[float] = []
+@pytest.fixture
+def rates(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The learning rates of all steps, as they are taken."""
+    taken: list[float] = []
 
     class Watched(torch.optim.Adam):
         def step(self, *arguments: Any) -> Any:
-            rates.append(self.param_groups[0]["lr"])
+            taken.append(self.param_groups[0]["lr"])
             return super().step(*arguments)
 
     monkeypatch.setattr(torch.optim, "Adam", Watched)
+    return taken
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("warm_up", [0.0, 0.3, 1.0])
+def test_learning_rates(rates: list[float], warm_up: float) -> None:
+    """They rise at first and fall in a straight line."""
+    Toy().trainer(schedule=Schedule(**SCHEDULE, warm_up=warm_up)).run()
+    wanted = [0.1 * max(LAST_RATE, 1 - step / 10) * min(1, (step + 1) / max(1, 10 * warm_up)) for step in range(10)]
+    assert rates == pytest.approx(wanted)
+
+
+@pytest.mark.filterwarnings("error")
+def test_learning_rates_after_an_interruption(tmp_path: Path, rates: list[float]) -> None:
     Toy().trainer().run()
-    assert rates == pytest.approx([0.1 * max(LAST_RATE, 1 - step / 10) for step in range(10)])
+    whole, toy = rates.copy(), Toy()
+    rates.clear()
+    with pytest.raises(KeyboardInterrupt):
+        toy.trainer(tmp_path, validate=interrupted(3, toy.validate)).run()
+    assert rates == whole[:6]  # the third of five rounds of two steps is done again
+    rates.clear()
+    Toy().trainer(tmp_path).run()
+    assert rates == whole[4:]
 
 
 def test_examples_are_prepared_on_other_threads() -> None:

@@ -1,4 +1,4 @@
-"""GNN-RAG's graph network: what it looks at, and how it is served without torch.
+"""GNN-RAG's graph network: its configuration, and how it is served without torch.
 
 C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning. arXiv:2405.20139,
 sections 4.1 and 4.2; the network is that of the same authors' ReaRev: Adaptive Reasoning for Question Answering over
@@ -24,10 +24,10 @@ from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, add_products, local_adjacency, pass_messages
 from kg_retrievers.methods.gnn_rag.tokens import Tokens, check_tokens, embed_tokens
 
-#: What is added to the mean square of an entity's vector before its root divides the vector.
+#: Added to the mean square of an entity's vector before its root divides the vector.
 SMALL = np.float32(0.01)
 
-#: What stands behind the names of the weights that read a question forwards, and backwards.
+#: The endings of the names of the weights that read a question forwards, and backwards.
 WAYS = ("", "_reverse")
 
 
@@ -80,13 +80,13 @@ class GraphReasonerConfig:
 
 
 class Surroundings(NamedTuple):
-    """The entities around the seeds of a question, numbered anew from 0, and what joins them.
+    """The entities around the seeds of a question, by position, and the entries that join them.
 
     Attributes:
-        adjacency: The entries between them; `labels` are places in `labels` below, not ascending at an entity.
+        adjacency: The entries between them; its `labels` are positions in `labels` below, not ascending at an entity.
         labels: int64, shape (l): the labels of the graph's adjacency that occur, those of tails first.
         distinct: The same with one entry for each label at an entity.
-        seeds: int64, shape (s): places of the seeds.
+        seeds: int64, shape (s): the positions of the seeds.
     """
 
     adjacency: LocalAdjacency
@@ -96,42 +96,41 @@ class Surroundings(NamedTuple):
 
     @classmethod
     def of(cls, adjacency: Adjacency, nodes: Array, seeds: Sequence[int] | Array) -> Surroundings:
-        """Number what is around the seeds anew.
+        """Cut the surroundings of the seeds out of a graph.
 
         Args:
             adjacency: The graph, both directions.
-            nodes: Numbers of entities, int, shape (n), ascending, the seeds among them.
-            seeds: Numbers of entities, shape (s).
+            nodes: Ids of entities, int, shape (n), ascending, the seeds among them.
+            seeds: Ids of entities, shape (s).
         """
         found = local_adjacency(adjacency, nodes)
-        labels, places = np.unique(found.labels, return_inverse=True)
+        labels, positions = np.unique(found.labels, return_inverse=True)
         order = along_first(labels)
-        places = np.argsort(order)[places].astype(np.int32)
-        first = np.ones(len(places), np.bool_)
-        first[1:] = places[1:] != places[:-1]
-        first[found.indptr[:-1][np.diff(found.indptr) > 0]] = True
-        indptr = np.concatenate([[0], np.cumsum(first)])[found.indptr]
-        distinct = LocalAdjacency(indptr, found.neighbors[first], places[first])
-        return cls(
-            found._replace(labels=places), labels[order].astype(np.int64), distinct, np.searchsorted(nodes, seeds)
-        )
+        positions = np.argsort(order)[positions].astype(np.int32)
+        is_first = np.ones(len(positions), np.bool_)
+        is_first[1:] = positions[1:] != positions[:-1]
+        is_first[found.indptr[:-1][np.diff(found.indptr) > 0]] = True
+        indptr = np.concatenate([[0], np.cumsum(is_first)])[found.indptr]
+        distinct = LocalAdjacency(indptr, found.neighbors[is_first], positions[is_first])
+        here = found._replace(labels=positions)
+        return cls(here, labels[order].astype(np.int64), distinct, np.searchsorted(nodes, seeds))
 
 
 def along_first(labels: Array) -> Array:
-    """Return the order of labels in which those of tails, to which messages come along triples, are the first."""
+    """Return an order of labels, those of tails first; messages come to tails along triples."""
     return np.argsort(~is_backward(labels), kind="stable")
 
 
 class GraphReasoner(TrainedModel[GraphReasonerConfig]):
-    """A trained graph network that says which entities around those of a question answer it; `GNNRAGRetriever` asks it.
+    """A trained graph network that finds the answers among the entities around a question's; `GNNRAGRetriever` asks it.
 
     The question becomes `instructions` vectors, each a mean of its tokens with weights of attention (equations 4 to 6).
-    Entities begin as what the relations at them are (section 4.2), so that the network carries over to entities it has
-    not seen. In each of `layers`, an entity receives from each neighbour, for each instruction i and relation r,
-    `relu(W r * i)`, weighed by how likely the neighbour is at this point; its new vector, of the old one and of what it
-    received in either direction, gives its probability by a softmax over all entities, without those of the question
-    where `mask_seeds`. At first all probability is with the question's entities. With `stages` above 1 this is done
-    again, with instructions that a gate has renewed by the vectors of the question's entities.
+    Entities start as the sum of the relations at them (section 4.2), so that the network carries over to entities that
+    it has not seen. In each of `layers`, an entity receives from each neighbour, for each instruction i and relation r,
+    `relu(W r * i)`, weighed by the neighbour's probability at this point. Its new vector comes from the old one and
+    from what it received in either direction. It gives the entity's probability by a softmax over all entities, without
+    the question's own where `mask_seeds`. At first all probability is with the question's entities. With `stages` above
+    1 this is done again, with instructions that a gate has renewed by the vectors of the question's entities.
 
     A triple that is followed against its direction counts as another relation, whose vector is another product of the
     same words. Each entity also sends to itself.
@@ -181,15 +180,16 @@ class ReasonerOnGraph:
 
     @cached_property
     def _relations(self) -> tuple[Array, Array]:
-        """What begins entities, (labels, width), and is matched with instructions, (layers, labels + 1, width).
+        """The vectors that entities start from, (labels, width), and those to match, (layers, labels + 1, width).
 
-        The labels are those of adjacency entries; the last row of the second is that of an entity itself.
+        The labels are those of adjacency entries. The second are matched with instructions; their last row stands for
+        an entity itself.
         """
         of, config, relations = self.reasoner.weights, self.reasoner.config, self.index.graph.relations
         tokens = embed_tokens(self.index, [readable(relation) for relation in relations], config.tokens)
         means = np.array([token.mean(axis=0) for token in tokens], np.float32).reshape(-1, config.dimension)
         vectors = means @ of["token"] + of["token_bias"]
-        # An entity is the head where the label is even: what comes to it then goes against the triple.
+        # An entity is the head where the label is even: a message to it then goes against the triple.
         turned = vectors @ of["against"] + of["against_bias"], vectors @ of["along"] + of["along_bias"]
         labels = np.stack(turned, axis=1).reshape(-1, config.width)
         matched = np.concatenate([labels, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
@@ -200,9 +200,9 @@ class ReasonerOnGraph:
 
         Args:
             question: The question, with `MASK` in place of its entities.
-            nodes: Numbers of the entities around those of the question, int, shape (n), ascending. Triples between
-                others are not seen.
-            seeds: Numbers of the entities that the question is about, int, shape (s), all among `nodes`.
+            nodes: Ids of the entities around the question's, int, shape (n), ascending. Triples between others are not
+                seen.
+            seeds: Ids of the entities that the question is about, int, shape (s), all among `nodes`.
 
         Returns:
             float64, shape (n), in the order of `nodes`: from 0 to 1, the same for entities that look the same; they sum
@@ -219,37 +219,45 @@ class ReasonerOnGraph:
                 f"ReasonerOnGraph: the seeds must be among the nodes, but got seeds {list(seeds)!r:.100} and "
                 f"{len(nodes)} nodes without one of these. Take the neighbourhood of the seeds."
             )
-        of, config = self.reasoner.weights, self.reasoner.config
         around = Surroundings.of(self.index.graph.adjacency, nodes, seeds)
-        begin, matched = self._relations
-        instructions = self._instruct(question)
-        states = np.zeros((len(nodes), config.width), np.float32)
-        pass_messages(around.distinct, np.ones(len(nodes), np.float32), begin[around.labels], states)
-        np.maximum(states, 0, out=states)
-        along = int(is_backward(around.labels).sum())
+        instructions, states = self._instruct(question), self._begin(around, len(nodes))
         at_seeds = np.zeros(len(nodes), np.float32)
         at_seeds[around.seeds] = np.float32(1) / len(around.seeds)
         likely = at_seeds
-        for stage in range(config.stages):
+        for stage in range(self.reasoner.config.stages):
             if stage:
                 instructions = self._renew(instructions, states[around.seeds].sum(axis=0))
             likely = at_seeds
-            for layer in range(config.layers):
-                rows = matched[layer][np.append(around.labels, -1)]
-                said = np.maximum(rows[:, None] * instructions, 0).reshape(len(rows), -1)
-                receive = of["receive"][layer]
-                messages = np.concatenate([said[:along] @ receive[0], said[along:-1] @ receive[1]])
-                if config.relative:
-                    likely = likely / max(likely.max(), np.float32(1e-30))
-                new = of["bias"][layer] + likely[:, None] * (said[-1] @ (receive[0] + receive[1]))
-                add_products(states, of["keep"][layer], new)
-                pass_messages(around.adjacency, likely, messages, new)
-                states = np.maximum(new, 0, out=new)
-                states /= np.sqrt(np.einsum("ij,ij->i", states, states) / config.width + SMALL)[:, None]
-                likely = self._softmax(np.einsum("ij,j->i", states, of["score"]), around.seeds)
+            for layer in range(self.reasoner.config.layers):
+                states, likely = self._reason(layer, around, instructions, states, likely)
         if not np.isfinite(likely).all():
             raise InvalidArgumentError("GraphReasoner: its weights are so large that scores are not finite.")
         return likely.astype(np.float64)
+
+    def _begin(self, around: Surroundings, entities: int) -> Array:
+        """Return the vectors that the entities start with, (n, width), from the relations at them."""
+        states = np.zeros((entities, self.reasoner.config.width), np.float32)
+        pass_messages(around.distinct, np.ones(entities, np.float32), self._relations[0][around.labels], states)
+        np.maximum(states, 0, out=states)
+        return states
+
+    def _reason(
+        self, layer: int, around: Surroundings, instructions: Array, states: Array, likely: Array
+    ) -> tuple[Array, Array]:
+        """Return the vectors of the entities after a layer, (n, width), and their probabilities, (n)."""
+        of, config = self.reasoner.weights, self.reasoner.config
+        along, receive = int(is_backward(around.labels).sum()), of["receive"][layer]
+        rows = self._relations[1][layer][np.append(around.labels, -1)]
+        sent = np.maximum(rows[:, None] * instructions, 0).reshape(len(rows), -1)
+        messages = np.concatenate([sent[:along] @ receive[0], sent[along:-1] @ receive[1]])
+        if config.relative:
+            likely = likely / max(likely.max(), np.float32(1e-30))
+        new = of["bias"][layer] + likely[:, None] * (sent[-1] @ (receive[0] + receive[1]))
+        add_products(states, of["keep"][layer], new)
+        pass_messages(around.adjacency, likely, messages, new)
+        states = np.maximum(new, 0, out=new)
+        states /= np.sqrt(np.einsum("ij,ij->i", states, states) / config.width + SMALL)[:, None]
+        return states, self._softmax(np.einsum("ij,j->i", states, of["score"]), around.seeds)
 
     def _instruct(self, question: str) -> Array:
         """Return the instructions, (K, width)."""
@@ -275,11 +283,11 @@ class ReasonerOnGraph:
         inputs = tokens @ of[f"gru.weight_ih_l0{way}"].T + of[f"gru.bias_ih_l0{way}"]
         weight, bias = of[f"gru.weight_hh_l0{way}"], of[f"gru.bias_hh_l0{way}"]
         state, states = np.zeros(d, np.float32), np.empty_like(tokens)
-        for place, row in enumerate(inputs):
+        for position, row in enumerate(inputs):
             own = weight @ state + bias
             reset, update = np.split(_logistic(row[: 2 * d] + own[: 2 * d]), 2)
             new = np.tanh(row[2 * d :] + reset * own[2 * d :])
-            state = states[place] = new + update * (state - new)
+            state = states[position] = new + update * (state - new)
         return states
 
     def _renew(self, instructions: Array, seeds: Array) -> Array:

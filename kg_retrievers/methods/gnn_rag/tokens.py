@@ -12,8 +12,8 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import MASK, GraphIndex
 
-#: "words": each word by itself, by the index's embeddings, whatever they are. "states": the states of the tokens in
-#: their text, as the paper has them; for embeddings that give these, as `local_embeddings` do.
+#: "words": each word by itself, with the index's embeddings, whatever they are. "states": the states of the tokens in
+#: their text, as in the paper; for embeddings that give states, as `local_embeddings` do.
 Tokens = Literal["words", "states"]
 
 _WORD = re.compile(rf"[^\W_]+|{MASK}")
@@ -55,9 +55,9 @@ def embed_tokens(index: GraphIndex, texts: Sequence[str], tokens: Tokens) -> lis
     """Return the vectors of the tokens of each text, float32, shape (tokens, dimension).
 
     Args:
-        index: Whose embeddings are asked.
+        index: The index whose embeddings are asked.
         texts: The texts.
-        tokens: What a token is.
+        tokens: What counts as a token.
 
     Raises:
         InvalidArgumentError: If the embeddings give no such tokens.
@@ -65,18 +65,21 @@ def embed_tokens(index: GraphIndex, texts: Sequence[str], tokens: Tokens) -> lis
     """
     check_tokens(index, tokens)
     if tokens == "states" and isinstance(index.embeddings, TokenStates):
-        found = [np.asarray(states, np.float32) for states in index.embeddings.embed_tokens(list(texts))]
-        shapes = [states.shape for states in found]
-        if len(found) != len(texts) or any(
-            len(shape) != 2 or not shape[0] or shape[1] != index.dimension for shape in shapes
-        ):
-            raise InvalidArgumentError(
-                f"{type(index.embeddings).__name__}.embed_tokens: wanted an array of shape (tokens, {index.dimension}) "
-                f"for each of {len(texts)} texts, but got shapes {shapes[:9]}. Models whose tokens are not as long as "
-                'their texts\' vectors serve with tokens="words" only.'
-            )
-        return found
+        return _embed_states(index.embeddings, texts, index.dimension)
     of_texts = [words(text) for text in texts]
     distinct = list(dict.fromkeys(word for of_text in of_texts for word in of_text))
     vectors = dict(zip(distinct, index.embed(distinct), strict=True)) if distinct else {}
     return [np.stack([vectors[word] for word in of_text]) for of_text in of_texts]
+
+
+def _embed_states(embeddings: TokenStates, texts: Sequence[str], dimension: int) -> list[Array]:
+    found = [np.asarray(states, np.float32) for states in embeddings.embed_tokens(list(texts))]
+    shapes = [states.shape for states in found]
+    fits = all(len(shape) == 2 and shape[0] and shape[1] == dimension for shape in shapes)
+    if len(found) != len(texts) or not fits:
+        raise InvalidArgumentError(
+            f"{type(embeddings).__name__}.embed_tokens: wanted an array of shape (tokens, {dimension}) "
+            f"for each of {len(texts)} texts, but got shapes {shapes[:9]}. Models whose tokens are not as long as "
+            'their texts\' vectors serve with tokens="words" only.'
+        )
+    return found

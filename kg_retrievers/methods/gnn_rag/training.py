@@ -191,7 +191,7 @@ def _passed(weights: torch.Tensor, messages: torch.Tensor, adjacency: LocalAdjac
 
 
 class _Batch(NamedTuple):
-    """Several questions side by side, with their entities, and labels, numbered one question's after another's.
+    """Several questions side by side, with their entities and labels, one question's after another's.
 
     Attributes:
         adjacency: Entries between entities.
@@ -200,7 +200,7 @@ class _Batch(NamedTuple):
         labels_of: int64, shape (l): the question of each.
         along: How many labels are of tails.
         nodes_of: int64, shape (n): the question of each entity.
-        seeds: int64, shape (s): places of the questions' own entities.
+        seeds: int64, shape (s): positions of the questions' own entities.
         at_seeds: float32, shape (n): uniform over those of a question.
         starts: Where the entities of each question begin.
     """
@@ -224,7 +224,7 @@ class _Batch(NamedTuple):
         begins = np.cumsum([0, *counts[:-1]])
         labels = np.concatenate([example.around.labels for example in examples])
         order = along_first(labels)
-        places = np.argsort(order)
+        positions = np.argsort(order)
 
         def joined(parts: Sequence[LocalAdjacency]) -> LocalAdjacency:
             entries = np.cumsum([0, *(len(part.labels) for part in parts[:-1])])
@@ -234,7 +234,7 @@ class _Batch(NamedTuple):
             return LocalAdjacency(
                 np.concatenate([np.zeros(1, np.int64), *indptr]),
                 np.concatenate(neighbors).astype(np.int32),
-                places[np.concatenate(labels_here)].astype(np.int32),
+                positions[np.concatenate(labels_here)].astype(np.int32),
             )
 
         seeds = [example.around.seeds + start for example, start in zip(examples, starts, strict=True)]
@@ -333,10 +333,10 @@ class _Network(Learner[GraphReasoner, Example]):
                 instructions = self._renew(instructions, at_seeds)
             likely, asked = batch.at_seeds, instructions[batch.labels_of]
             for layer in range(config.layers):
-                said = (rows[layer] * asked).relu().flatten(1)
+                sent = (rows[layer] * asked).relu().flatten(1)
                 of_itself = (matched[layer, -1] * instructions).relu().flatten(1)
                 receive = of["receive"][layer]
-                messages = torch.cat([said[: batch.along] @ receive[0], said[batch.along :] @ receive[1]])
+                messages = torch.cat([sent[: batch.along] @ receive[0], sent[batch.along :] @ receive[1]])
                 if config.relative:
                     highest = torch.zeros(len(texts)).scatter_reduce(0, batch.nodes_of, likely, "amax")
                     likely = likely / highest.clamp_min(1e-30)[batch.nodes_of]

@@ -1,4 +1,4 @@
-"""SubgraphRAG's scorer of triples: what it looks at, and how it is served without torch.
+"""SubgraphRAG's scorer of triples: its configuration, and how it is served without torch.
 
 M. Li, S. Miao, P. Li: Simple Is Effective: The Roles of Graphs and Large Language Models in Knowledge-Graph-Based
 Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, section 3.1.
@@ -29,10 +29,10 @@ _ID = (
 )
 
 #: Labels that are no words: ids of Freebase and Wikidata, blank nodes, UUIDs, long hexadecimal numbers, and IRIs that
-#: end in one of these or in a number. In the published code the ids of Freebase stand in a file.
+#: end in one of these or in a number. The published code reads the ids of Freebase from a file.
 IDENTIFIERS = rf"{_ID}|(https?|urn):\S*[/#:]({_ID}|\d{{3,}})"
 
-#: How many numbers of the hidden layer are computed at once: so few that they stay in the processor's cache.
+#: How many values of the hidden layer are computed at once: so few that they stay in the processor's cache.
 BLOCK = 1 << 17
 
 #: How many entities are computed at once, the first time a graph is asked.
@@ -107,12 +107,12 @@ class TripleScorerConfig:
 
 
 class CandidateTriples(NamedTuple):
-    """The triples around the seeds of a question, with entities numbered anew from 0, so that the work goes with them.
+    """The triples around the seeds of a question, with their entities by position, so that the work depends on them.
 
     Attributes:
-        entities: int, shape (n): their numbers in the graph, ascending.
-        heads: int64, shape (m): places in `entities`, as all below.
-        relations: int64, shape (m): numbers of relations of the graph.
+        entities: int, shape (n): the ids of the entities in the graph, ascending.
+        heads: int64, shape (m): positions in `entities`, as `tails` and `seeds`.
+        relations: int64, shape (m): ids of relations of the graph.
         tails: int64, shape (m).
         seeds: int64, shape (s).
     """
@@ -125,30 +125,31 @@ class CandidateTriples(NamedTuple):
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, triples: Array, seeds: Array) -> CandidateTriples:
-        """Number the ends of triples, and the seeds, anew.
+        """Cut triples, their entities and the seeds out of a graph.
 
         Args:
             graph: The graph.
-            triples: Numbers of triples, int, shape (m).
-            seeds: Numbers of entities, int, shape (s).
+            triples: Ids of triples, int, shape (m).
+            seeds: Ids of entities, int, shape (s).
         """
         heads, relations, tails = graph.edges[triples].T
-        places = np.zeros(len(graph.entities), np.int64)
+        positions = np.zeros(len(graph.entities), np.int64)
         for ends in (heads, tails, seeds):
-            places[ends] = 1
-        entities = np.flatnonzero(places)
-        places[entities] = np.arange(len(entities))
-        return cls(entities, places[heads], relations.astype(np.int64), places[tails], places[seeds])
+            positions[ends] = 1
+        entities = np.flatnonzero(positions)
+        positions[entities] = np.arange(len(entities))
+        return cls(entities, positions[heads], relations.astype(np.int64), positions[tails], positions[seeds])
 
 
 class TripleScorer(TrainedModel[TripleScorerConfig]):
     """A trained scorer of triples; `SubgraphRAGRetriever` asks it which triples matter to a question.
 
-    A network of one hidden layer sees the vectors of question, head, relation and tail, and how head and tail lie to
-    the entities of the question: `encode_distances`, and `follow_relations` by relations that the question weighs.
+    A network of one hidden layer sees the vectors of question, head, relation and tail, and where head and tail lie
+    relative to the question's entities: `encode_distances`, and `follow_relations` by relations that the question
+    weighs.
 
-    *Differs from the paper* in the latter (`hops=0` is without), in the directions, which the encoding ignores by
-    default, and in the width; see `TripleScorerConfig`. For its arguments see `TrainedModel`.
+    *Differs from the paper* in `follow_relations` (`hops=0` is without it), in the directions, which the encoding
+    ignores by default, and in the width; see `TripleScorerConfig`. For its arguments see `TrainedModel`.
     """
 
     method = "subgraph-rag"
@@ -172,7 +173,7 @@ class GraphTripleScorer:
 
     Cost: for a graph, 2 * labels * dimension * hidden multiplications, once, and 8 * hidden bytes a label. For a
     question, `encode_distances` and `follow_relations`, some 10 * hidden operations a triple, and a pass over the
-    numbers of all entities.
+    ids of all entities.
 
     Args:
         scorer: The scorer.
@@ -200,7 +201,7 @@ class GraphTripleScorer:
     def _make_entities(self) -> tuple[Array, Array]:
         weights, graph = self.scorer.weights, self.index.graph
         nameless = without_text(graph, self.scorer.config.identifiers)
-        # Once a label, and once for all without one: what is the same is not computed at two places of a product.
+        # Once a label, and once for all without one: equal rows are not computed at two positions of a product.
         labels, first, rows = np.unique(np.where(nameless, -1, graph.labels), return_index=True, return_inverse=True)
         parts = np.empty((2, len(labels), self.scorer.config.hidden), np.float32)
         for start in range(0, len(labels), ENTITY_BLOCK):
@@ -223,8 +224,8 @@ class GraphTripleScorer:
 
         Args:
             question: The question, with `MASK` in place of its entities.
-            triples: Numbers of the candidates, int, shape (m). The encodings see these triples alone.
-            seeds: Numbers of the entities that the question is about, int, shape (s).
+            triples: Ids of the candidates, int, shape (m). The encodings see these triples alone.
+            seeds: Ids of the entities that the question is about, int, shape (s).
 
         Returns:
             float32, shape (m), in the order of `triples`; the same for triples that look the same.
@@ -286,7 +287,7 @@ def _blocks(rows: int, width: int) -> Iterator[slice]:
 
 
 def _product(left: Array, right: Array) -> Array:
-    """Return `left @ right`. BLAS would round equal rows in different ways, by their places."""
+    """Return `left @ right`. BLAS would round equal rows in different ways, by their positions."""
     product: Array = np.einsum("ij,jk->ik", left, right)
     return product
 

@@ -281,9 +281,9 @@ class _Network(Learner[TripleScorer, Example]):
             structure = torch.cat([structure, reached], 1)
             hidden = hidden + steps[rows] @ of["steps"]
         for ends, name in ((heads[rows], "head"), (tails[rows], "tail")):
-            distinct, places = torch.unique(ends, return_inverse=True)
+            distinct, positions = torch.unique(ends, return_inverse=True)
             part = self._vectors(entities[distinct]) @ of[name] + structure[distinct] @ of[f"{name}_structure"]
-            hidden = hidden + part[places]
+            hidden = hidden + part[positions]
         return hidden.relu() @ of["output"] + of["output_bias"]
 
     def _vectors(self, entities: torch.Tensor) -> torch.Tensor:
@@ -322,10 +322,10 @@ def _drawn(shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
 
 
 def _chosen(positive: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draw triples of a question; return their places, and how many triples each stands for."""
-    places, weights = [], []
+    """Draw triples of a question; return their positions, and how many triples each stands for."""
+    positions, weights = [], []
     for rows, most in ((np.flatnonzero(positive), MAX_POSITIVES), (np.flatnonzero(~positive), MAX_NEGATIVES)):
         drawn = rng.choice(rows, most, replace=False) if len(rows) > most else rows
-        places.append(drawn)
+        positions.append(drawn)
         weights.append(np.full(len(drawn), len(rows) / max(len(drawn), 1), np.float32))
-    return np.concatenate(places), np.concatenate(weights)
+    return np.concatenate(positions), np.concatenate(weights)

@@ -220,6 +220,8 @@ def test_the_learning_rate_rises_then_falls(folder: Path) -> None:
     assert found[9:] == sorted(found[9:], reverse=True)
     assert found[-1] == pytest.approx(0.2, abs=0.01)
     assert trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0)).rate(0) == 1.0
+    rising = trainer(network, Schedule(40, 4, 1, 1, 1e-3, 0, warm_up=1.0))
+    assert [rising.rate(step) for step in (0, 39, 40)] == [1 / 40, 1.0, 1.0]
 
 
 def test_mixed_precision(folder: Path) -> None:
