@@ -1,4 +1,4 @@
-"""Personalised PageRank: the share of its time that a walk which keeps returning to the seeds spends at each entity.
+"""Computes personalised PageRank: how much of its time a walk spends at each entity that often returns to the seeds.
 
 Sources: L. Page, S. Brin, R. Motwani, T. Winograd: The PageRank Citation Ranking: Bringing Order to the Web. Stanford
 InfoLab, 1999. T. H. Haveliwala: Topic-Sensitive PageRank. WWW 2002. R. S. Varga: Matrix Iterative Analysis.
@@ -21,15 +21,8 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Numbers: TypeAlias = npt.NDArray[np.int64]
+Ids: TypeAlias = npt.NDArray[np.int64]
 Seeds: TypeAlias = Sequence[int] | npt.NDArray[np.integer]
-
-#: Up to so many adjacency entries "auto" takes power: there it is the faster one as a rule, and exact. Measured at the
-#: default arguments from 30 seeds each, CPU ms of one core for power and for push, and the share of the true first
-#: 2,000 entities among those of push: MetaQA (0.27 million entries) 15, 34, 99.4 %; FB15k-237 (0.54) 16, 36, 98.7 %.
-#: On larger graphs only the plain power iteration was measured, which takes 3 to 4 times as long: random graphs with
-#: hubs (2.0) 250, 220, 96 %; (4.0) 510, 150, 92 %; (8.6) 3,200, 140, 90 %.
-MAX_POWER_ENTRIES = 2_000_000
 
 
 def personalized_pagerank(
@@ -38,7 +31,7 @@ def personalized_pagerank(
     *,
     restart: float = 0.2,
     tolerance: float = 1e-7,
-    method: Literal["auto", "power", "push"] = "auto",
+    method: Literal["power", "push"] = "power",
 ) -> Floats:
     """Return the stationary distribution of a random walk with restarts at the seeds.
 
@@ -46,7 +39,7 @@ def personalized_pagerank(
     adjacency entries, all alike: a triple is followed in either direction, parallel triples count each, a self-loop
     counts twice. An entity without entries sends everything back to the seeds. Each value is in [0, 1].
 
-    "power" sweeps over the entities, by number, and moves each value by omega times what the formula would change,
+    "power" sweeps over the entities, by id, and moves each value by omega times what the formula would change,
     with omega = 2 / (1 + sqrt(1 - (1 - restart) ** 2)); what comes later sees the new values (successive
     over-relaxation). Triples are followed both ways, so that this converges on any graph: in the long run a sweep
     shrinks the error to sqrt(omega - 1) at most where there are no self-loops, and to omega - 1 at best, which two-part
@@ -69,10 +62,10 @@ def personalized_pagerank(
 
     Args:
         adjacency: The graph, both directions.
-        seeds: Numbers of entities, at least one; repeated ones count once.
+        seeds: Ids of entities, at least one; repeated ones count once.
         restart: The probability of a return to the seeds in each step, in (0, 1).
         tolerance: Bounds the error, above 0: that of the sum for "power", that per adjacency entry for "push".
-        method: "auto" is "power" up to `MAX_POWER_ENTRIES` adjacency entries, "push" beyond.
+        method: "power" is exact, and the faster one on graphs of up to some million triples; "push" beyond.
 
     Returns:
         float64, shape (entities).
@@ -90,21 +83,19 @@ def personalized_pagerank(
         raise InvalidArgumentError(f"personalized_pagerank: restart must be above 0 and below 1, but got {restart}.")
     if not 0 < tolerance < math.inf:
         raise InvalidArgumentError(f"personalized_pagerank: tolerance must be above 0 and finite, but got {tolerance}.")
-    if method not in ("auto", "power", "push"):
-        raise InvalidArgumentError(
-            f'personalized_pagerank: method must be "auto", "power" or "push", but got {method!r}.'
-        )
-    numbers = distinct_seeds("personalized_pagerank", adjacency, seeds)
+    if method not in ("power", "push"):
+        raise InvalidArgumentError(f'personalized_pagerank: method must be "power" or "push", but got {method!r}.')
+    ids = distinct_seeds("personalized_pagerank", adjacency, seeds)
     indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
-    lonely = indptr[numbers] == indptr[numbers + 1]
-    isolated, connected = numbers[lonely], numbers[~lonely]
+    lonely = indptr[ids] == indptr[ids + 1]
+    isolated, connected = ids[lonely], ids[~lonely]
     # No other entity without entries is reached. Together these seeds hold h = c * (restart * (1 - h) + h), where c
     # is their share of the seeds; what remains is the walk from the other seeds, where every entity has entries.
-    share = len(isolated) / len(numbers)
+    share = len(isolated) / len(ids)
     held = share * restart / (share * restart + (1 - share))
     pagerank = np.zeros(size)
     if len(connected):
-        if method == "power" or (method == "auto" and len(adjacency.neighbors) <= MAX_POWER_ENTRIES):
+        if method == "power":
             _power(adjacency, connected, restart, tolerance, pagerank)
         else:
             waiting = np.zeros(size)
@@ -116,25 +107,25 @@ def personalized_pagerank(
     return pagerank
 
 
-def distinct_seeds(who: str, adjacency: Adjacency, seeds: Seeds) -> Numbers:
+def distinct_seeds(who: str, adjacency: Adjacency, seeds: Seeds) -> Ids:
     """Return the seeds, ascending, each once; `who` asks for them.
 
     Raises:
-        InvalidArgumentError: If there are none, or one is no number of an entity.
+        InvalidArgumentError: If there are none, or one is no id of an entity.
     """
     given, size = np.asarray(seeds), len(adjacency.indptr) - 1
     if given.ndim != 1 or not len(given):
-        raise InvalidArgumentError(f"{who}: seeds must be a list of one or more numbers of entities, but got {given}.")
+        raise InvalidArgumentError(f"{who}: seeds must be a list of one or more ids of entities, but got {given}.")
     if given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= size:
         raise InvalidArgumentError(
-            f"{who}: seeds must be numbers of the graph's {size} entities, counted from 0, but got {given}. "
-            "`graph.entities.find(key)` gives the number of a key, -1 where there is none."
+            f"{who}: seeds must be ids of the graph's {size} entities, integers from 0, but got {given}. "
+            "`graph.entities.find(key)` gives the id of a key, -1 where there is none."
         )
     return np.unique(given.astype(np.int64))
 
 
 @compiled
-def _relax(adjacency: Adjacency, seeds: Numbers, restart: float, tolerance: float, pagerank: Floats) -> None:
+def _relax(adjacency: Adjacency, seeds: Ids, restart: float, tolerance: float, pagerank: Floats) -> None:
     """Fill in `pagerank`, which is 0, by successive over-relaxation; each seed has an adjacency entry."""
     indptr, neighbors, size, rho = adjacency.indptr, adjacency.neighbors, len(pagerank), 1 - restart
     restarts, sent = np.zeros(size), np.zeros(size)  # sent: what an entity gives along each of its entries
@@ -165,7 +156,7 @@ def _relax(adjacency: Adjacency, seeds: Numbers, restart: float, tolerance: floa
 @compiled
 def _spread(
     adjacency: Adjacency,
-    seeds: Numbers,
+    seeds: Ids,
     restart: float,
     tolerance: float,
     pagerank: Floats,
@@ -174,7 +165,7 @@ def _spread(
 ) -> None:
     """Fill in `pagerank` and the mass `waiting`, which are 0, by pushes, first come, first served.
 
-    `queue` is scratch for one number per entity, used as a ring: an entity is in it while more than
+    `queue` is scratch for one id per entity, used as a ring: an entity is in it while more than
     tolerance * degree waits there. Each seed has an adjacency entry.
     """
     indptr, neighbors, size = adjacency.indptr, adjacency.neighbors, len(pagerank)
@@ -204,18 +195,18 @@ def _spread(
 def _entries(
     sources: int,
 ) -> tuple[
-    Callable[[Adjacency, Numbers, float, float, Floats], None],
-    Callable[[Adjacency, Numbers, float, float, Floats, Floats, npt.NDArray[np.int32]], None],
+    Callable[[Adjacency, Ids, float, float, Floats], None],
+    Callable[[Adjacency, Ids, float, float, Floats, Floats, npt.NDArray[np.int32]], None],
 ]:
     """Return `_relax` and `_spread` for Python to call; `sources` as `compiled_entry` asks for."""
 
-    def power(adjacency: Adjacency, seeds: Numbers, restart: float, tolerance: float, pagerank: Floats) -> None:
+    def power(adjacency: Adjacency, seeds: Ids, restart: float, tolerance: float, pagerank: Floats) -> None:
         if sources > 0:
             _relax(adjacency, seeds, restart, tolerance, pagerank)
 
     def push(
         adjacency: Adjacency,
-        seeds: Numbers,
+        seeds: Ids,
         restart: float,
         tolerance: float,
         pagerank: Floats,

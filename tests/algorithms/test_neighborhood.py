@@ -94,7 +94,7 @@ def test_a_chain_by_hand(
     assert plain(found) == (nodes, triples, hops, False)
 
 
-def test_the_best_stay_and_equals_go_by_number() -> None:
+def test_the_best_stay_and_equals_go_by_id() -> None:
     """Hub 0 with leaves 1 ... 9; leaf 7 is joined to it twice."""
     graph = graph_of([(0, 0, leaf) for leaf in range(1, 10)] + [(0, 1, 7)], 10)
     found = neighborhood(graph.adjacency, [0], max_nodes=4)
@@ -113,6 +113,20 @@ def test_a_hub_may_stay_without_what_joins_it_to_the_seed() -> None:
     facts = [(0, 0, between) for between in range(1, 21)] + [(between, 0, 21) for between in range(1, 21)]
     found = neighborhood(graph_of(facts, 22).adjacency, [0], max_nodes=2)
     assert plain(found) == ([0, 21], [], [0, 2], True)
+
+
+def test_large_graphs_are_cut_by_push(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of([(a, 0, b) for a, b in nx.karate_club_graph().edges], 34)
+    first: dict[str, list[int]] = {}
+    for method, tolerance in (("power", 5e-3), ("push", 1.0)):  # so loose that pushes leave out more than they find
+        monkeypatch.setitem(CUT_TOLERANCE, method, tolerance)
+        pagerank = personalized_pagerank(graph.adjacency, [0], tolerance=tolerance, method=method)
+        first[method] = sorted(sorted(range(34), key=lambda node: (node != 0, -pagerank[node], node))[:12])
+    assert first["power"] != first["push"]
+    entries = len(graph.adjacency.neighbors)
+    for limit, method in ((entries, "power"), (entries - 1, "push")):
+        monkeypatch.setattr("kg_retrievers.algorithms.neighborhood.MAX_POWER_ENTRIES", limit)
+        assert neighborhood(graph.adjacency, [0], max_nodes=12).nodes.tolist() == first[method]
 
 
 def test_what_is_out_of_reach_is_not_looked_at() -> None:
