@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 
 class Candidates(NamedTuple):
-    """What a text may stand for, ascending by distance where the index made it.
+    """Holds what a text may stand for, ascending by distance where the index made it.
 
     Attributes:
-        ids: int32, shape (m): numbers of entities, relations or types, each at most once.
+        ids: int32, shape (m): ids of entities, relations or types, each at most once.
         distances: float32, shape (m): the distance of each, 0 or more; in [0, 2] between unit vectors.
     """
 

@@ -1,8 +1,8 @@
 """Relation paths over a graph: which walks follow one, and which of them join two entities.
 
 Source: L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpretable Large Language Model
-Reasoning. ICLR 2024, arXiv:2310.01061, section 4. A relation path is a sequence of adjacency labels: `2 * relation`
-crosses a triple from head to tail, `2 * relation + 1` from tail to head.
+Reasoning. ICLR 2024, arXiv:2310.01061, section 4. A relation path is a sequence of adjacency labels, as in
+`graph/adjacency.py`: each crosses a triple of one relation, from head to tail or from tail to head.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Walks(NamedTuple):
     """The walks that follow a relation path.
 
     Attributes:
-        triples: int32, shape (n, hops): the numbers of the triples that each walk crosses.
+        triples: int32, shape (n, hops): the ids of the triples that each walk crosses.
         ends: int32, shape (n): the entity where it ends.
         truncated: Whether `max_walks` left some out.
     """
@@ -53,7 +53,7 @@ def follow_relation_path(adjacency: Adjacency, seed: int, path: Sequence[Sequenc
 
     Args:
         adjacency: The graph, both directions.
-        seed: The number of an entity.
+        seed: The id of an entity.
         path: For each hop the labels that will do.
         max_walks: The most walks to look at, 1 or more, at every hop; further ones are left out.
 
@@ -75,14 +75,14 @@ def follow_relation_path(adjacency: Adjacency, seed: int, path: Sequence[Sequenc
     triples, ends, truncated = np.empty((1, 0), np.int32), np.array([seed], np.int32), False
     for hop, labels in enumerate(path, 1):
         firsts, lasts = (
-            np.stack([_first_place(adjacency, ends, label + more) for label in labels], axis=1).ravel()
+            np.stack([_first_entry(adjacency, ends, label + more) for label in labels], axis=1).ravel()
             for more in (0, 1)
         )
         truncated |= bool((lasts - firsts).sum() > max_walks)
-        came, places = _ranges(firsts, lasts, max_walks)
+        came, entries = _ranges(firsts, lasts, max_walks)
         came //= len(labels)
-        crossed, there = adjacency.triples[places], adjacency.neighbors[places]
-        fits = (there != ends[came]) | ~is_backward(adjacency.labels[places])
+        crossed, there = adjacency.triples[entries], adjacency.neighbors[entries]
+        fits = (there != ends[came]) | ~is_backward(adjacency.labels[entries])
         fits &= (triples[came] != crossed[:, None]).all(axis=1)
         if hop == len(path):
             fits &= there != seed
@@ -98,8 +98,8 @@ def joining_relation_paths(
 
     Args:
         adjacency: The graph, both directions.
-        seed: The number of the entity where the walks begin.
-        end: The number of the entity where they end.
+        seed: The id of the entity where the walks begin.
+        end: The id of the entity where they end.
         max_hops: The most triples of a walk, 1 or more.
         max_entries: The most adjacency entries to look at for one more hop; walks of more hops are left out then.
 
@@ -114,21 +114,21 @@ def joining_relation_paths(
     row = slice(indptr[end], indptr[end + 1])
     order = np.argsort(adjacency.neighbors[row], kind="stable")
     before, last = adjacency.neighbors[row][order], reversed_label(adjacency.labels[row][order])
-    # The walks so far: the number of the relation path of each, and where it is.
+    # The walks so far: the position of the relation path of each in `paths`, and where it is.
     paths: list[tuple[int, ...]] = [()]
-    number, here = np.zeros(1, np.int64), np.array([seed], np.int64)
+    path_of, here = np.zeros(1, np.int64), np.array([seed], np.int64)
     found: list[tuple[int, ...]] = []
     for hop in range(1, max_hops + 1):
-        came, places = _ranges(np.searchsorted(before, here), np.searchsorted(before, here, "right"))
-        joined = np.unique(number[came] * kinds + last[places])
+        came, entries = _ranges(np.searchsorted(before, here), np.searchsorted(before, here, "right"))
+        joined = np.unique(path_of[came] * kinds + last[entries])
         found += [(*paths[key // kinds], key % kinds) for key in joined.tolist()]
         firsts, lasts = indptr[here], indptr[here + 1]
         if hop == max_hops or (lasts - firsts).sum() > max_entries:
             break
-        came, places = _ranges(firsts, lasts)
-        keys, further = np.unique(number[came] * kinds + adjacency.labels[places], return_inverse=True)
+        came, entries = _ranges(firsts, lasts)
+        keys, further = np.unique(path_of[came] * kinds + adjacency.labels[entries], return_inverse=True)
         paths = [(*paths[key // kinds], key % kinds) for key in keys.tolist()]
-        number, here = np.divmod(np.unique(further * np.int64(size) + adjacency.neighbors[places]), size)
+        path_of, here = np.divmod(np.unique(further * np.int64(size) + adjacency.neighbors[entries]), size)
     return found
 
 
@@ -147,7 +147,7 @@ def relation_path_ends(
         starts: int, shape (n): the entities where walks begin.
         max_hops: The most triples of a walk, 1 or more.
         max_entries: Ends with more adjacency entries than this in all are not gone on from; None for no limit.
-        without: The number of an entity that no walk comes to.
+        without: The id of an entity that no walk comes to.
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
@@ -163,8 +163,8 @@ def relation_path_ends(
         firsts, lasts = indptr[here], indptr[here + 1]
         if max_entries is not None and (lasts - firsts).sum() > max_entries:
             continue
-        _, places = _ranges(firsts, lasts)
-        keys = np.unique(adjacency.labels[places] * np.int64(size) + adjacency.neighbors[places])
+        _, entries = _ranges(firsts, lasts)
+        keys = np.unique(adjacency.labels[entries] * np.int64(size) + adjacency.neighbors[entries])
         labels, ends = np.divmod(keys[keys % size != without], size)
         first_of_label = np.flatnonzero(np.diff(labels, prepend=-1))
         for label, there in zip(labels[first_of_label].tolist(), np.split(ends, first_of_label[1:]), strict=False):
@@ -174,7 +174,7 @@ def relation_path_ends(
 
 
 class LabelledQuestion(NamedTuple):
-    """What is known of a labelled question, by numbers.
+    """What is known of a labelled question, by ids.
 
     Attributes:
         seeds: The entities that it names, at least one.
@@ -232,7 +232,7 @@ def _f1(adjacency: Adjacency, path: Sequence[int], question: LabelledQuestion) -
 
 
 def spread(ends: Array, most: int) -> Array:
-    """Return the places of at most so many walks, ascending: the first to each end, then the second to each, and so on.
+    """Return the positions of at most `most` walks, ascending: the first to each end, then the second, and so on.
 
     Args:
         ends: The entity where each walk ends.
@@ -249,8 +249,8 @@ def spread(ends: Array, most: int) -> Array:
     return np.sort(np.argsort(turn, kind="stable")[:most])
 
 
-def _first_place(adjacency: Adjacency, entities: Array, label: int) -> Array:
-    """Return where in its row each entity has the first entry of this label or a higher one."""
+def _first_entry(adjacency: Adjacency, entities: Array, label: int) -> Array:
+    """Return the position of the first entry of each entity with this label or a higher one."""
     low, high = adjacency.indptr[entities], adjacency.indptr[entities + 1]
     while (apart := low < high).any():
         middle = (low + high) // 2
@@ -260,7 +260,7 @@ def _first_place(adjacency: Adjacency, entities: Array, label: int) -> Array:
 
 
 def _ranges(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
-    """Return the numbers of several ranges, at most so many, each with that of its range."""
+    """Return the integers of several ranges, at most `most`, and for each the position of its range."""
     counts = lasts - firsts
     before = np.cumsum(counts) - counts
     if most is not None:

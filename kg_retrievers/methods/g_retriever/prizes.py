@@ -50,7 +50,7 @@ def prize_edges(relations: Array, ranked: Array, k: int, rule: Literal["paper", 
     similarly"). "published", as in the code: what the paper gives to the i-th is shared by all its edges, and is at
     most `1 - STEP` of the prize before; so an edge of a frequent relation gets next to nothing.
 
-    Differs from the published code: edges are tied by the number of their relation, not by equal floating-point
+    Differs from the published code: edges are tied by the id of their relation, not by equal floating-point
     similarities, which rounding tears apart.
 
     Args:
@@ -77,8 +77,8 @@ def prize_edges(relations: Array, ranked: Array, k: int, rule: Literal["paper", 
     size = 1 + max(int(relations.max(initial=0)), int(ranked.max(initial=0)))
     counts, of_relation = np.bincount(relations, minlength=size), np.zeros(size)
     last = float(k)
-    for place, relation in enumerate(ranked[counts[ranked] > 0][:k].tolist()):
-        prize = float(k - place)
+    for rank, relation in enumerate(ranked[counts[ranked] > 0][:k].tolist()):
+        prize = float(k - rank)
         if rule == "published":
             prize = min(prize / counts[relation], last)
             last = prize * (1 - STEP)

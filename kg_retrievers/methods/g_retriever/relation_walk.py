@@ -1,4 +1,4 @@
-"""How often a walk that prefers some relations takes each triple: paths from the seeds, weighed all at once."""
+"""Weighs all paths from the seeds at once: how often a walk that prefers some relations takes each triple."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def walk_triples(
 
     Args:
         heads: int, shape (m): entities in 0 ... entities - 1.
-        relations: int, shape (m): numbers into `weights`.
+        relations: int, shape (m): positions in `weights`.
         tails: int, shape (m).
         seeds: int, shape (s): entities; repeated ones count once. From none, no triple is taken.
         weights: float, shape (relations): above 0.
@@ -38,7 +38,7 @@ def walk_triples(
         float64, shape (m): 0 or more; the sum is at most `hops`.
 
     Raises:
-        InvalidArgumentError: If a shape or a number is out of range.
+        InvalidArgumentError: If a shape or a value is out of range.
 
     Example:
         >>> line = np.array([0, 1]), np.array([0, 0]), np.array([1, 2])
@@ -77,9 +77,9 @@ def _check(
         ("seeds", seeds, entities),
         ("relations", relations, len(weights)),
     )
-    for name, numbers, size in ranges:
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < size:
-            raise InvalidArgumentError(f"walk_triples: {name} must be in 0 ... {size - 1}, but got {numbers}.")
+    for name, ids, size in ranges:
+        if ids.size and not 0 <= ids.min() <= ids.max() < size:
+            raise InvalidArgumentError(f"walk_triples: {name} must be in 0 ... {size - 1}, but got {ids}.")
     if weights.size and not 0 < weights.min() <= weights.max() < np.inf:  # also where one is not a number
         raise InvalidArgumentError(f"walk_triples: weights must be above 0 and finite, but got {weights}.")
     if hops < 0:

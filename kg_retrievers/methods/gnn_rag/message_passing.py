@@ -1,6 +1,6 @@
-"""Messages along the triples around some entities, which depend on no more than the relation and how likely the sender.
+"""Passes messages along the triples around some entities; each depends on its relation and its sender's probability.
 
-The sum over the triples of a relation is one of numbers, so that the work with vectors goes with the distinct
+The sum over the triples of a relation adds single numbers, so that the work with vectors goes with the distinct
 relations at an entity, and not with its triples.
 """
 
@@ -20,11 +20,11 @@ Array = npt.NDArray[Any]
 
 
 class LocalAdjacency(NamedTuple):
-    """The adjacency entries between some entities of a graph, which are numbered anew from 0; see `Adjacency`.
+    """The adjacency entries between some entities of a graph, whose ids here are their positions; see `Adjacency`.
 
     Attributes:
         indptr: int64, shape (n + 1): row v is `indptr[v]:indptr[v + 1]`.
-        neighbors: int32, shape (entries): places of the entities at the other end.
+        neighbors: int32, shape (entries): positions of the entities at the other end.
         labels: int32, shape (entries): the labels of the graph's adjacency, ascending in each row.
     """
 
@@ -40,21 +40,21 @@ def local_adjacency(adjacency: Adjacency, nodes: Array) -> LocalAdjacency:
 
     Args:
         adjacency: The graph, both directions.
-        nodes: Numbers of entities, int, shape (n), each once.
+        nodes: Ids of entities, int, shape (n), each once.
     """
-    places = np.full(len(adjacency.indptr) - 1, -1, np.int32)
-    places[nodes] = np.arange(len(nodes), dtype=np.int32)
+    positions = np.full(len(adjacency.indptr) - 1, -1, np.int32)
+    positions[nodes] = np.arange(len(nodes), dtype=np.int32)
     size = int((adjacency.indptr[nodes + 1] - adjacency.indptr[nodes]).sum())
     indptr = np.zeros(len(nodes) + 1, np.int64)
     neighbors, labels = np.empty(size, np.int32), np.empty(size, np.int32)
-    count = _restrict(adjacency, nodes.astype(np.int64), places, indptr, neighbors, labels)
+    count = _restrict(adjacency, nodes.astype(np.int64), positions, indptr, neighbors, labels)
     return LocalAdjacency(indptr, neighbors[:count].copy(), labels[:count].copy())
 
 
 def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, received: Array) -> None:
-    """Add to each entity the messages of its neighbours: `received[v] += sum(weights[u] * messages[label])`.
+    """Add to each entity the messages of its neighbors: `received[v] += sum(weights[u] * messages[label])`.
 
-    Cost: an addition an entry, and `width` of them a distinct label at an entity whose neighbours have weights.
+    Cost: an addition an entry, and `width` of them a distinct label at an entity whose neighbors have weights.
 
     Args:
         adjacency: The entries; `labels` are rows of `messages`.
@@ -66,7 +66,7 @@ def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, re
 
 
 def add_products(states: Array, weights: Array, sums: Array) -> None:
-    """Add `states @ weights` to `sums`; equal rows get equal results, which BLAS rounds by their places.
+    """Add `states @ weights` to `sums`; equal rows get equal results, which BLAS rounds by their positions.
 
     Args:
         states: float32, shape (n, width).
@@ -91,11 +91,13 @@ def pass_gradients(adjacency: LocalAdjacency, weights: Array, messages: Array, g
 
 
 @compiled
-def _between(adjacency: Adjacency, nodes: Array, places: Array, indptr: Array, neighbors: Array, labels: Array) -> int:
+def _between(
+    adjacency: Adjacency, nodes: Array, positions: Array, indptr: Array, neighbors: Array, labels: Array
+) -> int:
     count = 0
     for v in range(len(nodes)):
         for i in range(adjacency.indptr[nodes[v]], adjacency.indptr[nodes[v] + 1]):
-            u = places[adjacency.neighbors[i]]
+            u = positions[adjacency.neighbors[i]]
             if u >= 0:
                 neighbors[count] = u
                 labels[count] = adjacency.labels[i]
@@ -169,9 +171,9 @@ def _entries(
     """Return the four for Python to call; `sources` as `compiled_entry` asks for."""
 
     def between(
-        adjacency: Adjacency, nodes: Array, places: Array, indptr: Array, neighbors: Array, labels: Array
+        adjacency: Adjacency, nodes: Array, positions: Array, indptr: Array, neighbors: Array, labels: Array
     ) -> int:
-        return _between(adjacency, nodes, places, indptr, neighbors, labels) if sources > 0 else 0
+        return _between(adjacency, nodes, positions, indptr, neighbors, labels) if sources > 0 else 0
 
     def forward(
         indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array

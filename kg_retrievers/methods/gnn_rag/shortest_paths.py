@@ -1,4 +1,4 @@
-"""All shortest paths from an entity to others, and back to itself, a bounded number of them each.
+"""All shortest paths from an entity to others, and back to itself: a bounded number of paths to each.
 
 Source: C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning.
 arXiv:2405.20139, section 4.3: the shortest paths from a question's entities to the candidates for an answer.
@@ -18,13 +18,13 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 
 
-class NumberedPath(NamedTuple):
+class PathIds(NamedTuple):
     """A path of n triples, each followed from its head or from its tail.
 
     Attributes:
-        entities: The n + 1 numbers of the entities on it, from the seed to the target; all different, but for these two
+        entities: The ids of the n + 1 entities on it, from the seed to the target; all different, but for these two
             where they are one.
-        triples: The n numbers of the triples between them.
+        triples: The ids of the n triples between them.
     """
 
     entities: tuple[int, ...]
@@ -35,14 +35,14 @@ class PathsTo(NamedTuple):
     """The shortest paths from the seed to one target.
 
     Attributes:
-        target: The number of the entity they lead to.
-        paths: Ascending by the numbers of their triples, compared from the target back to the seed. None where the
+        target: The id of the entity they lead to.
+        paths: Ascending by the ids of their triples, compared from the target back to the seed. None where the
             target is further away than `max_hops`, or out of reach.
         truncated: Whether there are more than `max_paths`.
     """
 
     target: int
-    paths: list[NumberedPath]
+    paths: list[PathIds]
     truncated: bool
 
 
@@ -51,8 +51,8 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
 
     Triples are followed either way. Parallel triples make different paths. A self-loop is on none to another entity.
 
-    Paths from the seed to itself, of which the paper has none, are its self-loops; else those to a neighbour and back
-    by another triple; else those to a neighbour and back by the same triple.
+    Paths from the seed to itself, of which the paper has none, are its self-loops; else those to a neighbor and back
+    by another triple; else those to a neighbor and back by the same triple.
 
     Cost: linear in the adjacency entries of the entities within `max_hops` and, a target, at most `max_paths` + 1
     paths with the adjacency entries of what lies on them, each row read once a call; of the seed's row once a path to
@@ -60,8 +60,8 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
 
     Args:
         adjacency: The graph, both directions.
-        seed: The number of the entity where all paths begin.
-        targets: Numbers of entities, any number of them; repeated ones are answered again.
+        seed: The id of the entity where all paths begin.
+        targets: Ids of entities, any number of them; repeated ones are answered again.
         max_hops: The most triples of a path, 0 or more.
         max_paths: The most paths to one target, 1 or more.
 
@@ -76,24 +76,24 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Jackass", "directed_by", "Jonze")])
         >>> her, jackass = graph.entities.find("Her"), graph.entities.find("Jackass")
         >>> [found] = shortest_paths(graph.adjacency, her, [jackass], max_hops=3, max_paths=10)
-        >>> [[graph.entities[number] for number in path.entities] for path in found.paths]
+        >>> [[graph.entities[entity] for entity in path.entities] for path in found.paths]
         [['Her', 'Jonze', 'Jackass']]
-        >>> [graph.triple(number).head for number in found.paths[0].triples]
+        >>> [graph.triple(triple).head for triple in found.paths[0].triples]
         ['Her', 'Jackass']
     """
     for name, value, least in (("max_hops", max_hops, 0), ("max_paths", max_paths, 1)):
         if value < least:
             raise InvalidArgumentError(f"shortest_paths: {name} must be {least} or more, but got {value}.")
-    size, numbers = len(adjacency.indptr) - 1, np.array([seed, *targets])
-    if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= size:
+    size, ids = len(adjacency.indptr) - 1, np.array([seed, *targets])
+    if ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() >= size:
         raise InvalidArgumentError(
-            f"shortest_paths: seed and targets must be numbers of the graph's {size} entities, counted from 0, but got "
-            f"{seed} and {targets}. `graph.entities.find(key)` gives the number of a key, -1 where there is none."
+            f"shortest_paths: seed and targets must be ids of the graph's {size} entities, integers from 0, but got "
+            f"{seed} and {targets}. `graph.entities.find(key)` gives the id of a key, -1 where there is none."
         )
     hops = hops_from(adjacency, [seed], max_hops)
     rows: dict[int, list[tuple[int, int]]] = {}
     found = []
-    for target in numbers[1:].tolist():
+    for target in ids[1:].tolist():
         if target == seed:
             every = _closed_paths(seed, adjacency, max_hops)
         else:
@@ -105,28 +105,28 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
 
 def _paths_to(
     target: int, adjacency: Adjacency, hops: Int32s, most: int, rows: dict[int, list[tuple[int, int]]]
-) -> Iterator[NumberedPath]:
+) -> Iterator[PathIds]:
     """Yield the paths to the target, at least the first `most`; `rows` keeps what `_nearer` returned."""
-    unfinished = [NumberedPath((target,), ())] if hops[target] > 0 else []
+    unfinished = [PathIds((target,), ())] if hops[target] > 0 else []
     while unfinished:
         entities, triples = unfinished.pop()
         first = entities[0]
         if hops[first] == 0:
-            yield NumberedPath(entities, triples)
+            yield PathIds(entities, triples)
             continue
         if first not in rows:
             rows[first] = _nearer(first, adjacency, hops, most)
-        unfinished += [NumberedPath((entity, *entities), (triple, *triples)) for entity, triple in rows[first]]
+        unfinished += [PathIds((entity, *entities), (triple, *triples)) for entity, triple in rows[first]]
 
 
-def _closed_paths(seed: int, adjacency: Adjacency, max_hops: int) -> Iterator[NumberedPath]:
+def _closed_paths(seed: int, adjacency: Adjacency, max_hops: int) -> Iterator[PathIds]:
     """Yield the paths from the seed to itself."""
     row = slice(adjacency.indptr[seed], adjacency.indptr[seed + 1])
     order = adjacency.triples[row].argsort()
     neighbors, triples = adjacency.neighbors[row][order], adjacency.triples[row][order]
     loops = np.unique(triples[neighbors == seed]).tolist()  # each is in the row twice
     if loops and max_hops > 0:
-        yield from (NumberedPath((seed, seed), (loop,)) for loop in loops)
+        yield from (PathIds((seed, seed), (loop,)) for loop in loops)
     elif max_hops > 1:
         _, group, sizes = np.unique(neighbors, return_inverse=True, return_counts=True)
         parallel = sizes[group] > 1
@@ -135,11 +135,11 @@ def _closed_paths(seed: int, adjacency: Adjacency, max_hops: int) -> Iterator[Nu
         for there, back in zip(neighbors[ways].tolist(), triples[ways].tolist(), strict=True):
             for out in triples[neighbors == there].tolist():
                 if (out != back) is by_another:
-                    yield NumberedPath((seed, there, seed), (out, back))
+                    yield PathIds((seed, there, seed), (out, back))
 
 
 def _nearer(entity: int, adjacency: Adjacency, hops: Int32s, most: int) -> list[tuple[int, int]]:
-    """Return the neighbours one hop nearer to the seed, each with a triple that joins it, falling by triple.
+    """Return the neighbors one hop nearer to the seed, each with a triple that joins it, falling by triple.
 
     Each is the last step of one path or more, so that the `most` lowest triples suffice for as many paths.
     """

@@ -1,4 +1,4 @@
-"""How far entities are from the seeds, and by which relations; and the shortest paths that teach what is relevant.
+"""Encodes how far entities are from the seeds, and labels triples by the shortest paths from seeds to answers.
 
 Sources: M. Li, S. Miao, P. Li: Simple Is Effective: The Roles of Graphs and Large Language Models in
 Knowledge-Graph-Based Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724, sections 3.1 (directional distance
@@ -20,7 +20,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 class Supervision(NamedTuple):
-    """What the shortest paths between seeds and answers tell.
+    """Which triples and answers the shortest paths between seeds and answers reach.
 
     Attributes:
         positive: bool, shape (triples): whether a triple lies on such a path.
@@ -73,7 +73,7 @@ def encode_distances(
         float32, shape (nodes, 1 + rounds + reverse_rounds): in [0, 1].
 
     Raises:
-        InvalidArgumentError: If a shape or a number is out of range.
+        InvalidArgumentError: If a shape or a value is out of range.
 
     Example:
         >>> heads, tails, her = np.array([0, 2]), np.array([1, 1]), np.array([0])  # two films by one director
@@ -116,7 +116,7 @@ def follow_relations(
 
     Args:
         heads: int, shape (m): entities in 0 ... nodes - 1.
-        relations: int, shape (m): numbers into the last axis of `weights`.
+        relations: int, shape (m): positions on the last axis of `weights`.
         tails: int, shape (m).
         seeds: int, shape (s): entities; repeated ones count once. From none, all is 0.
         weights: float, shape (hops, 2, relations): in [0, 1]. How much hop h follows relation r, [h, 0, r] from head to
@@ -127,7 +127,7 @@ def follow_relations(
         float64, shape (hops + 1, nodes): x(0) ... x(hops), in [0, 1].
 
     Raises:
-        InvalidArgumentError: If a shape or a number is out of range.
+        InvalidArgumentError: If a shape or a value is out of range.
 
     Example:
         >>> films, directed_by, directors, her = np.array([0, 2]), np.array([0, 0]), np.array([1, 1]), np.array([0])
@@ -141,7 +141,7 @@ def follow_relations(
     if weights.size and not 0 <= weights.min() <= weights.max() <= 1:  # also where one is not a number
         raise InvalidArgumentError(f"{who}: weights must be in [0, 1], but got {weights}.")
     _check_graph(who, heads, tails, nodes, seeds=seeds)
-    _check_numbers(who, "relations", relations, weights.shape[2])
+    _check_ids(who, "relations", relations, weights.shape[2])
     if len(relations) != len(heads):
         raise InvalidArgumentError(f"{who}: each triple has a relation, but got {len(relations)} for {len(heads)}.")
     reached = np.zeros((len(weights) + 1, nodes))
@@ -179,7 +179,7 @@ def shortest_path_triples(
         max_hops: The most triples in a path; 0 or more.
 
     Raises:
-        InvalidArgumentError: If a shape or a number is out of range.
+        InvalidArgumentError: If a shape or a value is out of range.
 
     Example:
         >>> heads, tails = np.array([0, 2, 2]), np.array([1, 1, 3])  # two films by one director, a genre
@@ -229,16 +229,16 @@ def _distances(here: Array, there: Array, seed: int, wanted: Array, nodes: int, 
 def _check_graph(who: str, heads: Array, tails: Array, nodes: int, **entities: Array) -> None:
     if nodes < 0:
         raise InvalidArgumentError(f"{who}: nodes must be 0 or more, but got {nodes}.")
-    for name, numbers in {"heads": heads, "tails": tails, **entities}.items():
-        _check_numbers(who, name, numbers, nodes)
+    for name, ids in {"heads": heads, "tails": tails, **entities}.items():
+        _check_ids(who, name, ids, nodes)
     if len(heads) != len(tails):
         raise InvalidArgumentError(f"{who}: each triple has a head and a tail, but got {len(heads)} and {len(tails)}.")
 
 
-def _check_numbers(who: str, name: str, numbers: Array, size: int) -> None:
-    if numbers.ndim != 1 or numbers.dtype.kind != "i":
-        got = f"{numbers.dtype} of shape {numbers.shape}"
+def _check_ids(who: str, name: str, ids: Array, size: int) -> None:
+    if ids.ndim != 1 or ids.dtype.kind != "i":
+        got = f"{ids.dtype} of shape {ids.shape}"
         raise InvalidArgumentError(f"{who}: {name} must be one row of signed integers, but got {got}.")
-    if numbers.size and not 0 <= numbers.min() <= numbers.max() < size:
-        got = f"{numbers.min()} ... {numbers.max()}"
+    if ids.size and not 0 <= ids.min() <= ids.max() < size:
+        got = f"{ids.min()} ... {ids.max()}"
         raise InvalidArgumentError(f"{who}: {name} must be 0 or more and below {size}, but got {got}.")

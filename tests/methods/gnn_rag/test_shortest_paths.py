@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency, KnowledgeGraph
 from kg_retrievers.methods.gnn_rag import shortest_paths as module
-from kg_retrievers.methods.gnn_rag.shortest_paths import NumberedPath, PathsTo, shortest_paths
+from kg_retrievers.methods.gnn_rag.shortest_paths import PathIds, PathsTo, shortest_paths
 
 Facts = list[tuple[int, int, int]]
 
@@ -37,21 +37,19 @@ def brute_force(graph: KnowledgeGraph, seed: int, target: int, max_hops: int, ma
     everything = [path for path in everything if len(path.triples) <= max_hops]
     if seed != target and max_hops > 0:
         for steps in nx.all_simple_edge_paths(undirected, seed, target, cutoff=max_hops):
-            everything.append(NumberedPath((seed, *(v for _, v, _ in steps)), tuple(number for _, _, number in steps)))
+            everything.append(PathIds((seed, *(v for _, v, _ in steps)), tuple(number for _, _, number in steps)))
     least = min((len(path.triples) for path in everything), default=0)
     shortest = [path for path in everything if len(path.triples) == least]
     shortest.sort(key=lambda path: path.triples[::-1])
     return PathsTo(target, shortest[:max_paths], len(shortest) > max_paths)
 
 
-def closed_paths(graph: KnowledgeGraph, seed: int) -> list[NumberedPath]:
+def closed_paths(graph: KnowledgeGraph, seed: int) -> list[PathIds]:
     """The self-loops of an entity, or else the ways there and back by two triples, or else by one."""
     ends = [[graph.entities.find(key) for key in (triple.head, triple.tail)] for triple in graph.triples()]
-    loops = [NumberedPath((seed, seed), (one,)) for one, pair in enumerate(ends) if pair == [seed, seed]]
+    loops = [PathIds((seed, seed), (one,)) for one, pair in enumerate(ends) if pair == [seed, seed]]
     there = [(one, sum(pair) - seed) for one, pair in enumerate(ends) if seed in pair]
-    back = [
-        NumberedPath((seed, here, seed), (one, other)) for one, here in there for other, same in there if here == same
-    ]
+    back = [PathIds((seed, here, seed), (one, other)) for one, here in there for other, same in there if here == same]
     return loops or [path for path in back if len(set(path.triples)) == 2] or back
 
 
@@ -187,12 +185,12 @@ def test_rows_that_lie_on_no_path_are_not_looked_at() -> None:
 @pytest.mark.parametrize(
     ("seed", "targets", "fields", "message"),
     [
-        (8, [0], {}, "seed and targets must be numbers of the graph's 8 entities.*got 8 and \\[0\\]"),
+        (8, [0], {}, "seed and targets must be ids of the graph's 8 entities.*got 8 and \\[0\\]"),
         (-1, [], {}, "8 entities.*-1 where there is none"),
         (0, [1, 8], {}, "8 entities.*got 0 and \\[1, 8\\]"),
         (0, [-1], {}, "8 entities"),
-        (0, [0.5], {}, "numbers"),
-        (0, ["1"], {}, "numbers"),
+        (0, [0.5], {}, "integers"),
+        (0, ["1"], {}, "integers"),
         (0, [1], {"max_hops": -1}, "max_hops must be 0 or more, but got -1"),
         (0, [1], {"max_paths": 0}, "max_paths must be 1 or more, but got 0"),
     ],

@@ -390,9 +390,9 @@ print(retriever.invoke("Who directed Her?")[0].metadata["answers"])
 
 
 def test_machine_code_is_told_apart_by_the_sources_it_was_made_from(tmp_path: Path) -> None:
-    numbers = set()
+    checksums = set()
     for text in ("", "x = 1\n", "x = 2\n"):
         (tmp_path / "bounds.py").write_text(text)
-        numbers.add(source_checksum(tmp_path))
-    assert len(numbers) == 3
-    assert min(numbers) > 0
+        checksums.add(source_checksum(tmp_path))
+    assert len(checksums) == 3
+    assert min(checksums) > 0

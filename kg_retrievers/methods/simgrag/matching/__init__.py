@@ -69,7 +69,7 @@ def match_pattern(
     Args:
         adjacency: The graph, both directions.
         relations: The number of its relations.
-        query: The pattern in numbers.
+        query: The pattern by ids.
         k: How many matches; 1 or more.
         distinct: "known": no other node takes an entity that a known node takes. "nodes": all nodes take different
             entities (the paper's isomorphism). "none": walks may turn back. Stated inequalities always hold.
@@ -77,14 +77,14 @@ def match_pattern(
         ties: "merge": all bindings of the unknowns that share their known entities, known relations and type
             distances are one match. "break": each binding is a match of its own (as in the paper).
         max_distance: Matches beyond are not returned.
-        max_bindings: The most entities of one unknown node in one match; the lowest numbers stay.
+        max_bindings: The most entities of one unknown node in one match; the lowest ids stay.
         max_scans: The most adjacency entries looked at, for finding the matches and again for completing each; a
             deterministic budget.
         max_seconds: A budget of wall-clock time for finding the matches, not deterministic; None for no limit. Those
             found by then are completed.
 
     Raises:
-        InvalidArgumentError: If a number is out of range.
+        InvalidArgumentError: If a value is out of range.
         SearchBudgetError: If a budget ends the search before anything is found.
     """
     for name, value, most in (("k", k, MAX_K), ("max_bindings", max_bindings, MAX), ("max_scans", max_scans, MAX)):

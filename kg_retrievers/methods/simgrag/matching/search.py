@@ -83,7 +83,7 @@ class _Listing(NamedTuple):
 
 @non_allocating
 def _key_width(adjacency: Adjacency, plan: Plan) -> int:
-    """Return a number above every code, by which option keys are packed as relation * width + code.
+    """Return an integer above every code, by which option keys are packed as relation * width + code.
 
     A code is an entity or a level of types; there may be more levels than entities.
     """
