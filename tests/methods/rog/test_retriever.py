@@ -526,9 +526,7 @@ def test_a_model_beside_examples_is_refused() -> None:
 
 
 def test_what_proposes_paths_is_needed_once() -> None:
-    with pytest.raises(
-        InvalidArgumentError, match="got neither[.] Give llm= or examples="
-    ):
+    with pytest.raises(InvalidArgumentError, match=r"got neither\. Give llm= or examples="):
         RelationPathRetriever.from_index(INDEX)
     with pytest.raises(InvalidArgumentError, match=r"got \['examples', 'proposer'\]; relation paths come from one"):
         retriever(proposer=RunnableLambda(nothing), examples=LABELLED)

@@ -737,10 +737,9 @@ def test_fields_fit_each_other_whichever_is_changed() -> None:
 
 
 def test_from_index_takes_retrievers() -> None:
-    with pytest.raises(
-        InvalidArgumentError, match=r"UnionRetriever\(index=index, retrievers=\[\.\.\.\]\).*simgrag\+pcst"
-    ):
+    with pytest.raises(InvalidArgumentError, match=r"UnionRetriever\(index=index, retrievers=\[") as caught:
         UnionRetriever.from_index(INDEX)
+    assert "--method simgrag+" in caught.value.hint_shell
     for name, value in {"llm": ScriptedChatModel(replies=[]), "examples": [], "model": "folder"}.items():
         with pytest.raises(InvalidArgumentError, match=f"got \\['{name}'\\].*Give it to them"):
             UnionRetriever.from_index(INDEX, retrievers=[told()], **cast(Any, {name: value}))
