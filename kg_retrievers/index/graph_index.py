@@ -421,12 +421,18 @@ def _check_parts(
     name, stored = meta["embeddings"], meta["store"]
     if name != embedding_name(embeddings):
         raise StaleIndexError(
-            f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}. Open it "
-            "with the first, or build it again with the second: GraphIndex.build(graph, embeddings, path)."
+            f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}.",
+            hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, embeddings, "
+            "path).",
+            hint_shell="Open it with the first (--embeddings ...), or build it again with the second: kg-retrievers index "
+            f"... --output {path} --embeddings ...",
         )
     if stored != bool(store):
         advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
-        raise InvalidArgumentError(f"GraphIndex.open: {path} was built {advice}: store=...")
+        raise InvalidArgumentError(
+            f"GraphIndex.open: {path} was built {advice}: store=...",
+            hint_shell="The shell opens no vector stores; build an index without one.",
+        )
 
 
 def _graph_of(path: str | Path, fingerprint: str, graph: KnowledgeGraph | None) -> KnowledgeGraph:
@@ -438,8 +444,9 @@ def _graph_of(path: str | Path, fingerprint: str, graph: KnowledgeGraph | None) 
         return saved
     if graph.fingerprint != fingerprint:
         raise StaleIndexError(
-            f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}. "
-            "Build it again: GraphIndex.build(graph, embeddings, path)."
+            f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}.",
+            hint_python="Build it again: GraphIndex.build(graph, embeddings, path).",
+            hint_shell=f"Build it again: kg-retrievers index ... --output {path}",
         )
     return graph
 
