@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, SimGRAGRetriever, Unknown
+from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching import Candidates, MatchNode, MatchQuery, match_pattern
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -66,7 +67,7 @@ def main() -> None:
     retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
     indptr, neighbors, labels, _ = graph.adjacency
     rows: list[Row] = [
-        list(dict.fromkeys(zip((labels[low:high] // 2).tolist(), neighbors[low:high].tolist(), strict=True)))
+        list(dict.fromkeys(zip(relation_of(labels[low:high]).tolist(), neighbors[low:high].tolist(), strict=True)))
         for low, high in itertools.pairwise(indptr)
     ]
     mode: dict[str, Any] = {"k": K, "distinct": "nodes", "ties": "break"}
@@ -174,8 +175,8 @@ def with_typos(pattern: Pattern, drawn: random.Random) -> Pattern:
 
 def typo(name: str, drawn: random.Random) -> str:
     """Drop one letter."""
-    place = drawn.randrange(len(name))
-    return (name[:place] + name[place + 1 :]).strip() or name
+    position = drawn.randrange(len(name))
+    return (name[:position] + name[position + 1 :]).strip() or name
 
 
 def plain_python(rows: Sequence[Row], query: MatchQuery, relations: int) -> list[float] | None:
