@@ -185,7 +185,13 @@ def _train(train: _Parser) -> None:
         "max_nodes=1000",
         NAMED_IN_TRAINING,
     )
-    prompt = train.add_argument_group(f"for {GRAPH_PROMPT.name} alone")
+    _prompt_training(train.add_argument_group(f"for {GRAPH_PROMPT.name} alone"))
+    _reading(train, "--graph-format")
+    _json_flag(train)
+
+
+def _prompt_training(prompt: _Options) -> None:
+    """Add what says how a graph prompt is trained."""
     prompt.add_argument(
         "--llm",
         metavar="NAME_OR_FOLDER",
@@ -207,8 +213,6 @@ def _train(train: _Parser) -> None:
         f"{', '.join(GRAPH_FORMATS)} none, so all of a question's graph is read); {UNITED}",
     )
     _model(prompt)
-    _reading(train, "--graph-format")
-    _json_flag(train)
 
 
 def _evaluate(evaluate: _Parser) -> None:

@@ -422,10 +422,10 @@ def _check_parts(
     if name != embedding_name(embeddings):
         raise StaleIndexError(
             f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}.",
-            hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, embeddings, "
-            "path).",
-            hint_shell="Open it with the first (--embeddings ...), or build it again with the second: kg-retrievers index "
-            f"... --output {path} --embeddings ...",
+            hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, "
+            "embeddings, path).",
+            hint_shell="Open it with the first (--embeddings ...), or build it again with the second: "
+            f"kg-retrievers index ... --output {path} --embeddings ...",
         )
     if stored != bool(store):
         advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
