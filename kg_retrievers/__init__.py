@@ -15,7 +15,7 @@ _load, _, _names = lazy_loader.attach_stub(__name__, __file__)
 #: Names of earlier versions, each with that of today. They go with the next minor version.
 _RENAMED = {"check_names": "check_grounding"}
 
-#: What needs an extra is loaded by its name and not by a star.
+#: What needs an extra is loaded by its name and not by a star, and so are the functions that train.
 _NEED_EXTRAS = frozenset(
     {
         "CausalLM",
@@ -26,13 +26,10 @@ _NEED_EXTRAS = frozenset(
         "Neo4jExecutor",
         "as_llama_index",
         "graph_prompt_examples",
-        "train_graph_prompt",
-        "train_graph_reasoner",
-        "train_triple_scorer",
     }
 )
 
-__all__ = ["__version__", *(name for name in _names if name not in _NEED_EXTRAS)]
+__all__ = ["__version__", *(name for name in _names if name not in _NEED_EXTRAS and not name.startswith("train_"))]
 
 
 def __getattr__(name: str) -> Any:
