@@ -37,7 +37,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Hang:
-    """Answer never, and note when the client gives up."""
+    """Never answer, and note when the client gives up."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ class OpenAIServer:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def __enter__(self) -> Self:
-        """Start to answer."""
+        """Start answering."""
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop to answer, also what is still delayed, and free the port."""
+        """Stop answering, delayed requests included, and free the port."""
         self.stopped.set()
         self._server.shutdown()
         self._server.server_close()
@@ -109,11 +109,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != "/v1/chat/completions":
             return self._error(404, f"no such path: {self.path}")
         with script.lock:
-            number = len(script.requests)
+            position = len(script.requests)
             script.requests.append(body)
-        if number >= len(script.behaviours):
-            return self._error(400, f"request {number + 1}, but the script has {len(script.behaviours)} behaviours")
-        match script.behaviours[number]:
+        if position >= len(script.behaviours):
+            return self._error(400, f"request {position + 1}, but the script has {len(script.behaviours)} behaviours")
+        match script.behaviours[position]:
             case Reply(text):
                 self._reply(body, text)
             case Delay(seconds, text):

@@ -11,7 +11,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 BOS, EOS, PAD, UNKNOWN = "<s>", "</s>", "<pad>", "<unk>"
 
-#: Of the pre-training: how many rows a step, and the learning rate of AdamW.
+#: The rows of a step of pre-training, and its learning rate.
 ROWS, LEARNING_RATE = 16, 3e-3
 
 
@@ -30,18 +30,18 @@ def build(
     """Make a Llama and its tokenizer, so that `AutoModelForCausalLM` and `AutoTokenizer` load them from the folder.
 
     The same arguments give the same weights, on the same machine. Like Llama's, the tokenizer puts `<s>` before a text,
-    unless `add_special_tokens=False`, and no `</s>` behind it.
+    unless `add_special_tokens=False`, and no `</s>` after it.
 
     Args:
-        folder: Where to; it is made.
-        texts: What the tokenizer is trained on, and the model too; each is read as `<s> text </s>`.
+        folder: The folder to write to; it is created.
+        texts: The training texts of the tokenizer and of the model; each is read as `<s> text </s>`.
         hidden: The width, a multiple of twice `heads`.
-        layers: How many.
-        heads: Of attention.
+        layers: The number of layers.
+        heads: The number of attention heads.
         vocabulary: The most tokens; at least 260, the bytes and the four special ones.
-        seed: Of the weights and of what is read.
-        pretrain_steps: How many steps of next-token prediction; 0 leaves the weights random.
-        row: How many tokens are read at once, in pre-training.
+        seed: The seed of the weights and of the order of the texts.
+        pretrain_steps: The steps of next-token prediction; 0 leaves the weights random.
+        row: The tokens of a row in pre-training.
     """
     tokenizer = _tokenizer(texts, vocabulary)
     config = LlamaConfig(
@@ -91,7 +91,7 @@ def _tokenizer(texts: Sequence[str], vocabulary: int) -> PreTrainedTokenizerFast
 def _pretrain(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, texts: Sequence[str], steps: int, row: int
 ) -> None:
-    ids = [number for row in tokenizer(list(texts)).input_ids for number in (*row, tokenizer.eos_token_id)]
+    ids = [token for row in tokenizer(list(texts)).input_ids for token in (*row, tokenizer.eos_token_id)]
     stream = torch.tensor(ids * -(-(row + 1) // len(ids)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
     model.train()

@@ -13,17 +13,19 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import Field
 
-_LOCK = threading.Lock()  # one for all models: it is held for a moment only, and a model stays copyable
+#: One for all models: it is held for a moment only, and a model stays copyable.
+_LOCK = threading.Lock()
 
 
 class ScriptedChatModel(BaseChatModel):
     """A chat model that gives prepared replies in order, without a network.
 
-    It works with `invoke`, `ainvoke`, `stream` (by words), `astream` and `batch`, from any thread. The fakes of
-    langchain_core do less: none records the prompts or raises a prepared error, `GenericFakeChatModel` takes an
-    iterator, which threads cannot share and whose end shows as a bare `StopIteration`, and `FakeListChatModel` starts
-    again silently when it should have run out. In a batch, which prompt gets which reply is up to the threads; use a
-    function as script there.
+    It works with `invoke`, `ainvoke`, `stream` (by words), `astream` and `batch`, from any thread. In a batch, the
+    threads decide which prompt gets which reply; use a function as script there.
+
+    The fakes of langchain_core do less. None records the prompts or raises a prepared error. `GenericFakeChatModel`
+    takes an iterator, which threads cannot share and whose end shows as a bare `StopIteration`. `FakeListChatModel`
+    starts again silently where it should have run out.
 
     Args:
         replies: What to reply: a list of texts, with exceptions where a call should raise, or a function from the text
@@ -52,18 +54,18 @@ class ScriptedChatModel(BaseChatModel):
 
     def _next_reply(self, messages: list[BaseMessage]) -> str:
         with _LOCK:
-            number = len(self.prompts)
+            position = len(self.prompts)
             self.prompts.append(messages)
         if not isinstance(self.replies, list):
             return self.replies("\n".join(message.text for message in messages))
         if self.cycle and self.replies:
-            number %= len(self.replies)
-        if number >= len(self.replies):
+            position %= len(self.replies)
+        if position >= len(self.replies):
             raise AssertionError(
-                f"ScriptedChatModel: call {number + 1}, but the script has {len(self.replies)} replies. "
+                f"ScriptedChatModel: call {position + 1}, but the script has {len(self.replies)} replies. "
                 "Add a reply, or set cycle=True."
             )
-        reply = self.replies[number]
+        reply = self.replies[position]
         if isinstance(reply, Exception):
             raise reply
         return reply
@@ -85,8 +87,8 @@ class ScriptedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         words = re.findall(r"\s*\S+|\s+", self._next_reply(messages)) or [""]
-        for number, word in enumerate(words, start=1):
-            message = AIMessageChunk(content=word, chunk_position="last" if number == len(words) else None)
+        for count, word in enumerate(words, start=1):
+            message = AIMessageChunk(content=word, chunk_position="last" if count == len(words) else None)
             chunk = ChatGenerationChunk(message=message)
             if run_manager:
                 run_manager.on_llm_new_token(word, chunk=chunk)

@@ -1,4 +1,4 @@
-"""What every retriever keeps to, as tests to subclass."""
+"""The tests that every retriever passes, as a class to subclass."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert {name: prompt.model_dump_json() for name, prompt in retriever.prompts.items()} == before
 
     def test_evaluation(self) -> None:
-        """It can be measured, and finds what it finds."""
+        """A question whose gold answers are those that it proposes counts as a hit and as an exact match."""
         retriever = self.build()
         answers = tuple(retriever.invoke(self.question)[0].metadata["answers"])
         if not answers:
@@ -352,7 +352,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert json.loads(json.dumps(report.to_dict()))["questions"] == 1
 
     def test_drawing(self) -> None:
-        """Its Documents can be drawn."""
+        """The drawing holds all entities of the Documents."""
         documents = self.build(k=3).invoke(self.question)
         drawing = draw(documents)
         nodes = {
@@ -395,14 +395,17 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert not caplog.records
         assert raising.invoke(self.unknown_question, on_refusal="empty") == []
 
-    def test_refused_question_of_a_tool(self) -> None:
-        """The message says why nothing was found, so that a model can ask another way."""
-        retriever = self._build_to_refuse()
-        call = {"type": "tool_call", "id": "1", "name": "search", "args": {"query": self.unknown_question}}
-        message = retriever.as_tool(name="search").invoke(call)
+    def test_refused_question_is_answered_with_the_reason(self) -> None:
+        """By a tool, so that a model can ask another way, and by chains, which ask no model."""
+        retriever, model = self._build_to_refuse(), ScriptedChatModel(replies=[])
         with pytest.raises(RefusalError) as refusal:
             retriever.invoke(self.unknown_question, on_refusal="raise")
-        assert (message.text, message.artifact) == (str(refusal.value), [])
+        reason = str(refusal.value)
+        call = {"type": "tool_call", "id": "1", "name": "search", "args": {"query": self.unknown_question}}
+        message = retriever.as_tool(name="search").invoke(call)
+        assert (message.text, message.artifact) == (reason, [])
+        assert reason in answer_chain(retriever, model).invoke(self.unknown_question)
+        assert reason in cited_answer_chain(retriever, model).invoke(self.unknown_question)["explanation"]
 
     def _build_to_refuse(self, **fields: Any) -> BaseKGRetriever:
         if not self.links_entities:
@@ -463,7 +466,7 @@ class RetrieverContract(RetrieversIntegrationTests):
 
     @pytest.mark.parametrize("question", ["", " \n\t"])
     async def test_empty_question_is_refused(self, question: str) -> None:
-        """Rather than answered."""
+        """Sync and async."""
         retriever = self.build()
         with pytest.raises(InvalidArgumentError, match="empty"):
             retriever.invoke(question)
@@ -522,13 +525,13 @@ class RetrieverContract(RetrieversIntegrationTests):
         expected = _written(retriever.invoke(self.question))
         names = [stage.name for stage in retriever.stages]
         state, supplied = retriever.initial_state(self.question), dict[str, Any]()
-        for number, stage in enumerate(retriever.stages, 1):
+        for count, stage in enumerate(retriever.stages, 1):
             update = stage.run.invoke(state)
             state |= update
             supplied |= update
             seen = _SeenEvents()
             documents = retriever.invoke(self.question, {"callbacks": [seen]}, **supplied)
-            assert seen.stages == names[number:]
+            assert seen.stages == names[count:]
             assert _written(documents) == expected
 
     async def test_stages_are_seen_and_traced(self) -> None:
