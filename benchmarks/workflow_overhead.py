@@ -49,7 +49,7 @@ def main() -> None:
     random.Random(SEED).shuffle(every)
     questions, examples = every[: options.limit], every[options.limit : options.limit + 1000]
     index = GraphIndex.build(KnowledgeGraph.from_file(DATA / "metaqa" / "kb.txt"), HashedEmbeddings())
-    retriever = SimGRAGRetriever.from_index(index, examples=examples, on_refusal="empty")
+    retriever = SimGRAGRetriever.from_index(index, examples=examples)
     ways = ways_to_ask(retriever)
     times: dict[str, list[float]] = {name: [] for name in ways}
     for ask in ways.values():
