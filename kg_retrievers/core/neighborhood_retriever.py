@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
+from kg_retrievers.core.stages import RetrievalState, Text
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import link_question, linker_of
@@ -19,6 +20,13 @@ MAX_NODES = 2_000
 
 #: The longest chain of facts that the questions of MetaQA and PathQuestion need.
 MAX_HOPS = 3
+
+
+class MaskedQuestionState(RetrievalState, total=False):
+    """The state of stages that read the question without its entities."""
+
+    #: The question with `MASK` in place of its entities.
+    masked_question: Text
 
 
 class NeighborhoodFields(RetrieverFields, total=False):
@@ -50,6 +58,15 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
             return [], question
         return link_question(linker_of(self.index), question, given)
 
+    def link_and_mask(self, state: MaskedQuestionState) -> dict[str, Any]:
+        """Run the stage that writes `seed_entities` and `masked_question`; what the caller supplied stays."""
+        seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
+        return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
+
+    def entity_ids(self, keys: Sequence[str]) -> Array:
+        """Return the ids of entities: int64, shape (keys), -1 for a key that is not in the graph."""
+        return np.array([self.graph.entities.find(key) for key in keys], np.int64)
+
     def triples_in_scope(self, seeds: Sequence[str]) -> tuple[Array, bool]:
         """Return the ids of the triples in scope, ascending, and whether `max_nodes` left some out.
 
@@ -69,5 +86,5 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
         """
         if not seeds:
             raise EntityLinkingError(f"{type(self).__name__}: no entity is given whose neighbourhood to look at.")
-        numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int32)
-        return neighborhood(self.graph.adjacency, numbers, max_hops=self.max_hops, max_nodes=self.max_nodes)
+        ids = self.entity_ids(seeds).astype(np.int32)
+        return neighborhood(self.graph.adjacency, ids, max_hops=self.max_hops, max_nodes=self.max_nodes)

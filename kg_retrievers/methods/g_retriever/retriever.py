@@ -159,14 +159,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
         model: Any = None,
         **fields: Unpack[PCSTFields],
     ) -> Self:
-        """Build the retriever.
-
-        Args:
-            index: The indexed graph.
-            llm: Not used; the method asks no language model.
-            examples: Not used; the method learns nothing from them.
-            model: None; there is nothing to train.
-            **fields: Fields of the retriever.
+        """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
 
         Raises:
             InvalidArgumentError: If a model is given, or a field is wrong.

@@ -5,7 +5,7 @@ C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,18 +16,18 @@ from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.model_retriever import BaseModelRetriever
-from kg_retrievers.core.neighborhood_retriever import NeighborhoodFields
+from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState, NeighborhoodFields
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Path
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner, ReasonerOnGraph
-from kg_retrievers.methods.gnn_rag.shortest_paths import shortest_paths
+from kg_retrievers.methods.gnn_rag.shortest_paths import PathsTo, shortest_paths
 
 #: The published code takes the likeliest candidates until their probabilities sum to this (`eps` in its evaluation).
 THRESHOLD = 0.95
@@ -43,11 +43,9 @@ class AnswerCandidates(TypedDict):
     truncated: StrictBool
 
 
-class GNNRAGState(RetrievalState, total=False):
+class GNNRAGState(MaskedQuestionState, total=False):
     """The state of the stages."""
 
-    #: The question with `MASK` in place of its entities, as the model reads it.
-    masked_question: Text
     candidates: Annotated[
         AnswerCandidates,
         Field(description="{'entities': [[entity, probability in (0, 1]], ...], 'truncated': true or false}"),
@@ -169,7 +167,7 @@ class GNNRAGRetriever(BaseModelRetriever):
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, score the candidates around them, extract the paths that lead to these."""
         return (
-            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities", "masked_question")),
+            Stage("link_entities", RunnableLambda(self.link_and_mask), ("seed_entities", "masked_question")),
             Stage("score_candidates", RunnableLambda(self._score_candidates), ("candidates",)),
             Stage("extract_paths", RunnableLambda(self._extract_paths), ("answers", "documents")),
         )
@@ -189,54 +187,69 @@ class GNNRAGRetriever(BaseModelRetriever):
             raise InvalidArgumentError(f"GNNRAGRetriever: candidates must hold no entity twice, but got {rows!r:.200}.")
         return checked | {"candidates": {"entities": rows, "truncated": given["truncated"]}}
 
-    def _link_entities(self, state: GNNRAGState) -> dict[str, Any]:
-        seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
-        return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
-
     def _score_candidates(self, state: GNNRAGState) -> dict[str, Any]:
         reasoner: ReasonerOnGraph = self._ready_model()
-        near, numbers = self.neighborhood(state["seed_entities"]), self._numbers(state["seed_entities"])
-        probabilities = reasoner.score(state["masked_question"], near.nodes, numbers)
+        near = self.neighborhood(state["seed_entities"])
+        seeds = self.entity_ids(state["seed_entities"])
+        probabilities = reasoner.score(state["masked_question"], near.nodes, seeds)
         likeliest = np.argsort(-probabilities, kind="stable")
         likeliest = likeliest[probabilities[likeliest] > 0]
-        falling = probabilities[likeliest]
-        count = max(1, int(np.searchsorted(np.cumsum(falling), self.threshold)) + self.include_crossing)
-        count = int(np.count_nonzero(falling >= falling[:count].min(initial=1)))  # equal ones are in or out together
-        chosen = likeliest[:count][: self.max_candidates]
+        count = self._candidates_within(probabilities[likeliest])
+        chosen = likeliest[: min(count, self.max_candidates)]
         rows = zip(near.nodes[chosen].tolist(), probabilities[chosen].tolist(), strict=True)
-        entities = [[self.graph.entities[number], probability] for number, probability in rows]
+        entities = [[self.graph.entities[entity], probability] for entity, probability in rows]
         return {"candidates": {"entities": entities, "truncated": near.truncated or count > self.max_candidates}}
 
+    def _candidates_within(self, falling: Array) -> int:
+        """Return how many of some falling probabilities sum to `threshold`; equal ones are in or out together."""
+        crossing = int(np.searchsorted(np.cumsum(falling), self.threshold))
+        count = max(1, crossing + self.include_crossing)
+        return int(np.count_nonzero(falling >= falling[:count].min(initial=1)))
+
     def _extract_paths(self, state: GNNRAGState) -> dict[str, Any]:
-        candidates, seeds = state["candidates"], self._numbers(state["seed_entities"]).tolist()
-        scores = {key: float(probability) for key, probability in candidates["entities"]}
-        targets, most = self._numbers(list(scores)), max(1, self.max_paths // max(1, len(scores) * len(seeds)))
-        hops = len(self.graph.entities) if self.max_hops is None else self.max_hops
-        paths: list[ScoredPath] = []
-        reached, more = dict[str, set[str]](), dict[str, None]()
-        for entity, seed in zip(state["seed_entities"], seeds, strict=True):
-            found = shortest_paths(self.graph.adjacency, seed, targets, max_hops=hops, max_paths=most)
-            for key, to in zip(scores, found, strict=True):
-                triples = ([self.graph.triple(number) for number in path.triples] for path in to.paths)
-                paths += [ScoredPath(Path.along(entity, path), scores[key]) for path in triples]
-                more.update({key: None} if to.truncated else {})
-            reached[entity] = {key for key, to in zip(scores, found, strict=True) if to.paths}
-        by_some = set[str]().union(*reached.values())
-        others = {entity: by_some - keys for entity, keys in reached.items()}
-        details = {
-            "entities": [[self.graph.label(key), key] for key in state["seed_entities"]],
-            "candidates": len(scores),
-            "unreachable": [key for key in scores if key not in by_some],
-            "unreachable_from": {one: [key for key in scores if key in keys] for one, keys in others.items() if keys},
-            "more_paths": list(more),
-        }
+        candidates = dict(state["candidates"]["entities"])
+        found = self._shortest_paths(state["seed_entities"], candidates)
+        paths = [
+            ScoredPath(
+                Path.along(entity, [self.graph.triple(triple) for triple in path.triples]), candidates[candidate]
+            )
+            for entity, candidate, paths_between in found
+            for path in paths_between.paths
+        ]
+        more = dict.fromkeys(candidate for _, candidate, paths_between in found if paths_between.truncated)
         evidence = path_evidence(
             paths,
             merge=self.granularity != "path",
-            truncated=candidates["truncated"] or bool(more),
-            details=details,
+            truncated=state["candidates"]["truncated"] or bool(more),
+            details={
+                "entities": [[self.graph.label(key), key] for key in state["seed_entities"]],
+                "candidates": len(candidates),
+                **_unreachable(state["seed_entities"], candidates, found),
+                "more_paths": list(more),
+            },
         )
         return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
-    def _numbers(self, keys: Sequence[str]) -> Array:
-        return np.array([self.graph.entities.find(key) for key in keys], np.int64)
+    def _shortest_paths(self, seeds: Sequence[str], candidates: Collection[str]) -> list[tuple[str, str, PathsTo]]:
+        """Return the shortest paths from each entity of the question to each candidate, in this order."""
+        targets = self.entity_ids(list(candidates))
+        most = max(1, self.max_paths // max(1, len(candidates) * len(seeds)))
+        hops = len(self.graph.entities) if self.max_hops is None else self.max_hops
+        found: list[tuple[str, str, PathsTo]] = []
+        for seed, start in zip(seeds, self.entity_ids(seeds).tolist(), strict=True):
+            paths = shortest_paths(self.graph.adjacency, start, targets, max_hops=hops, max_paths=most)
+            found += [(seed, candidate, to) for candidate, to in zip(candidates, paths, strict=True)]
+        return found
+
+
+def _unreachable(
+    seeds: Sequence[str], candidates: Collection[str], found: Sequence[tuple[str, str, PathsTo]]
+) -> dict[str, Any]:
+    """Return the candidates without a path, and those that only another entity of the question reaches."""
+    pairs = {(seed, candidate) for seed, candidate, to in found if to.paths}
+    reached = {candidate for _, candidate in pairs}
+    others = {seed: [key for key in candidates if key in reached and (seed, key) not in pairs] for seed in seeds}
+    return {
+        "unreachable": [key for key in candidates if key not in reached],
+        "unreachable_from": {seed: keys for seed, keys in others.items() if keys},
+    }

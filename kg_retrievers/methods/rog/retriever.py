@@ -18,12 +18,17 @@ from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, spread
 from kg_retrievers.core.documents import top_answers
-from kg_retrievers.core.neighborhood_retriever import MAX_HOPS, BaseNeighborhoodRetriever, NeighborhoodFields
+from kg_retrievers.core.neighborhood_retriever import (
+    MAX_HOPS,
+    BaseNeighborhoodRetriever,
+    MaskedQuestionState,
+    NeighborhoodFields,
+)
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_sources
-from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Path
@@ -63,11 +68,9 @@ RelationPath = TypedDict(
 with_config(EXACT)(RelationPath)
 
 
-class RelationPathState(RetrievalState, total=False):
+class RelationPathState(MaskedQuestionState, total=False):
     """The state of the stages."""
 
-    #: The question with `MASK` in place of its entities.
-    masked_question: Text
     #: `[{"relations": [[relation, "forward", "backward" or "either"], ...], "score": number, "from": who}, ...]`, best
     #: first.
     relation_paths: Annotated[
@@ -188,7 +191,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         calls_model = getattr(self.proposer, "calls_model", True)
         propose = RunnableLambda(self._ask) | self.proposer | RunnableLambda(self._proposed)
         return (
-            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities", "masked_question")),
+            Stage("link_entities", RunnableLambda(self.link_and_mask), ("seed_entities", "masked_question")),
             Stage("propose_relation_paths", propose, ("relation_paths",), calls_model),
             Stage("follow_relation_paths", RunnableLambda(self._follow_relation_paths), ("answers", "documents")),
         )
@@ -229,10 +232,6 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
                 f"RelationPathRetriever: the graph has no relation {strange[0]!r}. Did you mean: {near}?"
             )
         return {"score": 1 / rank, "from": "given", **path} | {"relations": steps}
-
-    def _link_entities(self, state: RelationPathState) -> dict[str, Any]:
-        seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
-        return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
 
     def _ask(self, state: RelationPathState) -> dict[str, Any]:
         known = {name: state[name] for name in ("question", "masked_question", "seed_entities")}

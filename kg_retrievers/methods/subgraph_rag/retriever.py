@@ -17,9 +17,9 @@ from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.model_retriever import BaseModelRetriever
-from kg_retrievers.core.neighborhood_retriever import NeighborhoodFields
+from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState, NeighborhoodFields
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, RetrievalState, Stage, Text
+from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple
@@ -41,11 +41,9 @@ class ScoredTriples(TypedDict):
     truncated: StrictBool
 
 
-class SubgraphRAGState(RetrievalState, total=False):
+class SubgraphRAGState(MaskedQuestionState, total=False):
     """The state of the stages."""
 
-    #: The question with `MASK` in place of its entities, as the model reads it.
-    masked_question: Text
     scored_triples: Annotated[
         ScoredTriples,
         Field(description="{'triples': [[head, relation, tail, score], ...], 'truncated': true or false}"),
@@ -140,7 +138,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, score the triples around them, select the best."""
         return (
-            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities", "masked_question")),
+            Stage("link_entities", RunnableLambda(self.link_and_mask), ("seed_entities", "masked_question")),
             Stage("score_triples", RunnableLambda(self._score_triples), ("scored_triples",)),
             Stage("select_triples", RunnableLambda(self._select_triples), ("answers", "documents")),
         )
@@ -161,10 +159,6 @@ class SubgraphRAGRetriever(BaseModelRetriever):
                 f"SubgraphRAGRetriever: scored_triples must hold no triple twice, but got {rows!r:.200}."
             )
         return checked | {"scored_triples": {"triples": rows, "truncated": scored["truncated"]}}
-
-    def _link_entities(self, state: SubgraphRAGState) -> dict[str, Any]:
-        seeds, masked = self.link(state["question"], state.get("seed_entities") or ())
-        return {"seed_entities": seeds, "masked_question": state.get("masked_question") or masked}
 
     def _score_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
         seeds = state["seed_entities"]
