@@ -209,14 +209,12 @@ class GNNRAGRetriever(BaseModelRetriever):
     def _extract_paths(self, state: GNNRAGState) -> dict[str, Any]:
         candidates = dict(state["candidates"]["entities"])
         found = self._shortest_paths(state["seed_entities"], candidates)
-        paths = [
-            ScoredPath(
-                Path.along(entity, [self.graph.triple(triple) for triple in path.triples]), candidates[candidate]
-            )
-            for entity, candidate, paths_between in found
-            for path in paths_between.paths
-        ]
-        more = dict.fromkeys(candidate for _, candidate, paths_between in found if paths_between.truncated)
+        paths: list[ScoredPath] = []
+        for seed, candidate, to in found:
+            for ids in to.paths:
+                path = Path.along(seed, [self.graph.triple(triple) for triple in ids.triples])
+                paths.append(ScoredPath(path, candidates[candidate]))
+        more = dict.fromkeys(candidate for _, candidate, to in found if to.truncated)
         evidence = path_evidence(
             paths,
             merge=self.granularity != "path",

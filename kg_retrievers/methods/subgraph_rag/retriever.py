@@ -163,9 +163,8 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     def _score_triples(self, state: SubgraphRAGState) -> dict[str, Any]:
         seeds = state["seed_entities"]
         triples, truncated = self.triples_in_scope(seeds)
-        numbers = np.array([self.graph.entities.find(seed) for seed in seeds], np.int64)
         scorer: GraphTripleScorer = self._ready_model()
-        logits = scorer.score(state["masked_question"], triples, numbers).astype(np.float64)
+        logits = scorer.score(state["masked_question"], triples, self.entity_ids(seeds)).astype(np.float64)
         count = state["k"] if self.granularity == "triple" else self.max_triples
         best = np.argsort(-logits, kind="stable")[:count]
         shares = np.exp(logits - logits[best].max(initial=-np.inf))

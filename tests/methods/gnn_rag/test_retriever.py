@@ -635,7 +635,7 @@ def test_no_model_or_another(model: Any) -> None:
 
 def test_a_folder_without_a_model(tmp_path: Path) -> None:
     for folder in (tmp_path / "nowhere", str(tmp_path / "nowhere")):
-        with pytest.raises(ModelLoadError, match=r"saved there\. Train it: kg-retrievers train gnn-rag"):
+        with pytest.raises(ModelLoadError, match="no trained model is here: there is no such folder"):
             gnn_rag(model=folder)
     triple_scorer().save_pretrained(tmp_path / "other")
     with pytest.raises(ModelLoadError, match=r"holds a model of 'subgraph-rag'.*gnn-rag"):
@@ -865,7 +865,7 @@ def test_prompts() -> None:
 
 def test_a_model_is_shown_the_paths() -> None:
     model = ScriptedChatModel(replies=["Amy Adams\nRooney Mara"])
-    assert answer_chain(told(FILMS, CAST), model).invoke(WHO) == "Amy Adams\nRooney Mara"
+    assert answer_chain(told(FILMS, CAST), model).invoke(WHO) == "Amy Adams; Rooney Mara"
     shown = (
         "[2]\nHer -> directed by -> Spike Jonze <- directed by <- Adaptation -> starring -> Nicolas Cage\n\n[3]\nHer "
     )
