@@ -293,8 +293,7 @@ class _Hints(TypedDict):
 
 def _train(folder: Path, method: str, advice: str = "Train one") -> _Hints:
     command = f"kg-retrievers train {method} --graph GRAPH --questions FILE --output {shlex.quote(str(folder))}"
-    python = f"{advice}: see kg_retrievers.train_*, with output={str(folder)!r}."
-    return {"hint_python": python, "hint_shell": f"{advice}: {command}"}
+    return {"hint_python": f"{advice}, with output={str(folder)!r}.", "hint_shell": f"{advice}: {command}"}
 
 
 def _copy(folder: Path, method: str) -> _Hints:
