@@ -11,12 +11,28 @@ from hypothesis import settings
 
 from kg_retrievers.graph import KnowledgeGraph
 
+#: The examples that a property test draws in `make test`, at least.
+EXAMPLES = 25
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")
 
-settings.register_profile("fast", deadline=None, max_examples=25)  # a busy machine is no failure
+settings.register_profile("fast", deadline=None, max_examples=EXAMPLES)  # a busy machine is no failure
 settings.register_profile("thorough", deadline=None, max_examples=200)  # `make test-all` names it
 settings.load_profile("fast")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let property tests that state their number of examples draw a quarter of it in the fast profile."""
+    if config.getoption("--hypothesis-profile", default=None) == "thorough":
+        return
+    tests = [getattr(item, "obj", None) for item in items]
+    functions = {id(function): function for function in (getattr(test, "__func__", test) for test in tests)}
+    for function in functions.values():  # each once, however many parameters it is called with
+        stated = getattr(function, "_hypothesis_internal_use_settings", None)
+        if stated is not None and stated.max_examples > EXAMPLES:
+            fewer = max(EXAMPLES, stated.max_examples // 4)
+            function._hypothesis_internal_use_settings = settings(stated, max_examples=fewer)
 
 
 @pytest.fixture(scope="session")

@@ -305,7 +305,13 @@ def test_malformed_pathquestion_row(tmp_path: Path, row: str) -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize(
-    ("hop", "paraphrases", "count"), [(1, False, 9_992), (1, True, 9_992), (2, False, 14_872), (3, False, 14_274)]
+    ("hop", "paraphrases", "count"),
+    [
+        (1, False, 9_992),
+        pytest.param(1, True, 9_992, marks=pytest.mark.heavy),
+        pytest.param(2, False, 14_872, marks=pytest.mark.heavy),
+        pytest.param(3, False, 14_274, marks=pytest.mark.heavy),
+    ],
 )
 def test_published_metaqa(data_dir: Path, tmp_path: Path, hop: int, paraphrases: bool, count: int) -> None:
     facts = [line.split("|") for line in (data_dir / "metaqa/kb.txt").read_text(encoding="utf-8").splitlines()]

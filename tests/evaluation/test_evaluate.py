@@ -683,18 +683,19 @@ def test_runs_that_cannot_be_compared() -> None:
 
 
 @pytest.mark.real
-def test_figures_equal_a_direct_computation(data_dir: Path, metaqa_graph: KnowledgeGraph) -> None:
+@pytest.mark.parametrize("limit", [30, pytest.param(300, marks=pytest.mark.heavy)])
+def test_figures_equal_a_direct_computation(data_dir: Path, metaqa_graph: KnowledgeGraph, limit: int) -> None:
     from kg_retrievers import read_question_set
 
-    questions = read_question_set(data_dir / "metaqa", "metaqa", limit=300, seed=1)
-    assert len(questions) == 900
+    questions = read_question_set(data_dir / "metaqa", "metaqa", limit=limit, seed=1)
+    assert len(questions) == 3 * limit
     retriever = SimGRAGRetriever.from_index(GraphIndex.build(metaqa_graph, HashedEmbeddings()))
     report = evaluate(retriever, questions, seed=1)
     for hop in (1, 2, 3):
         sums = dict.fromkeys(("hit", "hits@1", "exact_match", "recall_macro", "f1_macro", "answer_recall"), 0.0)
         triples = 0
         asked = [question for question in questions if question.kind and question.kind.count("_to_") == hop]
-        assert len(asked) == 300
+        assert len(asked) == limit
         for question in asked:
             documents = retriever.invoke(question.text, seed_entities=list(question.seed_entities))
             gold, got = set(question.answers), set(documents[0].metadata["answers"])
@@ -709,9 +710,9 @@ def test_figures_equal_a_direct_computation(data_dir: Path, metaqa_graph: Knowle
             sums["answer_recall"] += len(gold & {name for head, _, tail in facts for name in (head, tail)}) / len(gold)
             triples += len(facts)
         figures = report.by_hops[str(hop)]
-        assert figures["questions"] == 300
-        assert {name: figures[name] for name in sums} == pytest.approx({name: sums[name] / 300 for name in sums})
-        assert figures["triples_mean"] == pytest.approx(triples / 300)
+        assert figures["questions"] == limit
+        assert {name: figures[name] for name in sums} == pytest.approx({name: sums[name] / limit for name in sums})
+        assert figures["triples_mean"] == pytest.approx(triples / limit)
         low, high = figures["intervals"]["hit"]
         assert 0 <= low <= figures["hit"] <= high <= 1
     assert report.metrics["hit"] == pytest.approx(sum(report.by_hops[hop]["hit"] for hop in "123") / 3)

@@ -605,9 +605,10 @@ async def test_edits_in_a_workflow() -> None:
 
 
 @pytest.mark.real
-def test_three_hops_on_metaqa(data_dir: Path, metaqa_graph: KnowledgeGraph) -> None:
-    """Of 30 questions, the first 100 triples hold most answers, in connected subgraphs around the topic."""
-    questions = random.Random(20261121).sample(read_metaqa(data_dir / "metaqa", 3), 30)
+@pytest.mark.parametrize("count", [8, pytest.param(30, marks=pytest.mark.heavy)])
+def test_three_hops_on_metaqa(data_dir: Path, metaqa_graph: KnowledgeGraph, count: int) -> None:
+    """Of some questions, the first 100 triples hold most answers, in connected subgraphs around the topic."""
+    questions = random.Random(20261121).sample(read_metaqa(data_dir / "metaqa", 3), count)
     retriever = PCSTRetriever.from_index(GraphIndex.build(metaqa_graph, EMBEDDINGS), k=5)
     recalls = []
     for question in questions:

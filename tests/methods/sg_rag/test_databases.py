@@ -71,6 +71,7 @@ def test_the_sample_graph_in_memory_and_on_ladybug() -> None:
 
 
 @pytest.mark.real
+@pytest.mark.heavy  # the sample graph shows the same in seconds
 def test_60_questions_of_metaqa_in_memory_and_on_ladybug(data_dir: Path, metaqa_graph: KnowledgeGraph) -> None:
     index = GraphIndex.build(metaqa_graph, HashedEmbeddings())
     sets = [random.Random(hop).sample(read_metaqa(data_dir / "metaqa", hop), 220) for hop in (1, 2, 3)]
