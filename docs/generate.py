@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.methods.registry import GRAPH_PROMPT, METHODS, UNION, Entry, Method, find_method
+from kg_retrievers.methods.registry import GRAPH_PROMPT, UNION, Entry, Method, entries, find_method
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -67,11 +67,6 @@ def _part(path: Path, found: re.Match[str]) -> str:
         raise SystemExit(f"{path}: nothing is generated for {kind!r}, only for {', '.join(PARTS)}.")
     lines = PARTS[kind](path, subject)
     return f"{found['begin']}{lines}\n{found['end']}"
-
-
-def entries() -> tuple[Entry, ...]:
-    """Return all that has a page: the methods, their union, and what answers from what they find."""
-    return (*METHODS, UNION, GRAPH_PROMPT)
 
 
 def page(method: Entry) -> Path:

@@ -5,14 +5,15 @@ The names in `__init__.pyi` are loaded when they are first used, so that `import
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import lazy_loader
 
+from kg_retrievers.errors import did_you_mean, warn_renamed
+
 _load, _, _names = lazy_loader.attach_stub(__name__, __file__)
 
-#: Names of earlier versions, each with that of today. They go with the next minor version.
+#: Names of earlier versions, each with that of today. They go with 0.3.
 _RENAMED = {"check_names": "check_grounding"}
 
 #: What needs an extra is loaded by its name and not by a star, and so are the functions that train.
@@ -39,10 +40,13 @@ def __getattr__(name: str) -> Any:
 
         return version("kg-retrievers")
     if name in _RENAMED:
-        today = _RENAMED[name]
-        warnings.warn(f"kg_retrievers.{name} is called {today} now.", DeprecationWarning, stacklevel=2)
-        return _load(today)
-    return _load(name)
+        warn_renamed(f"kg_retrievers.{name}", _RENAMED[name])
+        return _load(_RENAMED[name])
+    try:
+        return _load(name)
+    except AttributeError:
+        hint = did_you_mean(name, _names)
+        raise AttributeError(f"module 'kg_retrievers' has no attribute {name!r}; {hint}".rstrip("; ")) from None
 
 
 def __dir__() -> list[str]:

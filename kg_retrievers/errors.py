@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib.metadata import distributions
@@ -244,7 +246,12 @@ class NoEvidenceError(RefusalError):
 
 
 class SearchBudgetError(RefusalError):
-    """A search reached its budget before it found anything, so that "nothing" would be no answer."""
+    """A search reached its budget before it found anything; the graph may hold an answer all the same.
+
+    It is a refusal: by default `invoke` returns an empty list, with the reason in the log and in the event
+    `kg_retrievers.refused`; `on_refusal="raise"` raises it. Chains and workflows do not say that the graph holds no
+    answer, but that the search ended. An evaluation counts it as an error.
+    """
 
 
 class BudgetError(KGRetrieversError):
@@ -266,3 +273,16 @@ class EntityLinkingError(RefusalError):
         near = " Did you mean: " + ", ".join(map(repr, suggestions)) + "?" if suggestions else ""
         super().__init__(message + near, hint_python=hint_python, hint_shell=hint_shell)
         self.suggestions = list(suggestions)
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Warn the code that calls this package that it uses a name of an earlier version.
+
+    Args:
+        old: What it used, such as "the field no_entity".
+        new: The name of today.
+    """
+    frame, depth = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(f"{old} is called {new} now.", DeprecationWarning, stacklevel=depth)

@@ -1,4 +1,4 @@
-"""BaseModelRetriever: what methods share that ask a trained model about the neighbourhood of a question's entities."""
+"""BaseModelRetriever: the base of methods that score a neighbourhood with a trained model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BaseNeighborhoodRetriever: what methods share that look at a part of the graph around the entities of a question."""
+"""BaseNeighborhoodRetriever: the base of methods that search around the question's entities."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
     scope: Literal["neighborhood", "graph"] = "neighborhood"
     #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
-    #: The size of a neighbourhood: of more entities, those with the highest personalised PageRank. None for no limit.
+    #: The most entities of a neighbourhood; those with the highest personalised PageRank are kept. None for no limit.
     max_nodes: int | None = Field(default=MAX_NODES, ge=1)
 
     def link(self, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
         """Return the entities that a question is about, the likeliest first, and the question without their names.
 
-        In the scope "graph" only entities that are given count, and none may be.
+        With scope "graph", uses only entities that the caller gives; none are required.
 
         Raises:
             EntityLinkingError: If none is given and none is found.

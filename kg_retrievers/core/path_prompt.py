@@ -1,4 +1,4 @@
-"""GNN-RAG's prompt: reasoning paths to a list of answers.
+"""The prompt that answers from paths, of GNN-RAG and RoG: reasoning paths to a list of answers.
 
 The method is that of "GNN-RAG: Graph Neural Retrieval for Large Language Model Reasoning" (C. Mavromatis, G. Karypis,
 arXiv:2405.20139), section 4.3 and appendix E.4 (prompt A): the paths from the question's entities to the candidates,

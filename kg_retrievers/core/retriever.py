@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
 from langchain_core.documents import Document
@@ -18,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.documents import documents_of
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.replies import plain_answers
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
     MAX_K,
@@ -31,7 +30,14 @@ from kg_retrievers.core.stages import (
     check_types,
 )
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, NoEvidenceError, RefusalError, did_you_mean
+from kg_retrievers.errors import (
+    InvalidArgumentError,
+    KGRetrieversError,
+    NoEvidenceError,
+    RefusalError,
+    did_you_mean,
+    warn_renamed,
+)
 from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.validation import reasons
@@ -85,7 +91,7 @@ class BaseKGRetriever(BaseRetriever):
     state_class: ClassVar[type] = RetrievalState
     #: The questions that the method suits; a router asks it first for these.
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity"})
-    #: Whether its evidence proposes answers; if not, what compares answers is null in an evaluation.
+    #: Whether the evidence proposes answers. If not, an evaluation reports None for every metric that compares answers.
     proposes_answers: ClassVar[bool] = True
 
     #: The graph and what finds things in it.
@@ -101,9 +107,9 @@ class BaseKGRetriever(BaseRetriever):
     #: and workflows answer with the reason. "raise": raise it as a `RefusalError`.
     on_refusal: OnRefusal = "empty"
     #: The prompt for answering, with the placeholders `question` and `evidence`.
-    answer_prompt: AnswerPrompt
+    answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a model's reply to `answer_prompt`; none where the model abstains.
-    parse_answers: Callable[[str], list[str]] = plain_answers
+    parse_answers: Callable[[str], list[str]] = parse_answers
 
     _cache: Cache = PrivateAttr(default_factory=Cache)
 
@@ -121,6 +127,15 @@ class BaseKGRetriever(BaseRetriever):
             super().__setattr__(name, value)
         except ValidationError as error:
             raise self._wrong_fields(error) from None
+
+    if not TYPE_CHECKING:  # else an editor would take every attribute for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a field by its name of version 0.1, with a warning."""
+            if name not in _RENAMED_FIELDS:
+                return super().__getattr__(name)
+            warn_renamed(f"the field {name}", _RENAMED_FIELDS[name])
+            return getattr(self, _RENAMED_FIELDS[name])
 
     @classmethod
     def _wrong_fields(cls, error: ValidationError) -> InvalidArgumentError:
@@ -288,25 +303,19 @@ class BaseKGRetriever(BaseRetriever):
         return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
 
 
-def refuse_sources(who: str, **sources: object) -> None:
-    """Check that a method is given nothing that it cannot use.
-
-    Args:
-        who: The class of the retriever.
-        sources: What it cannot use, by the name of the argument: llm, examples, model.
+def refuse_model(who: str, model: object) -> None:
+    """Check that a method without training is given no trained model.
 
     Raises:
-        InvalidArgumentError: If one of them is not None.
+        InvalidArgumentError: If it is.
     """
-    for name, value in sources.items():
-        if value is not None:
-            what = {"model": "a trained model, but it is not trained"}.get(name, f"{name}=, which it does not use")
-            raise InvalidArgumentError(f"{who}: got {what}. Leave it out.")
+    if model is not None:
+        raise InvalidArgumentError(f"{who}: got a trained model, but it is not trained. Leave it out.")
 
 
 def _today(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields by the names of today; those of version 0.1 warn."""
     renamed = {name: _RENAMED_FIELDS[name] for name in fields if name in _RENAMED_FIELDS}
     for old, new in renamed.items():
-        warnings.warn(f"the field {old} is called {new} now.", DeprecationWarning, stacklevel=4)
+        warn_renamed(f"the field {old}", new)
     return {renamed.get(name, name): value for name, value in fields.items()}

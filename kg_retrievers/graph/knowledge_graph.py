@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import networkx as nx
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, warn_renamed
 from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.building import build_columns
 from kg_retrievers.graph.cache import Immutable
@@ -218,9 +217,7 @@ class KnowledgeGraph(Immutable):
 
     def to_pyg(self, index: Any = None) -> Data:
         """Deprecated: `kg_retrievers.to_pyg(graph, index)` does this."""
-        warnings.warn(
-            "KnowledgeGraph.to_pyg is kg_retrievers.to_pyg(graph, index) now.", DeprecationWarning, stacklevel=2
-        )
+        warn_renamed("graph.to_pyg(index)", "kg_retrievers.to_pyg(graph, index)")
         data: Data = import_module("kg_retrievers").to_pyg(self, index)  # its room is above this one
         return data
 

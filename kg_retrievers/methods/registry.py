@@ -207,6 +207,11 @@ UNION = Method(
 DEFAULT = METHODS[0]
 
 
+def entries() -> tuple[Entry, ...]:
+    """Return everything in the table: the methods, their union, and what answers."""
+    return (*METHODS, UNION, GRAPH_PROMPT)
+
+
 def method_names() -> list[str]:
     """Return the names of all methods, in alphabetical order."""
     return sorted(method.name for method in METHODS)
@@ -218,7 +223,7 @@ def trainable() -> tuple[Entry, ...]:
 
 
 def find_method(name: str) -> Method:
-    """Return the method of a name or an alias.
+    """Return the method of a name or an alias, in capital or small letters.
 
     Raises:
         InvalidArgumentError: If there is none; the message suggests the nearest name.
@@ -228,16 +233,17 @@ def find_method(name: str) -> Method:
         'g-retriever'
     """
     known = {one: method for method in METHODS for one in method.names}
-    if name in known:
-        return known[name]
+    wanted = name.casefold()
+    if wanted in known:
+        return known[wanted]
     names = method_names()
-    if name == UNION.name:
+    if wanted == UNION.name:
         raise InvalidArgumentError(
             "a union is built from several methods.",
             hint_python="Join their retrievers: UnionRetriever.of(...).",
             hint_shell=f"Join their names, as {SEPARATOR.join(names[:2])}.",
         )
-    near = did_you_mean(name, known) or f"the methods are {', '.join(names)}."
+    near = did_you_mean(wanted, known) or f"the methods are {', '.join(names)}."
     raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 
 

@@ -516,3 +516,17 @@ def test_base_is_abstract() -> None:
 def test_empty_graph_is_a_graph() -> None:
     index = GraphIndex.build(KnowledgeGraph.from_triples([]), HashedEmbeddings())
     assert Toy.from_index(index, found=()).invoke("Who?") == []
+
+
+def test_warnings_of_renamed_fields_name_the_caller() -> None:
+    """Python shows a DeprecationWarning only where the code that runs as a program is at fault."""
+    calls = {
+        "built": lambda: toy(no_entity="raise"),
+        "from_index": lambda: TripleSimilarityRetriever.from_index(INDEX, no_entity="raise"),  # type: ignore[call-arg]
+        "set": lambda: setattr(toy(), "answering", ANSWER_PROMPT),
+        "read": lambda: toy().no_entity,
+    }
+    for call in calls.values():
+        with pytest.warns(DeprecationWarning, match="is called .* now") as caught:
+            call()
+        assert [warning.filename for warning in caught] == [__file__]

@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import refuse_sources
+from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import Number, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
@@ -156,7 +156,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        model: Any = None,
+        model: None = None,
         **fields: Unpack[PCSTFields],
     ) -> Self:
         """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
@@ -164,7 +164,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
         Raises:
             InvalidArgumentError: If a model is given, or a field is wrong.
         """
-        refuse_sources(cls.__name__, model=model)
+        refuse_model(cls.__name__, model)
         return cls(index=index, **fields)
 
     @property

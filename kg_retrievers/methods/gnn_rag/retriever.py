@@ -6,6 +6,7 @@ C. Mavromatis, G. Karypis: GNN-RAG: Graph Neural Retrieval for Large Language Mo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -144,7 +145,7 @@ class GNNRAGRetriever(BaseModelRetriever):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        model: Any = None,
+        model: GraphReasoner | str | PathLike[str] | None = None,
         **fields: Unpack[GNNRAGFields],
     ) -> Self:
         """Build the retriever, with the `max_hops` and `max_nodes` that the model was trained with.

@@ -17,7 +17,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import refuse_sources
+from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
@@ -84,7 +84,7 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        model: Any = None,
+        model: None = None,
         **fields: Unpack[TripleSimilarityFields],
     ) -> Self:
         """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
@@ -92,7 +92,7 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
         Raises:
             InvalidArgumentError: If a model is given, or a field is wrong.
         """
-        refuse_sources(cls.__name__, model=model)
+        refuse_model(cls.__name__, model)
         return cls(index=index, **fields)
 
     @property

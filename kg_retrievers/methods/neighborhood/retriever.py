@@ -7,7 +7,7 @@ and of GNN-RAG (arXiv:2405.20139, appendix D).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,10 +16,8 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
-from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
-from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import Style, refuse_sources
+from kg_retrievers.core.retriever import Style, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
@@ -45,8 +43,8 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     """Returns the facts within `max_hops` of the question's entities, the nearest first.
 
     A fact is as far away as the nearer of its two entities, plus one; its score is 1 / hops, in (0, 1]: 1 for the facts
-    of the question's entities themselves. Facts at the same distance stand in the order of the graph. It proposes no
-    answers.
+    of the question's entities themselves. A Document of several facts scores 1, as its nearest fact does. Facts at the
+    same distance stand in the order of the graph. The method proposes no answers.
 
     `granularity="subgraph"` gives one Document with the first `max_triples` facts; "triple" gives each fact its own.
     More facts, or more than `max_nodes` entities, mark the Documents as truncated.
@@ -75,10 +73,6 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     max_hops: int = Field(default=MAX_HOPS, ge=1)
     #: The most facts of one Document; without effect on single triples.
     max_triples: int = Field(default=MAX_TRIPLES, ge=1)
-    #: The prompt for answering, with the placeholders `question` and `evidence`.
-    answer_prompt: AnswerPrompt = ANSWER_PROMPT
-    #: Reads the answers from a reply to it.
-    parse_answers: Callable[[str], list[str]] = parse_answers
 
     @classmethod
     def from_index(
@@ -87,7 +81,7 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        model: Any = None,
+        model: None = None,
         **fields: Unpack[NeighborhoodRetrieverFields],
     ) -> Self:
         """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
@@ -95,7 +89,7 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         Raises:
             InvalidArgumentError: If a model is given, or a field is wrong.
         """
-        refuse_sources(cls.__name__, model=model)
+        refuse_model(cls.__name__, model)
         return cls(index=index, **fields)
 
     @property
@@ -112,21 +106,15 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
 
     def _collect_facts(self, state: RetrievalState) -> dict[str, Any]:
         triples, hops, truncated = self._nearest_facts(state["seed_entities"])
+        groups = [(hop, triples[hops == hop]) for hop in np.unique(hops).tolist()]
         if self.granularity == "subgraph":
             truncated |= len(triples) > self.max_triples
-            groups = [triples[: self.max_triples]] if len(triples) else []
-        else:
-            groups = [triples[hops == hop] for hop in range(1, self.max_hops + 1)]
-        evidence = [
-            Evidence(
-                triples=tuple(self.graph.triple(position) for position in group.tolist()),
-                score=1 / hop,
-                truncated=truncated,
-                details={"entities": [[self.graph.label(key), key] for key in state["seed_entities"]]},
-            )
-            for hop, group in enumerate(groups, 1)
-            if len(group)
-        ]
+            groups = [(1, triples[: self.max_triples])] if len(triples) else []
+        details = {"entities": [[self.graph.label(key), key] for key in state["seed_entities"]]}
+        evidence = []
+        for hop, group in groups:
+            facts = tuple(self.graph.triple(triple) for triple in group.tolist())
+            evidence.append(Evidence(facts, score=1 / hop, truncated=truncated, details=details))
         return {"answers": [], "documents": self.documents_from(evidence, state["k"])}
 
     def _nearest_facts(self, seeds: Sequence[str]) -> tuple[Array, Array, bool]:

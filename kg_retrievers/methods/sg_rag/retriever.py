@@ -20,7 +20,7 @@ from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_sources
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
 from kg_retrievers.core.stages import EXACT, QuestionShape, RetrievalState, Stage, check_types
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.datasets import Question
@@ -160,7 +160,7 @@ class CypherRetriever(BaseKGRetriever):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        model: Any = None,
+        model: None = None,
         **fields: Unpack[CypherFields],
     ) -> Self:
         """Build the retriever with the best writer for what is given.
@@ -176,7 +176,7 @@ class CypherRetriever(BaseKGRetriever):
         Raises:
             InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or a field is wrong.
         """
-        refuse_sources(cls.__name__, model=model)
+        refuse_model(cls.__name__, model)
         if "writer" in fields and (llm is not None or examples is not None):
             raise InvalidArgumentError(
                 f"{cls.__name__}: got writer= beside llm= or examples=, from which a writer is made. Leave one out."

@@ -17,7 +17,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_sources
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
@@ -130,7 +130,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        model: Any = None,
+        model: None = None,
         **fields: Unpack[SimGRAGFields],
     ) -> Self:
         """Build the retriever with the best pattern generator for what is given.
@@ -145,7 +145,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         Raises:
             InvalidArgumentError: If a model is given, or more than one of `llm`, `examples` and `pattern_generator`.
         """
-        refuse_sources(cls.__name__, model=model)
+        refuse_model(cls.__name__, model)
         given = {"llm": llm, "examples": examples, "pattern_generator": fields.get("pattern_generator")}
         if len(sources := [name for name, value in given.items() if value is not None]) > 1:
             raise InvalidArgumentError(f"SimGRAGRetriever: got {sources}; patterns come from one of them.")

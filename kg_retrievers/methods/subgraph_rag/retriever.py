@@ -7,6 +7,7 @@ Retrieval-Augmented Generation. ICLR 2025, arXiv:2410.20724.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import networkx as nx
@@ -115,7 +116,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         *,
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
-        model: Any = None,
+        model: TripleScorer | str | PathLike[str] | None = None,
         **fields: Unpack[SubgraphRAGFields],
     ) -> Self:
         """Build the retriever, with the `max_hops` and `max_nodes` that the model was trained with.
