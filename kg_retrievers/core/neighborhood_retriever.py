@@ -29,7 +29,7 @@ class MaskedQuestionState(RetrievalState, total=False):
     masked_question: Text
 
 
-class NeighborhoodFields(RetrieverFields, total=False):
+class BaseNeighborhoodFields(RetrieverFields, total=False):
     """The fields that every retriever over a neighbourhood takes by name."""
 
     max_nodes: int | None

@@ -15,7 +15,7 @@ from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 if TYPE_CHECKING:
     from kg_retrievers.core.retriever import BaseKGRetriever
 
-#: What a labelled question may have that a method learns from.
+#: The labels that a method can learn from.
 Label = Literal["pattern", "answers"]
 
 #: What a method may be built from.
@@ -107,10 +107,10 @@ class TrainedAnswerer(Entry):
     """What is trained to answer from the evidence of any retriever, and retrieves nothing itself.
 
     Attributes:
-        retriever: The name of the method that retrieves for it where none is named.
+        default_method: The name of the method that retrieves for it where none is named.
     """
 
-    retriever: str
+    default_method: str
 
 
 METHODS: tuple[Method, ...] = (
@@ -184,7 +184,7 @@ METHODS: tuple[Method, ...] = (
 #: What answers from evidence and is trained on it.
 GRAPH_PROMPT = TrainedAnswerer(
     name="graph-prompt",
-    retriever="g-retriever",
+    default_method="g-retriever",
     finds="answers, by a language model that reads the evidence as text and as a soft prompt",
     paper="He et al., NeurIPS 2024, arXiv:2402.07630",
     model="kg_retrievers.methods.g_retriever.graph_prompt.model:GraphPromptModel",

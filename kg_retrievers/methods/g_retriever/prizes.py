@@ -7,15 +7,13 @@ code published with it.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.g_retriever.solver import SteinerForest, solve_pcst
-
-Array = npt.NDArray[Any]
 
 #: The published code's constant `c`: by which share at least the prize falls from one rank to the next, and the cost of
 #: an edge lies below the highest prize.

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import label_count, label_of, relation_of
-
-Array = npt.NDArray[Any]
+from kg_retrievers.graph.columns import Array
 
 
 def walk_triples(

@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import Number, QuestionShape, RetrievalState, Stage
@@ -32,10 +32,13 @@ from kg_retrievers.methods.g_retriever.relation_walk import walk_triples
 #: Appendix B.1: k = 3 for nodes and k = 5 for edges on WebQSP.
 K_NODES, K_RELATIONS = 3, 5
 
-#: The paper takes 0.5, with other prizes of edges. By those of paths, subgraphs for MetaQA's questions then have 9
-#: triples in the mean; with 0.1 they have 35, which hold 1.00, 0.90 and 0.34 of the answers at 1, 2 and 3 hops instead
+#: The paper uses 0.5 with other edge prizes. With path prizes, 0.5 gives MetaQA subgraphs of 9 triples on average,
+#: 0.1 gives 35, which hold 1.00, 0.90 and 0.34 of the answers at 1, 2 and 3 hops instead
 #: of 0.95, 0.70 and 0.11 (40 questions of each, none of those that are reported).
 EDGE_COST = 0.1
+
+#: Ours. The most triples of a Document.
+MAX_TRIPLES = 1_000
 
 #: How many relations are ranked, since ranks are kept in checkpoints; a walk takes those beyond as the next rank.
 RANKED_RELATIONS = 100
@@ -62,7 +65,7 @@ class PCSTState(RetrievalState, total=False):
     ranked_relations: Annotated[list[Ranked], Field(description="a list of [relation, similarity], best first")]
 
 
-class PCSTFields(NeighborhoodFields, total=False):
+class PCSTFields(BaseNeighborhoodFields, total=False):
     """The fields that `PCSTRetriever` takes by name."""
 
     max_hops: int | None
@@ -143,7 +146,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     pruning: Literal["strong", "gw"] = "strong"
     #: The most triples of one subgraph: those with the highest prizes that are connected to the first. The score stays
     #: that of the whole subgraph. Without effect on single triples.
-    max_triples: int = Field(default=1_000, ge=1)
+    max_triples: int = Field(default=MAX_TRIPLES, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
@@ -249,9 +252,9 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             if not len(order):
                 continue  # an entity alone is no fact
             score = min(score, max(prizes - cost * len(found.edges), 0.0))
-            names = [graph.entities[number] for number in prized.tolist()]
+            names = [graph.entities[entity] for entity in prized.tolist()]
             yield Evidence(
-                triples=tuple(graph.triple(number) for number in scope[order].tolist()),
+                triples=tuple(graph.triple(triple) for triple in scope[order].tolist()),
                 score=score,
                 truncated=cut or is_cut,
                 details={
@@ -286,7 +289,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
 def _ranked(table: Sequence[str], candidates: Candidates) -> list[list[Any]]:
     """Return names with their cosines, which follow from the distances of unit vectors."""
     cosines = 1 - candidates.distances.astype(float) ** 2 / 2
-    return [[table[number], cosine] for number, cosine in zip(candidates.ids.tolist(), cosines.tolist(), strict=True)]
+    return [[table[id], cosine] for id, cosine in zip(candidates.ids.tolist(), cosines.tolist(), strict=True)]
 
 
 def _hanging_together(heads: Array, tails: Array, order: Array) -> Array:

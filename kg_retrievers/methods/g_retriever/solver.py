@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry, inlined, non_allocating, source_checksum
 from kg_retrievers.errors import InvalidArgumentError
-
-Array = npt.NDArray[Any]
+from kg_retrievers.graph.columns import Array
 
 #: Two clusters meet where what is left of an edge is at most this share of its cost; far above what rounding leaves.
 EPSILON = 1e-9

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
 from kg_retrievers.graph import Adjacency
-
-Array = npt.NDArray[Any]
+from kg_retrievers.graph.columns import Array
 
 
 class LocalAdjacency(NamedTuple):

@@ -18,7 +18,7 @@ from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency, readable
-from kg_retrievers.graph.adjacency import is_backward
+from kg_retrievers.graph.adjacency import is_backward, label_count, label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, add_products, local_adjacency, pass_messages
@@ -85,7 +85,7 @@ class Surroundings(NamedTuple):
     Attributes:
         adjacency: The entries between them; its `labels` are positions in `labels` below, not ascending at an entity.
         labels: int64, shape (l): the labels of the graph's adjacency that occur, those of tails first.
-        distinct: The same with one entry for each label at an entity.
+        distinct: The same entries, with each label once per entity.
         seeds: int64, shape (s): the positions of the seeds.
     """
 
@@ -189,9 +189,10 @@ class ReasonerOnGraph:
         tokens = embed_tokens(self.index, [readable(relation) for relation in relations], config.tokens)
         means = np.array([token.mean(axis=0) for token in tokens], np.float32).reshape(-1, config.dimension)
         vectors = means @ of["token"] + of["token_bias"]
-        # An entity is the head where the label is even: a message to it then goes against the triple.
-        turned = vectors @ of["against"] + of["against_bias"], vectors @ of["along"] + of["along_bias"]
-        labels = np.stack(turned, axis=1).reshape(-1, config.width)
+        # An entry without the direction bit is of a head: a message to the head goes against the triple.
+        ids, labels = np.arange(len(vectors)), np.empty((label_count(len(vectors)), config.width), np.float32)
+        labels[label_of(ids, False)] = vectors @ of["against"] + of["against_bias"]
+        labels[label_of(ids, True)] = vectors @ of["along"] + of["along_bias"]
         matched = np.concatenate([labels, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
         return labels @ of["begin"], matched
 

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.model_retriever import BaseModelRetriever
-from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState, NeighborhoodFields
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, MaskedQuestionState
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
@@ -32,6 +32,9 @@ from kg_retrievers.methods.gnn_rag.shortest_paths import PathsTo, shortest_paths
 
 #: The published code takes the likeliest candidates until their probabilities sum to this (`eps` in its evaluation).
 THRESHOLD = 0.95
+
+#: Ours: Documents, candidates and paths of a question. The paper has no bound.
+K, MAX_CANDIDATES, MAX_PATHS = 10, 200, 1_000
 
 
 @with_config(EXACT)
@@ -53,7 +56,7 @@ class GNNRAGState(MaskedQuestionState, total=False):
     ]
 
 
-class GNNRAGFields(NeighborhoodFields, total=False):
+class GNNRAGFields(BaseNeighborhoodFields, total=False):
     """The fields that `GNNRAGRetriever` takes by name."""
 
     max_hops: int | None
@@ -118,7 +121,7 @@ class GNNRAGRetriever(BaseModelRetriever):
     #: The trained model, or the folder of one.
     model: GraphReasoner
     #: The number of Documents.
-    k: int = Field(default=10, ge=1, le=MAX_K)
+    k: int = Field(default=K, ge=1, le=MAX_K)
     #: What one Document holds: all paths with the same relations, one path, or one triple.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written.
@@ -129,10 +132,9 @@ class GNNRAGRetriever(BaseModelRetriever):
     #: likeliest always is.
     include_crossing: bool = True
     #: The most candidates.
-    max_candidates: int = Field(default=200, ge=1)
-    #: The most paths in all, shared alike among the pairs of an entity of the question and a candidate; one each at
-    #: least. The paper has no bound.
-    max_paths: int = Field(default=1_000, ge=1)
+    max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
+    #: The most paths in all, split evenly over the pairs of question entity and candidate, at least one each.
+    max_paths: int = Field(default=MAX_PATHS, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.

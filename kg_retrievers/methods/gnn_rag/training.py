@@ -19,7 +19,7 @@ from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph import readable
-from kg_retrievers.graph.adjacency import is_backward
+from kg_retrievers.graph.adjacency import is_backward, label_count
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.gnn_rag.message_passing import LocalAdjacency, pass_gradients, pass_messages
@@ -51,16 +51,12 @@ except ImportError as cause:
 #: How many questions a training looks at by default, each counted anew in every epoch.
 NUM_EXAMPLES = 16_000
 
-#: From this share of questions that have an entity of their own among their answers, the entities of questions are
-#: candidates too; counted on so many questions at most. On PathQuestion the share is 1 to 6 % ("the child of her
-#: parent"), on MetaQA 0.
+#: If at least this share of questions has its own entity as an answer, those entities are candidates too. The share is
+#: counted on so many questions at most. On PathQuestion it is 1 to 6 % ("the child of her parent"), on MetaQA 0.
 OWN_SHARE, LOOKED_AT = 0.005, 1_000
 
 #: The share of the steps, the first ones, in which the learning rate rises.
 WARM_UP = 0.05
-
-#: How many questions are embedded in one call.
-EMBEDDED_AT_ONCE = 256
 
 
 @checked_dataclass
@@ -273,16 +269,12 @@ class _Network(Learner[GraphReasoner, Example]):
         relations = embed_tokens(index, [readable(relation) for relation in index.graph.relations], config.tokens)
         means = [torch.from_numpy(tokens.mean(axis=0)) for tokens in relations]
         self._relations = torch.stack(means) if means else torch.empty(0, config.dimension)
-        self._tokens: dict[str, torch.Tensor] = {}
+        self.embedded = {}
         self._gru = torch.nn.GRU(config.width, config.width, batch_first=True, bidirectional=True)
 
-    def embed(self, texts: Sequence[str]) -> None:
-        """Embed the questions that will be asked."""
-        distinct = list(dict.fromkeys(texts))
-        for start in range(0, len(distinct), EMBEDDED_AT_ONCE):
-            block = distinct[start : start + EMBEDDED_AT_ONCE]
-            vectors = embed_tokens(self.index, block, self.config.tokens)
-            self._tokens |= {text: torch.from_numpy(tokens) for text, tokens in zip(block, vectors, strict=True)}
+    def embed_questions(self, texts: Sequence[str]) -> list[Array]:
+        """Return the vectors of the tokens of each question."""
+        return embed_tokens(self.index, texts, self.config.tokens)
 
     def example(self, question: TrainingQuestion) -> Example:
         """Return what is around the entities of a question."""
@@ -318,7 +310,9 @@ class _Network(Learner[GraphReasoner, Example]):
         """Return the logarithms of the last probabilities, shape (n); far below 0 for what is masked."""
         of, config = self.parameters, self.config
         vectors = self._relations @ of["token"] + of["token_bias"]
-        turned = vectors @ of["against"] + of["against_bias"], vectors @ of["along"] + of["along_bias"]
+        against, along = vectors @ of["against"] + of["against_bias"], vectors @ of["along"] + of["along_bias"]
+        # In the order of the labels of one relation. Written into rows by label, gradients would round differently.
+        turned = [along if is_backward(label) else against for label in range(label_count(1))]
         relations = torch.stack(turned, 1).view(-1, config.width)
         matched = torch.cat([relations, of["loop"][None]]) @ of["match"] + of["match_bias"][:, None]
         instructions = self._instruct(texts)
@@ -351,8 +345,8 @@ class _Network(Learner[GraphReasoner, Example]):
     def _instruct(self, texts: Sequence[str]) -> torch.Tensor:
         """Return the instructions, (questions, K, width)."""
         of, config = self.parameters, self.config
-        tokens = torch.nn.utils.rnn.pad_sequence([self._tokens[text] for text in texts], batch_first=True)
-        lengths = torch.tensor([len(self._tokens[text]) for text in texts])
+        tokens = torch.nn.utils.rnn.pad_sequence([self.embedded[text] for text in texts], batch_first=True)
+        lengths = torch.tensor([len(self.embedded[text]) for text in texts])
         there = torch.arange(tokens.shape[1]) < lengths[:, None]
         states = (tokens @ of["token"] + of["token_bias"]) * there[..., None]
         summary = states.sum(1) / lengths[:, None]

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
@@ -24,11 +24,11 @@ from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT, parse_answers
 
-#: As KAPING does: ten facts, of those within one hop.
+#: As the paper: the ten nearest facts, of those within one hop of the question's entities.
 K, MAX_HOPS = 10, 1
 
 
-class TripleSimilarityFields(NeighborhoodFields, total=False):
+class TripleSimilarityFields(BaseNeighborhoodFields, total=False):
     """The fields that `TripleSimilarityRetriever` takes by name."""
 
     max_hops: int | None
@@ -36,7 +36,7 @@ class TripleSimilarityFields(NeighborhoodFields, total=False):
 
 
 class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
-    """Finds the triples whose words resemble the question most, each by itself.
+    """Returns the triples whose words are most similar to the question, scored one by one.
 
     The score of a triple is the cosine between the embeddings of its words, `label relation label`, and of the whole
     question, in [-1, 1]; see `GraphIndex.triple_similarities`. Ties keep the order of the graph. Candidates are the
@@ -111,7 +111,7 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
         scores = self.index.triple_similarities(state["question"], None if everything else triples)
         best = np.argsort(-scores, kind="stable")[: state["k"]]
         evidence = [
-            Evidence((self.graph.triple(number),), score, truncated=truncated)
-            for number, score in zip(triples[best].tolist(), scores[best].tolist(), strict=True)
+            Evidence((self.graph.triple(triple),), score, truncated=truncated)
+            for triple, score in zip(triples[best].tolist(), scores[best].tolist(), strict=True)
         ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"])}

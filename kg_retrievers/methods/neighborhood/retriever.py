@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
-from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodRetriever, NeighborhoodFields
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
 from kg_retrievers.core.retriever import Style, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
@@ -27,11 +27,11 @@ from kg_retrievers.index import GraphIndex
 #: One hop: all that the graph says of the entities themselves. A second hop holds hundreds of facts in most graphs.
 MAX_HOPS = 1
 
-#: Facts of one Document: about 10,000 tokens, which fits the context of today's language models.
+#: Ours. The most facts of one Document.
 MAX_TRIPLES = 1_000
 
 
-class NeighborhoodRetrieverFields(NeighborhoodFields, total=False):
+class NeighborhoodFields(BaseNeighborhoodFields, total=False):
     """The fields that `NeighborhoodRetriever` takes by name."""
 
     max_hops: int
@@ -82,7 +82,7 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         llm: BaseLanguageModel[Any] | None = None,
         examples: Sequence[Question] | None = None,
         model: None = None,
-        **fields: Unpack[NeighborhoodRetrieverFields],
+        **fields: Unpack[NeighborhoodFields],
     ) -> Self:
         """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
 

@@ -105,8 +105,8 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         relations, first = np.unique(graph.edges[triples, 1], return_index=True)
         cosines = self.index.relation_vectors[relations] @ self.index.embed([input["masked_question"]])[0]
         lines = []
-        for place in np.argsort(-cosines.round(SIMILARITY_DECIMALS), kind="stable")[:RELATIONS_SHOWN].tolist():
-            head, relation, tail = graph.triple(int(triples[first[place]]))
+        for position in np.argsort(-cosines.round(SIMILARITY_DECIMALS), kind="stable")[:RELATIONS_SHOWN].tolist():
+            head, relation, tail = graph.triple(int(triples[first[position]]))
             lines.append(f"{relation}: {graph.label(head)} -> {relation} -> {graph.label(tail)}")
         return lines
 
@@ -145,7 +145,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
 
     Raises:
         InvalidArgumentError: If `examples` is no list of questions, or none has an entity and an answer in the graph;
-            if `neighbors` is no whole number of 1 or more.
+            if `neighbors` is no integer of 1 or more.
     """
 
     calls_model = False
@@ -162,7 +162,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
         check_questions(examples, "ExampleRelationPaths")
         if not isinstance(neighbors, int) or isinstance(neighbors, bool) or neighbors < 1:
             raise InvalidArgumentError(
-                f"ExampleRelationPaths: neighbors must be a whole number, 1 or more, but got {neighbors!r:.100}."
+                f"ExampleRelationPaths: neighbors must be an integer, 1 or more, but got {neighbors!r:.100}."
             )
         self.index = index
         self.neighbors = neighbors
@@ -177,7 +177,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
                 continue
             if len(templates.get(masked, ())) == EXAMPLES_MINED:
                 continue
-            if answers := [number for answer in example.answers if (number := find(answer)) >= 0]:
+            if answers := [entity for answer in example.answers if (entity := find(answer)) >= 0]:
                 question = LabelledQuestion([find(seed) for seed in seeds], answers, len(example.answers))
                 templates.setdefault(masked, []).append(question)
         if not templates:

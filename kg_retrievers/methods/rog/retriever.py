@@ -20,9 +20,9 @@ from kg_retrievers.algorithms.relation_paths import follow_relation_path, spread
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.neighborhood_retriever import (
     MAX_HOPS,
+    BaseNeighborhoodFields,
     BaseNeighborhoodRetriever,
     MaskedQuestionState,
-    NeighborhoodFields,
 )
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
@@ -38,6 +38,9 @@ from kg_retrievers.methods.rog.proposals import NEIGHBORS, ExampleRelationPaths,
 
 #: Section 5.1: beams, and so relation paths, of one question.
 BEAM_WIDTH = 3
+
+#: Ours: Documents and paths of a question.
+K, MAX_PATHS = 10, 1_000
 
 #: The most walks at every hop; `max_paths` of them are shown.
 MAX_WALKS = 100_000
@@ -79,7 +82,7 @@ class RelationPathState(MaskedQuestionState, total=False):
     ]
 
 
-class RelationPathFields(NeighborhoodFields, total=False):
+class RelationPathFields(BaseNeighborhoodFields, total=False):
     """The fields that `RelationPathRetriever` takes by name."""
 
     max_hops: int
@@ -126,7 +129,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     #: Always from the entities of the question.
     scope: Literal["neighborhood"] = "neighborhood"
     #: The number of Documents; by default there are at most `beam_width`, but for relations crossed either way.
-    k: int = Field(default=10, ge=1, le=MAX_K)
+    k: int = Field(default=K, ge=1, le=MAX_K)
     #: What one Document holds: all paths of one relation path, one path, or one triple.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written.
@@ -135,9 +138,9 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     beam_width: int = Field(default=BEAM_WIDTH, ge=1, le=100)
     #: The most relations of a relation path.
     max_hops: int = Field(default=MAX_HOPS, ge=1)
-    #: The most paths in all, those of the best relation path first; further ones are left out, of those to one entity
-    #: the last, and relation paths for which no more are left are not followed.
-    max_paths: int = Field(default=1_000, ge=1, le=MAX_WALKS)
+    #: The most paths in all; the best relation paths fill it first. Entities lose surplus paths before any entity is
+    #: dropped.
+    max_paths: int = Field(default=MAX_PATHS, ge=1, le=MAX_WALKS)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
@@ -227,7 +230,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
                 f"{steps!r:.200}."
             )
         if strange := [relation for relation, _ in steps if relation not in self.graph.relations]:
-            near = [self.graph.relations[number] for number in self.index.nearest_relations(strange[:1], 3)[0].ids]
+            near = [self.graph.relations[id] for id in self.index.nearest_relations(strange[:1], 3)[0].ids]
             raise InvalidArgumentError(
                 f"RelationPathRetriever: the graph has no relation {strange[0]!r}. Did you mean: {near}?"
             )
@@ -274,7 +277,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         kept = spread(np.concatenate([found.ends for found in walks]), most)
         crossed = np.concatenate([found.triples for found in walks])[kept]
         paths = [
-            Path.along(graph.entities[start], [graph.triple(number) for number in row])
+            Path.along(graph.entities[start], [graph.triple(triple) for triple in row])
             for start, row in zip(seed_of[kept].tolist(), crossed.tolist(), strict=True)
         ]
         return paths, len(kept) < len(seed_of) or any(found.truncated for found in walks)

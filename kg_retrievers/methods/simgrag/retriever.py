@@ -33,6 +33,12 @@ from kg_retrievers.patterns.llm import LLMPatternGenerator
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
 
+#: Ours. The most entities of an unknown: above the degree of every hub of MetaQA (4,176).
+MAX_BINDINGS = 10_000
+
+#: Ours. The most adjacency entries that a search looks at.
+MAX_SCANS = 50_000_000
+
 #: The largest time budget: a year.
 MAX_SECONDS = 366 * 24 * 3600.0
 
@@ -112,9 +118,9 @@ class SimGRAGRetriever(BaseKGRetriever):
     #: Subgraphs with a larger GSD are not evidence; None for no limit.
     max_distance: float | None = Field(default=None, ge=0)
     #: The most entities of one unknown node in one piece of evidence.
-    max_bindings: int = Field(default=10_000, ge=1, le=MAX)
+    max_bindings: int = Field(default=MAX_BINDINGS, ge=1, le=MAX)
     #: The most adjacency entries to look at; beyond, the evidence is marked as truncated.
-    max_scans: int = Field(default=50_000_000, ge=1, le=MAX)
+    max_scans: int = Field(default=MAX_SCANS, ge=1, le=MAX)
     #: The most seconds to look for the best subgraphs; beyond, those found by then are completed and marked as
     #: truncated. None for no limit.
     max_seconds: float | None = Field(default=None, gt=0, le=MAX_SECONDS)

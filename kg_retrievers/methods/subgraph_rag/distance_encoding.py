@@ -9,17 +9,16 @@ arXiv:2104.07302, and the code published with it (scores of entities that pass a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.columns import Array
 
-Array: TypeAlias = npt.NDArray[Any]
 
-
-class Supervision(NamedTuple):
+class ShortestPathLabels(NamedTuple):
     """Which triples and answers the shortest paths between seeds and answers reach.
 
     Attributes:
@@ -156,7 +155,7 @@ def follow_relations(
 
 def shortest_path_triples(
     heads: Array, tails: Array, seeds: Array, answers: Array, *, nodes: int, directed: bool = False, max_hops: int = 4
-) -> Supervision:
+) -> ShortestPathLabels:
     """Return the triples on the shortest paths between seeds and answers: weak labels for a scorer of triples.
 
     Every shortest path of each pair of a seed and an answer counts, whichever way its triples point, with all parallel
@@ -204,7 +203,7 @@ def shortest_path_triples(
                 steps = np.flatnonzero(marked[there] & (distance[there] == hop) & (distance[here] == hop - 1))
                 positive[steps % len(heads)] = True
                 marked[here[steps]] = True
-    return Supervision(positive, hops < far, np.where(hops < far, hops, -1))
+    return ShortestPathLabels(positive, hops < far, np.where(hops < far, hops, -1))
 
 
 def _ways(heads: Array, tails: Array, directed: bool) -> list[tuple[Array, Array]]:

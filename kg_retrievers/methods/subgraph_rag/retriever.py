@@ -18,7 +18,7 @@ from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.model_retriever import BaseModelRetriever
-from kg_retrievers.core.neighborhood_retriever import MaskedQuestionState, NeighborhoodFields
+from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, MaskedQuestionState
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, Stage
 from kg_retrievers.datasets import Question
@@ -51,7 +51,7 @@ class SubgraphRAGState(MaskedQuestionState, total=False):
     ]
 
 
-class SubgraphRAGFields(NeighborhoodFields, total=False):
+class SubgraphRAGFields(BaseNeighborhoodFields, total=False):
     """The fields that `SubgraphRAGRetriever` takes by name."""
 
     max_hops: int | None

@@ -50,10 +50,6 @@ NUM_EXAMPLES = 16_000
 #: The most positive and negative triples of a question that are looked at; they stand for all. The paper takes all.
 MAX_POSITIVES, MAX_NEGATIVES = 256, 512
 
-#: How many questions are embedded in one call.
-EMBEDDED_AT_ONCE = 256
-
-
 #: Whether supervision paths follow the direction of their triples.
 Supervision = Literal["undirected", "directed"]
 
@@ -62,8 +58,8 @@ Loss = Literal["softmax", "binary"]
 
 
 @checked_dataclass
-class _Supervision:
-    """The candidates of a question, and which are relevant."""
+class _ExampleOptions:
+    """The candidates of a question, and which of them count as relevant."""
 
     who: ClassVar[str] = "train_triple_scorer"
 
@@ -146,7 +142,7 @@ def train_triple_scorer(
     """
     num_examples = take_num_examples(num_examples, config)
     check_arguments(train_triple_scorer, TripleScorerConfig, index, questions, validation, config)
-    supervised = _Supervision(supervision, loss, max_hops, max_nodes)
+    options = _ExampleOptions(supervision, loss, max_hops, max_nodes)
     settings = TripleScorerConfig(dimension=index.dimension, **config)
     schedule = Schedule(num_examples, validations, patience, batch_size, learning_rate, seed)
     network = _Network(index, settings, loss, stream(seed, "weights"), max_hops, max_nodes, supervision == "directed")
@@ -158,7 +154,7 @@ def train_triple_scorer(
         max_hops=max_hops,
         output=output,
         schedule=schedule,
-        facts=asdict(supervised),
+        facts=asdict(options),
         progress=progress,
     )
 
@@ -182,17 +178,14 @@ class _Network(Learner[TripleScorer, Example]):
         self._max_hops, self._max_nodes, self._directed = max_hops, max_nodes, directed
         self._nameless = torch.from_numpy(without_text(index.graph, config.identifiers))
         self._relations = torch.from_numpy(np.array(index.relation_vectors))
-        self._questions: dict[str, torch.Tensor] = {}
+        self.embedded = {}
         weights = {name: _drawn(shape, rng) for name, shape in config.shapes.items()}
         weights["identifier"].zero_()  # so that it says nothing where no entity teaches it
         self.parameters = {name: weight.requires_grad_() for name, weight in weights.items()}
 
-    def embed(self, texts: Sequence[str]) -> None:
-        """Embed the questions that will be asked."""
-        distinct = list(dict.fromkeys(texts))
-        for start in range(0, len(distinct), EMBEDDED_AT_ONCE):
-            block = distinct[start : start + EMBEDDED_AT_ONCE]
-            self._questions |= zip(block, torch.from_numpy(self.index.embed(block)), strict=True)
+    def embed_questions(self, texts: Sequence[str]) -> Array:
+        """Return the vector of each question."""
+        return self.index.embed(texts)
 
     def example(self, question: TrainingQuestion) -> Example:
         """Return the candidates of a question, and which are positive."""
@@ -272,7 +265,7 @@ class _Network(Learner[TripleScorer, Example]):
         owners = torch.from_numpy(np.repeat(np.arange(len(examples)), lengths))
         begins = np.cumsum([0, *lengths[:-1]])
         rows = torch.from_numpy(np.concatenate([part + begin for part, begin in zip(chosen, begins, strict=True)]))
-        questions = torch.stack([self._questions[one.question.text] for one in examples])
+        questions = torch.stack([self.embedded[one.question.text] for one in examples])
         structure = torch.from_numpy(np.concatenate([one.distances for one in examples]))
         hidden = of["bias"] + (questions @ of["question"])[owners[rows]]
         hidden = hidden + (self._relations @ of["relation"])[relations[rows]]

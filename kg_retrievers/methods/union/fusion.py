@@ -111,22 +111,22 @@ def _fused(
 
 
 def _without_parts(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Leave out what adds neither a triple nor an answer to the better ones, which name its finders."""
+    """Drop evidence that adds no triple and no answer to better evidence; record who found it there."""
     kept: list[Evidence] = []
     holders: dict[Triple, list[int]] = {}
     finders: dict[int, list[str]] = {}
     proposed: set[str] = set()
     for item in evidence:
         if all(triple in holders for triple in item.triples) and proposed.issuperset(item.answers):
-            for place in dict.fromkeys(place for triple in item.triples for place in holders[triple]):
-                finders.setdefault(place, []).extend(item.details["found_by"])
+            for position in dict.fromkeys(position for triple in item.triples for position in holders[triple]):
+                finders.setdefault(position, []).extend(item.details["found_by"])
             continue
         for triple in item.triples:
             holders.setdefault(triple, []).append(len(kept))
         proposed.update(item.answers)
         kept.append(item)
-    for place, names in finders.items():
-        whole = kept[place].details["found_by"]
+    for position, names in finders.items():
+        whole = kept[position].details["found_by"]
         if parts := [name for name in dict.fromkeys(names) if name not in whole]:
-            kept[place] = replace(kept[place], details={**kept[place].details, "parts_found_by": parts})
+            kept[position] = replace(kept[position], details={**kept[position].details, "parts_found_by": parts})
     return kept

@@ -43,7 +43,7 @@ K = 1_000
 #: The highest weight of a retriever.
 MAX_WEIGHT = 1_000_000
 
-# They say that something is wrong with the set-up, or that the run is over or interrupted; not that a retriever fails.
+# Errors of the set-up, and of a run that was stopped or interrupted; they are never skipped.
 _NEVER_SKIPPED = (InvalidArgumentError, MissingExtraError, ModelMismatchError, BudgetError, GraphBubbleUp)
 
 
@@ -93,12 +93,12 @@ class UnionRetriever(BaseKGRetriever):
       also negative as those of cosines; the last Document of a member then counts nothing (CombSUM with the
       normalisation of J. Lee, Analyses of multiple evidence combination, SIGIR 1997).
 
-    A member counts once, with its best such Document. Of equal scores, those that propose answers come first, then in
-    the order of the members. By rank and with equal weights, the best of each member are on a par, so that their
+    Each member contributes only its best matching Document. At equal scores, Documents that propose answers come first,
+    then the members' order decides. By rank and with equal weights, the best of each member are on a par, so that their
     answers are the top group together. A Document that adds neither a triple nor an answer to the better ones is left
     out. In `details`:
 
-    - what the member that counts most says of the Document, as it is,
+    - the details of the member that contributes most,
     - "paths": the paths of all of them (see `Evidence`), each once, if there are any,
     - "found_by": `{member: {"rank", "score", "details"}}`, all that found these triples,
     - "parts_found_by": `[member, ...]`, those that found a part of them in a Document that was left out, if any,
@@ -138,7 +138,7 @@ class UnionRetriever(BaseKGRetriever):
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: What a score is made of.
     fusion: Literal["rank", "score"] = "rank"
-    #: What each member counts, in their order; None for 1 each.
+    #: The weight of each member, in order; None for 1 each.
     weights: tuple[Annotated[float, Field(gt=0, le=MAX_WEIGHT, allow_inf_nan=False)], ...] | None = None
     #: What to do where a member fails: "skip" goes on without it, unless all fail or the error is one of the set-up or
     #: of a used-up budget, or LangGraph interrupts it. A member that refuses the question is skipped in any case; the
@@ -160,8 +160,10 @@ class UnionRetriever(BaseKGRetriever):
         """Check that what depends on each other fits, whichever is changed."""
         fields: dict[str, Any] = {**info.data, str(info.field_name): value}  # without those that are no good
         index, retrievers, weights = fields.get("index"), fields.get("retrievers", ()), fields.get("weights")
-        for place, retriever in enumerate(retrievers):
-            if any(type(other) is type(retriever) and vars(other) == vars(retriever) for other in retrievers[:place]):
+        for position, retriever in enumerate(retrievers):
+            if any(
+                type(other) is type(retriever) and vars(other) == vars(retriever) for other in retrievers[:position]
+            ):
                 raise InvalidArgumentError(
                     f"the {type(retriever).__name__} is there twice, with equal fields, and finds nothing more. Leave "
                     "one out, give it other fields, or have it count more by `weights`"
@@ -230,8 +232,8 @@ class UnionRetriever(BaseKGRetriever):
         """The retrievers by name: that of the class, with -2, -3, ... behind it from its second one on."""
         named: dict[str, BaseKGRetriever] = {}
         names = [type(retriever).__name__ for retriever in self.retrievers]
-        for place, (name, retriever) in enumerate(zip(names, self.retrievers, strict=True)):
-            count = names[: place + 1].count(name)
+        for position, (name, retriever) in enumerate(zip(names, self.retrievers, strict=True)):
+            count = names[: position + 1].count(name)
             named[name if count == 1 else f"{name}-{count}"] = retriever
         return named
 

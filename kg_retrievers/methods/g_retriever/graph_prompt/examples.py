@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Self
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
+from pydantic import Field
 from typing_extensions import TypedDict
 
+from kg_retrievers.core.checked import checked_dataclass
+from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import GraphQuestion, Question
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, RefusalError
 from kg_retrievers.graph import Triple
-from kg_retrievers.graph.facts import are_texts, facts_of
+from kg_retrievers.graph.facts import facts_of
 
 
 class GraphPromptInput(TypedDict):
@@ -28,7 +30,7 @@ class GraphPromptInput(TypedDict):
     documents: list[Document]
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class GraphPromptExample:
     """A question, its answers, and the graph that a language model reads.
 
@@ -39,7 +41,7 @@ class GraphPromptExample:
         labels: The labels of the entities, by key; a key that is missing is its own label.
 
     Raises:
-        InvalidArgumentError: If there is no question, no answer, or a triple is none.
+        InvalidArgumentError: If the question is empty, there is no answer, or a triple is not three texts.
 
     Example:
         >>> GraphPromptExample("Who directed Her?", ("Spike Jonze",), (Triple("Her", "directed_by", "Spike Jonze"),))
@@ -48,24 +50,17 @@ class GraphPromptExample:
 
     question: str
     answers: tuple[str, ...]
-    triples: tuple[Triple, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
+    triples: tuple[Triple, ...] = Field(default=(), strict=False)  # a list will do
+    labels: Mapping[str, str] = Field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the parts."""
-        if not isinstance(self.question, str) or not self.question.strip():
-            raise InvalidArgumentError(f"GraphPromptExample: wanted a question, but got {self.question!r:.100}.")
-        answers = self.answers
-        if not isinstance(answers, tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
-            raise InvalidArgumentError(f"GraphPromptExample: answers is a tuple of texts, but got {answers!r:.100}.")
-        if not answers:
-            raise InvalidArgumentError(
-                f"GraphPromptExample: {self.question!r:.100} has no answer; there is nothing to learn. Leave it out."
-            )
-        triples = self.triples if isinstance(self.triples, list | tuple) else (self.triples,)
-        if wrong := [triple for triple in triples if not are_texts([triple], 3)]:
-            raise InvalidArgumentError(
-                f"GraphPromptExample: a triple is (head, relation, tail), three texts, but got {wrong[0]!r:.200}."
+        """Check that there is something to learn."""
+        if not self.question.strip():
+            raise ValueError(f"wanted a question, but got {self.question!r}.")
+        if not self.answers or not all(map(str.strip, self.answers)):
+            raise ValueError(
+                f"{self.question!r:.100} has no answer, or an empty one: {self.answers!r:.100}. There is nothing to "
+                "learn. Leave it out."
             )
 
     def __repr__(self) -> str:
@@ -89,8 +84,8 @@ class GraphPromptExample:
 
         Args:
             question: The question, with its graph.
-            retriever: One that was built over this graph; where it finds no entity, the graph of the example is empty.
-                None for all of the graph.
+            retriever: One that was built over this graph; where it refuses a question, the graph is empty. None for all
+                of the graph.
 
         Raises:
             InvalidArgumentError: If the question has no graph of its own, or there is no such retriever.
@@ -116,7 +111,7 @@ def graph_prompt_examples(
     """Retrieve the graphs of questions, to train on these.
 
     Args:
-        retriever: The one that will stand before the model; where it finds no entity, the graph is empty.
+        retriever: The one that will stand before the model; where it refuses a question, the graph is empty.
         questions: With answers; those without are left out, since nothing can be learned from them.
         label: Returns the label of an answer, which is an entity key, as `graph.label` does; by default the key itself.
 
@@ -140,6 +135,8 @@ def _retrieved(retriever: Runnable[str, list[Document]], question: str) -> list[
     if not isinstance(retriever, Runnable):
         raise InvalidArgumentError(f"graph prompt: wanted a retriever, but got {retriever!r:.100}.")
     try:
+        if isinstance(retriever, BaseKGRetriever):
+            return retriever.invoke(question, on_refusal="raise")  # not "empty", which logs a warning
         return retriever.invoke(question)
-    except EntityLinkingError:
+    except RefusalError:
         return []

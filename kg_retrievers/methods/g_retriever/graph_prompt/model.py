@@ -26,7 +26,7 @@ from pydantic import Field
 
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
-from kg_retrievers.core.trained_model import PROBE, SAME_VECTOR
+from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.errors import (
     InvalidArgumentError,
     KGRetrieversError,
@@ -37,6 +37,7 @@ from kg_retrievers.errors import (
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.index import embedding_name
+from kg_retrievers.index.graph_index import SAME_VECTOR
 from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors
@@ -66,7 +67,7 @@ EmptyGraph = Literal["answer", "raise"]
 
 
 @checked_dataclass
-class _Options:
+class _AnswerOptions:
     """How a model answers."""
 
     who: ClassVar[str] = "GraphPromptModel"
@@ -116,7 +117,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         """Check the options."""
         if max_new_tokens is None:
             max_new_tokens = network.config.max_answer_tokens
-        options = _Options(max_new_tokens, batch_size, empty_graph)
+        options = _AnswerOptions(max_new_tokens, batch_size, empty_graph)
         self.network, self.embeddings, self.probe = network, embeddings, probe
         self.training = dict(training or {})
         self.max_new_tokens, self.batch_size = options.max_new_tokens, options.batch_size

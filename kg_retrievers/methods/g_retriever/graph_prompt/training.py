@@ -35,15 +35,12 @@ from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
 try:
     import torch
 
-    from kg_retrievers.training.fit import checked_output
+    from kg_retrievers.training.fit import VALIDATION_SHARE, checked_output
     from kg_retrievers.training.loop import Trainer
     from kg_retrievers.training.schedule import Schedule, stream
     from kg_retrievers.training.unfinished import forget_unfinished
 except ImportError as cause:
     raise MissingExtraError("train_graph_prompt", "graph-prompt") from cause
-
-#: The share of the examples that validate where none are given.
-VALIDATION_SHARE = 0.1
 
 #: The betas of AdamW, as in the published code.
 BETAS = (0.9, 0.95)
@@ -75,7 +72,7 @@ class GraphPromptTraining:
 
     @property
     def best(self) -> float:
-        """The best validation, which the model has; too good as an estimate, since the model was chosen by it."""
+        """The best validation loss. It is optimistic as an estimate, since it selected the model."""
         return min(self.history[1:])
 
     @property
@@ -85,7 +82,7 @@ class GraphPromptTraining:
 
 
 @checked_dataclass
-class _Options:
+class _TrainingOptions:
     """The arguments of `train_graph_prompt` that say how a model is trained."""
 
     who: ClassVar[str] = "train_graph_prompt"
@@ -194,7 +191,7 @@ def train_graph_prompt(
         ModelLoadError: If the language model cannot be loaded, or the unfinished training in the output is damaged.
     """
     began = time.monotonic()
-    options = _Options(
+    options = _TrainingOptions(
         precision=precision,
         epochs=epochs,
         batch_size=batch_size,
@@ -210,23 +207,43 @@ def train_graph_prompt(
     )
     settings = _trainable_settings(setting, config)
     _check_examples(examples, validation)
-    vectors, folder = TextVectors(embeddings), checked_output(_Options.who, output)
-    learned, validating = _split(examples, validation, seed)
+    vectors, folder = TextVectors(embeddings), checked_output(options.who, output)
+    parts = _split(examples, validation, seed)
     lm = llm if isinstance(llm, CausalLM) else CausalLM.load(llm)
     settings = _with_surroundings(settings, lm, chat)
+    model, history, prompts = _train(lm, settings, vectors, parts, options, setting, folder, progress=progress)
+    return _summarize(model, history, prompts, began)
+
+
+def _train(
+    lm: CausalLM,
+    settings: GraphPromptConfig,
+    vectors: TextVectors,
+    parts: tuple[list[GraphPromptExample], list[GraphPromptExample]],
+    options: _TrainingOptions,
+    setting: Setting,
+    folder: Path | None,
+    *,
+    progress: bool,
+) -> tuple[GraphPromptModel, list[float], _Prompts]:
+    """Train and save a model.
+
+    Returns:
+        The model at its best validation, the loss of each validation, and the prompts of the examples.
+    """
     probe = vectors.of([PROBE])[0]
-    first = int(stream(seed, "weights").integers(2**63))
-    network = GraphPromptNetwork(lm, settings, vectors, len(probe), seed=first, precision=precision)
-    prompts = _Prompts.of(network, learned, validating)
+    first = int(stream(options.seed, "weights").integers(2**63))
+    network = GraphPromptNetwork(lm, settings, vectors, len(probe), seed=first, precision=options.precision)
+    prompts = _Prompts.of(network, *parts)
     prompts.embed(vectors, progress=progress)
     facts = {
-        "examples": len(learned),
-        "data": _digest(learned, validating),
+        "examples": len(prompts.learned),
+        "data": _digest(*parts),
         "setting": setting,
-        "weight_decay": weight_decay,
-        "last_rate": last_rate,
-        "max_gradient": max_gradient,
-        "precision": precision,
+        "weight_decay": options.weight_decay,
+        "last_rate": options.last_rate,
+        "max_gradient": options.max_gradient,
+        "precision": options.precision,
         "dtype": str(lm.model.dtype),
         "device": lm.device.type,
         "micro_batch_size": options.at_once,
@@ -234,16 +251,27 @@ def train_graph_prompt(
     trainer = _trainer(network, prompts, options, facts, probe, folder, progress=progress)
     history = [-score for score in trainer.run()]
     network.train(False)
-    network.vectors = TextVectors(embeddings, KEPT_VECTORS)
+    network.vectors = TextVectors(vectors.embeddings, KEPT_VECTORS)
     training = {**facts, "schedule": asdict(trainer.schedule), "validation": history}
-    model = GraphPromptModel(network, embeddings, probe, training=training)
+    model = GraphPromptModel(network, vectors.embeddings, probe, training=training)
     if folder:
         model.save_pretrained(folder)
         forget_unfinished(folder)
-    trained, weights = _count_weights(network)
-    seconds = time.monotonic() - began
+    return model, history, prompts
+
+
+def _summarize(model: GraphPromptModel, history: list[float], prompts: _Prompts, began: float) -> GraphPromptTraining:
+    """Return what a training gave that began at a moment of the monotonic clock."""
+    trained, weights = _count_weights(model.network)
     return GraphPromptTraining(
-        model, history, len(learned), len(validating), prompts.cut(settings), trained, weights, seconds
+        model,
+        history,
+        examples=len(prompts.learned),
+        validation=len(prompts.validating),
+        cut=prompts.cut(model.config),
+        trained=trained,
+        weights=weights,
+        seconds=time.monotonic() - began,
     )
 
 
@@ -291,7 +319,7 @@ def _trainable_settings(setting: Setting, config: dict[str, Any]) -> GraphPrompt
     settings = GraphPromptConfig.of(setting, **config)
     if not settings.soft_tokens and not settings.lora_rank:
         raise InvalidArgumentError(
-            f"{_Options.who}: with soft_tokens=0 and lora_rank=0 there is nothing to train. Raise one."
+            f"{_TrainingOptions.who}: with soft_tokens=0 and lora_rank=0 there is nothing to train. Raise one."
         )
     return settings
 
@@ -311,7 +339,7 @@ def _with_surroundings(settings: GraphPromptConfig, lm: CausalLM, chat: bool | N
 def _trainer(
     network: GraphPromptNetwork,
     prompts: _Prompts,
-    options: _Options,
+    options: _TrainingOptions,
     facts: dict[str, Any],
     probe: Array,
     folder: Path | None,

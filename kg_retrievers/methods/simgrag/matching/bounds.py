@@ -5,7 +5,8 @@ from __future__ import annotations
 from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import is_backward, relation_of
-from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, Array, Plan
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, Plan
 
 #: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
 MESSAGE_SHARE = 0.5

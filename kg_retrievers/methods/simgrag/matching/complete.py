@@ -9,8 +9,9 @@ import numpy as np
 from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.bounds import on_side
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, START, TREE, Array, Plan
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, START, TREE, Plan
 from kg_retrievers.methods.simgrag.matching.state import (
     BINDINGS,
     EDGES,

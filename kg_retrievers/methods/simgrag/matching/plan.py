@@ -9,12 +9,10 @@ from itertools import accumulate, product
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.graph import Adjacency
-
-Array = npt.NDArray[Any]
+from kg_retrievers.graph.columns import Array
 
 #: Distances are held as integer multiples of 2^-20, so that sums and comparisons are exact and ties are ties.
 SCALE = 1 << 20

@@ -12,6 +12,7 @@ from kg_retrievers.algorithms.compiled import compiled_entry, inlined, non_alloc
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.bounds import (
     first_not_below,
     least_of,
@@ -29,7 +30,6 @@ from kg_retrievers.methods.simgrag.matching.plan import (
     SCALE,
     START,
     TREE,
-    Array,
     Match,
     Plan,
 )

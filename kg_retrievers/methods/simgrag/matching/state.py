@@ -1,4 +1,4 @@
-"""Where a search stands, in arrays that compiled code changes in place, and the small questions asked of them."""
+"""The mutable arrays of a search, and small queries on them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from kg_retrievers.algorithms.compiled import non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import label_of
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.bounds import first_not_below, on_side, own_cost
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, LEVEL, Array, Plan
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, LEVEL, Plan
 
 #: Positions in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the
 #: last stamp, whether `max_bindings` left something out, facts and bindings collected, the match that is completed, -1
