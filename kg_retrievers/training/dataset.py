@@ -9,8 +9,9 @@ import numpy as np
 
 from kg_retrievers.algorithms.neighborhood import hops_from
 from kg_retrievers.datasets import Question
+from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import EntityLinker, GraphIndex, link_question
+from kg_retrievers.index import EntityLinker, GraphIndex, link_question, linker_of
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def training_questions(
     Raises:
         InvalidArgumentError: If `max_hops` is less than 0.
     """
-    entities, linker = index.graph.entities, EntityLinker(index, no_entity="empty")
+    entities, linker = index.graph.entities, linker_of(index)
     found = TrainingQuestions([], 0, 0, 0)
     for question in questions:
         text, seeds = _linked(linker, question)
@@ -91,12 +92,18 @@ def training_questions(
 
 
 def _linked(linker: EntityLinker, question: Question) -> tuple[str, tuple[int, ...]]:
-    """Return the masked question, and the ids of its entities: none where those that are given are not in the graph."""
+    """Return the masked question and the ids of its entities.
+
+    There are none if the question names none, or if those that are given are not in the graph.
+    """
     entities = linker.index.graph.entities
     given = [key for key in question.seed_entities if key in entities]
     if question.seed_entities and not given:
         return "", ()
-    keys, text = link_question(linker, question.text, given)
+    try:
+        keys, text = link_question(linker, question.text, given)
+    except EntityLinkingError:
+        return "", ()
     return text, tuple(entities.find(key) for key in keys)
 
 

@@ -6,7 +6,7 @@ import json
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from hashlib import blake2b
@@ -43,6 +43,9 @@ VALIDATED = 500
 #: The share of the questions that validate where none are given.
 VALIDATION_SHARE = 0.1
 
+#: How many questions are embedded in one call.
+EMBEDDED_AT_ONCE = 256
+
 #: How many triples of examples are kept from one epoch to the next, about 0.5 GB; the others are made anew.
 KEPT_TRIPLES = 10_000_000
 
@@ -74,7 +77,7 @@ class ModelTraining(Generic[Model]):
 
     @property
     def best(self) -> float:
-        """The best validation, which the model has; too good as an estimate, since the model was chosen by it."""
+        """The best validation score. It is optimistic as an estimate, since it selected the model."""
         return max(self.history[1:])
 
     @property
@@ -99,15 +102,24 @@ class Learner(ABC, Generic[Model, Example]):
     own_entities: bool = False
     #: What else to do where no question supervises, in words.
     advice: str
+    #: The embedded questions, by text.
+    embedded: dict[str, torch.Tensor]
 
     @property
     def weights(self) -> dict[str, Array]:
         """The parameters as they are now."""
         return {name: parameter.detach().numpy().copy() for name, parameter in self.parameters.items()}
 
-    @abstractmethod
     def embed(self, texts: Sequence[str]) -> None:
-        """Embed the questions that will be asked."""
+        """Embed the questions that will be asked, each once, `EMBEDDED_AT_ONCE` in a call."""
+        distinct = list(dict.fromkeys(texts))
+        for start in range(0, len(distinct), EMBEDDED_AT_ONCE):
+            block = distinct[start : start + EMBEDDED_AT_ONCE]
+            self.embedded |= zip(block, map(torch.from_numpy, self.embed_questions(block)), strict=True)
+
+    @abstractmethod
+    def embed_questions(self, texts: Sequence[str]) -> Iterable[Array]:
+        """Return what the model reads of each question."""
 
     @abstractmethod
     def example(self, question: TrainingQuestion) -> Example:

@@ -22,7 +22,7 @@ try:
     import torch
     from torch.optim.lr_scheduler import LambdaLR
 
-    from kg_retrievers.training.unfinished import Progress, UnfinishedTraining
+    from kg_retrievers.training.unfinished import TrainingState, UnfinishedTraining
 except ImportError as cause:
     raise MissingExtraError("Training a model", "train") from cause
 
@@ -86,25 +86,25 @@ class Trainer(Generic[Item, Example]):
         """
         with _torch_threads(self.threads), _pool() as pool, _Bar(self.schedule.steps, shown=self.progress) as bar:
             optimizer = self.optimizer()
-            progress = self._restored(optimizer) or Progress([self.validate()], self._copied())
-            begin = self.schedule.first_step(len(progress.history) - 1)
+            state = self._restored(optimizer) or TrainingState([self.validate()], self._copied())
+            begin = self.schedule.first_step(len(state.history) - 1)
             scheduler = self._scheduler(optimizer, begin)
-            bar.show(begin, self.format_score(progress.history[-1]))
-            while not self._is_finished(progress.history):
-                end = self.schedule.first_step(len(progress.history))
+            bar.show(begin, self.format_score(state.history[-1]))
+            while not self._is_finished(state.history):
+                end = self.schedule.first_step(len(state.history))
                 for step, examples in self._batches(pool, begin, end):
                     optimizer.zero_grad()
                     self.step(step, examples)
                     optimizer.step()
                     scheduler.step()
                     bar.advance()
-                begin, progress = end, self._validated(progress)
-                bar.show(end, self.format_score(progress.history[-1]))
-                self._keep(progress, optimizer)
+                begin, state = end, self._validated(state)
+                bar.show(end, self.format_score(state.history[-1]))
+                self._keep(state, optimizer)
         with torch.no_grad():
-            for name, best in progress.best.items():
+            for name, best in state.best.items():
                 self._tensors[name].copy_(torch.from_numpy(best))
-        return progress.history
+        return state.history
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return what changes the parameters: Adam, or one with its state (`step`, `exp_avg` and `exp_avg_sq`)."""
@@ -141,11 +141,11 @@ class Trainer(Generic[Item, Example]):
         done = len(history) - 1
         return done >= self.schedule.validations or done - int(np.argmax(history)) >= self.schedule.patience
 
-    def _validated(self, progress: Progress) -> Progress:
-        history = [*progress.history, self.validate()]
+    def _validated(self, state: TrainingState) -> TrainingState:
+        history = [*state.history, self.validate()]
         # The first validation, before the training, never counts as the best; of equal ones the last does.
         is_best = history[-1] >= max(history[1:])
-        return Progress(history, self._copied() if is_best else progress.best)
+        return TrainingState(history, self._copied() if is_best else state.best)
 
     def _batches(self, pool: ThreadPoolExecutor, first: int, last: int) -> Iterator[tuple[int, list[Example]]]:
         """Yield the batches of some steps, while the next ones are prepared."""
@@ -173,12 +173,12 @@ class Trainer(Generic[Item, Example]):
     def _copied(self) -> dict[str, Array]:
         return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._tensors.items()}
 
-    def _keep(self, progress: Progress, optimizer: torch.optim.Optimizer) -> None:
+    def _keep(self, state: TrainingState, optimizer: torch.optim.Optimizer) -> None:
         if self.output is not None:
             unfinished = UnfinishedTraining(self.output, self.identity, self.schedule)
-            unfinished.keep(progress, self._copied(), self.parameters, optimizer)
+            unfinished.keep(state, self._copied(), self.parameters, optimizer)
 
-    def _restored(self, optimizer: torch.optim.Optimizer) -> Progress | None:
+    def _restored(self, optimizer: torch.optim.Optimizer) -> TrainingState | None:
         if self.output is None:
             return None
         unfinished = UnfinishedTraining(self.output, self.identity, self.schedule)

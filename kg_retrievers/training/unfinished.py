@@ -22,11 +22,11 @@ _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a training is.
+class TrainingState:
+    """The state of a training after its last validation.
 
     Attributes:
-        history: The validations up to now.
+        history: The validations so far.
         best: The weights of the best of them, by name.
     """
 
@@ -55,18 +55,18 @@ class UnfinishedTraining:
 
     def keep(
         self,
-        progress: Progress,
+        state: TrainingState,
         weights: Mapping[str, Array],
         parameters: Mapping[str, torch.Tensor],
         optimizer: torch.optim.Optimizer,
     ) -> None:
-        """Write how far the training is, the weights as they are now, and the state of the optimizer."""
+        """Write the state of the training, the current weights, and the state of the optimizer."""
         arrays = {f"now.{name}": array for name, array in weights.items()}
-        arrays |= {f"best.{name}": array for name, array in progress.best.items()}
+        arrays |= {f"best.{name}": array for name, array in state.best.items()}
         for name, parameter in parameters.items():
-            state = optimizer.state[parameter]
-            arrays |= {f"{part}.{name}": value.cpu().numpy() for part, value in state.items()}
-        config = {"identity": self.identity, "schedule": asdict(self.schedule), "history": progress.history}
+            moments = optimizer.state[parameter]
+            arrays |= {f"{part}.{name}": value.cpu().numpy() for part, value in moments.items()}
+        config = {"identity": self.identity, "schedule": asdict(self.schedule), "history": state.history}
         save_checkpoint(self.folder, UNFINISHED, config, arrays)
 
     def restore(
@@ -74,7 +74,7 @@ class UnfinishedTraining:
         tensors: Mapping[str, torch.Tensor],
         parameters: Mapping[str, torch.Tensor],
         optimizer: torch.optim.Optimizer,
-    ) -> Progress | None:
+    ) -> TrainingState | None:
         """Take up the training where it was interrupted.
 
         Args:
@@ -83,7 +83,7 @@ class UnfinishedTraining:
             optimizer: The optimizer.
 
         Returns:
-            How far it is; None where there is no unfinished training.
+            Its state; None if there is no unfinished training.
 
         Raises:
             InvalidArgumentError: If the unfinished training is another one.
@@ -105,7 +105,7 @@ class UnfinishedTraining:
                 if f"step.{name}" in arrays:
                     optimizer.state[parameter] = _optimizer_state(arrays, name, parameter.device)
             best = {name: arrays[f"best.{name}"] for name in tensors}
-            return Progress([float(score) for score in config["history"]], best)
+            return TrainingState([float(score) for score in config["history"]], best)
         except (KeyError, TypeError, ValueError, RuntimeError) as cause:
             raise ModelLoadError(
                 f"the unfinished training is damaged: {cause}. Delete that folder.", self.folder
