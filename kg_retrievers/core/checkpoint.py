@@ -61,7 +61,7 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
 
     Args:
         folder: The folder; it is made where it is missing.
-        method: Whose model it is, by the method's name.
+        method: The name of the method whose model it is.
         config: What else is needed to use the model: values of JSON, no NaN or infinity.
         weights: Arrays of any shape, by name. They keep their type: bool, or integers and floats of up to 64 bits.
 
@@ -86,7 +86,7 @@ def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], di
 
     Args:
         folder: The folder.
-        method: Whose model is wanted.
+        method: The method whose model is expected.
 
     Raises:
         ModelLoadError: If the folder holds no model, a damaged one, one of another method, or one that a later version
@@ -160,7 +160,7 @@ def check_own_folder(folder: Path) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return the `config.json` of a folder, of whatever model it is; an empty one where there is none to be read."""
+    """Return the `config.json` of a folder, of any model; an empty dictionary if it is missing or unreadable."""
     try:
         config = json.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -172,7 +172,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def _serialize(method: str, config: Mapping[str, Any], weights: Mapping[str, Array]) -> bytes:
-    # Of an array in another order, safetensors would save the elements as they lie in memory.
+    # safetensors writes elements in memory order, so other layouts are copied first.
     arrays = {name: np.asarray(array, order="C") for name, array in weights.items()}
     arrays = {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in arrays.items()}
     try:
@@ -245,32 +245,32 @@ def _read_header(folder: Path, file: Any, method: str) -> Header:
     text = (file.metadata() or {}).get(METADATA)
     path = folder / (CONFIG if text is None else WEIGHTS)
     try:
-        told = json.loads(path.read_bytes() if text is None else text)
+        header = json.loads(path.read_bytes() if text is None else text)
     except OSError as cause:
         raise _no_model(f"{WEIGHTS} holds no configuration", folder, method) from cause
     except (ValueError, RecursionError) as cause:
         raise ModelLoadError("the configuration is no valid JSON.", path, **_copy(folder, method)) from cause
-    if not isinstance(told, dict) or not isinstance(found := told.get("format_version"), int):
+    if not isinstance(header, dict) or not isinstance(found := header.get("format_version"), int):
         raise _no_model(f"{path.name} holds no configuration of this package", folder, method)
     if found > FORMAT_VERSION:
         raise ModelLoadError(
-            f"saved in format {found} by kg-retrievers {told.get('library_version')!s:.20}, this one reads "
+            f"saved in format {found} by kg-retrievers {header.get('library_version')!s:.20}, this one reads "
             f"{FORMAT_VERSION}. Install a later version of kg-retrievers.",
             path,
         )
-    header = _header_of_0_1(told) if text is None else _header(told)
-    if not isinstance(header.config, dict) or not isinstance(header.digest, str):
+    read = _header_of_0_1(header) if text is None else _header(header)
+    if not isinstance(read.config, dict) or not isinstance(read.digest, str):
         raise _no_model(f"{path.name} holds no configuration of this package", folder, method)
-    return header
+    return read
 
 
-def _header(told: Mapping[str, Any]) -> Header:
-    return Header(told.get("method", ""), told.get("config", {}), told.get("digest", ""))
+def _header(header: Mapping[str, Any]) -> Header:
+    return Header(header.get("method", ""), header.get("config", {}), header.get("digest", ""))
 
 
-def _header_of_0_1(told: Mapping[str, Any]) -> Header:
-    config = {key: value for key, value in told.items() if key not in _KEYS_OF_0_1}
-    return Header(told.get("method", ""), config, told.get("weights", ""), format_version=1)
+def _header_of_0_1(header: Mapping[str, Any]) -> Header:
+    config = {key: value for key, value in header.items() if key not in _KEYS_OF_0_1}
+    return Header(header.get("method", ""), config, header.get("weights", ""), format_version=1)
 
 
 def _is_intact(folder: Path, header: Header, weights: Mapping[str, Array]) -> bool:

@@ -14,12 +14,10 @@ from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError, ModelMismatchError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.graph_index import SAME_VECTOR
 
 #: A text whose vector is kept with the weights, so that other embeddings are found out.
 PROBE = "Who directed the film?"
-
-#: How far vectors of the same embeddings may be apart, since other machines and batches round otherwise.
-SAME_VECTOR = 0.05
 
 
 class ModelConfig(Protocol):
@@ -40,7 +38,7 @@ Config = TypeVar("Config", bound=ModelConfig)
 
 
 class TrainedModel(ABC, Generic[Config]):
-    """A trained model; a retriever asks it.
+    """A trained model that a retriever queries.
 
     Args:
         config: What it looks at.

@@ -24,7 +24,8 @@ from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStor
 #: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
 EXACT_NAME_MARGIN = 1e-3
 
-#: How far two vectors of one text may be apart: batches of other sizes round otherwise, other models are at about 1.
+#: The largest distance between two embeddings of one text by the same model: machines and batches round differently.
+#: Other models are at a distance of about 1.
 SAME_VECTOR = 0.05
 
 #: How many vectors of recent texts are kept, since questions repeat the texts of relations.
