@@ -22,17 +22,19 @@ import torch
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import RunnableLambda
 from peft import PeftModel
 from safetensors.numpy import save
 from safetensors.torch import save_file
 from small_language_model import build
 from transformers import MambaConfig, MambaForCausalLM, RobertaConfig, RobertaForCausalLM
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, PCSTRetriever
+from kg_retrievers import GraphIndex, HashedEmbeddings, NeighborhoodRetriever, PCSTRetriever
 from kg_retrievers.agents import Budget, build_workflow
 from kg_retrievers.chains import answer_chain, cited_answer_chain
 from kg_retrievers.core.checkpoint import WEIGHTS, load_checkpoint, save_checkpoint
 from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.retriever import OnRefusal
 from kg_retrievers.core.trained_model import PROBE
 from kg_retrievers.datasets import GraphQuestion, Question
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, ModelLoadError, ModelMismatchError
@@ -502,6 +504,20 @@ def test_examples_of_questions(retriever: PCSTRetriever) -> None:
     assert (nothing.question, nothing.answers) == ("Xyzzy qwrt?", ("Her",))
 
 
+@pytest.mark.parametrize("on_refusal", ["empty", "raise"])
+def test_refused_questions_are_examples_without_a_graph(
+    on_refusal: OnRefusal, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The graph is empty whatever the reason, nothing is logged, and a retriever may be part of a chain."""
+    index = GraphIndex.build(tiny_graph(), EMBEDDINGS)
+    retriever = NeighborhoodRetriever.from_index(index, on_refusal=on_refusal)
+    without_facts = [Question("What is a Western?", answers=("Her",)), Question("Xyzzy?", answers=("Her",))]
+    assert [example.triples for example in graph_prompt_examples(retriever, without_facts)] == [(), ()]
+    assert not caplog.records
+    chain = retriever | RunnableLambda(list)
+    assert [example.triples for example in graph_prompt_examples(chain, without_facts)] == [(), ()]
+
+
 def test_examples_of_what_is_none(retriever: PCSTRetriever) -> None:
     with pytest.raises(InvalidArgumentError, match="wanted a GraphQuestion, which has a graph of its own"):
         GraphPromptExample.of_graph(Question(QUESTION, answers=("Spike Jonze",)))  # type: ignore[arg-type]
@@ -525,11 +541,13 @@ def test_examples_of_graphs() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((" ", ("a",)), "wanted a question"),
-        (("Who?", ()), "nothing to learn"),
-        (("Who?", "Jonze"), "a tuple of texts"),
-        (("Who?", ("",)), "a tuple of texts"),
-        (("Who?", ("a",), (("a", "b"),)), "three texts"),
+        ((" ", ("a",)), "wanted a question, but got ' '"),
+        (("Who?", ()), "'Who\\?' has no answer, or an empty one: .*nothing to learn"),
+        (("Who?", ("",)), "'Who\\?' has no answer, or an empty one: .*nothing to learn"),
+        (("Who?", "Jonze"), "GraphPromptExample: answers must be a valid tuple, but got 'Jonze'"),
+        (("Who?", ("a",), (("a", "b"),)), r"triples\.0\.2 is missing in \('a', 'b'\)"),
+        (("Who?", ("a",), (("a", "b", 3),)), r"triples\.0\.2 must be a valid string, but got 3"),
+        (("Who?", ("a",), (), {"a": 3}), r"labels\.a must be a valid string, but got 3"),
     ],
 )
 def test_examples_that_are_none(values: Any, message: str) -> None:
