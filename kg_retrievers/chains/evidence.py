@@ -6,11 +6,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from langchain_core.documents import Document
+from pydantic import Field
 from typing_extensions import TypedDict
 
+from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
 from kg_retrievers.graph.verbalize import approximate_tokens
@@ -29,6 +31,7 @@ class AnswerInput(TypedDict):
         question: The question.
         documents: The evidence, best first; none where the question was refused.
         reason: Why it was refused: what was not understood, and what came nearest.
+        refusal: What is answered then; `NO_ANSWER` where this is left out.
         evidence: The text to show to a model; without it, an answerer shows all of the documents.
         citable: The triples that this text numbers, the first of them being `[1]`.
         feedback: What was wrong with the `draft`, where an answer is asked for once more.
@@ -38,6 +41,7 @@ class AnswerInput(TypedDict):
     question: str
     documents: list[Document]
     reason: NotRequired[str]
+    refusal: NotRequired[str]
     evidence: NotRequired[str]
     citable: NotRequired[list[list[str]]]
     feedback: NotRequired[str]
@@ -122,18 +126,18 @@ def evidence_of(input: AnswerInput, style: EvidenceStyle) -> ShownEvidence:
     return show_evidence(input["documents"], style) if text is None else ShownEvidence(text, citable or [])
 
 
+class _TokenBudget(TypedDict):
+    max_tokens: Annotated[int, Field(ge=1, strict=True)] | None
+    count_tokens: Callable[[str], int]
+
+
 def check_token_budget(max_tokens: object, count_tokens: object, who: str) -> None:
     """Check a budget of tokens and its counter.
 
     Raises:
         InvalidArgumentError: If the budget is not an integer from 1 or None, or the counter cannot be called.
     """
-    if max_tokens is not None and (not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 1):
-        raise InvalidArgumentError(f"{who}: max_tokens is an integer from 1, or None, but got {max_tokens!r:.100}.")
-    if not callable(count_tokens):
-        raise InvalidArgumentError(
-            f"{who}: count_tokens must be a function from a text to a number, but got {count_tokens!r:.100}."
-        )
+    check_types(_TokenBudget, {"max_tokens": max_tokens, "count_tokens": count_tokens}, who)
 
 
 def show_evidence(

@@ -40,9 +40,15 @@ def check_placeholders(prompt: BasePromptTemplate[Any], wanted: Collection[str],
         >>> from langchain_core.prompts import PromptTemplate
         >>> check_placeholders(PromptTemplate.from_template("Answer this: {question}"), ["question"], "PATTERN_PROMPT")
     """
+    if problem := _problem(prompt, wanted):
+        raise InvalidArgumentError(f"{name}: {problem}")
+
+
+def _problem(prompt: object, wanted: Collection[str]) -> str:
+    """Return what is wrong with a prompt and what to do about it; nothing where it is as wanted."""
     if not isinstance(prompt, BasePromptTemplate):
-        raise InvalidArgumentError(
-            f"{name}: wanted a prompt template of LangChain, but got {prompt!r:.100}. "
+        return (
+            f"wanted a prompt template of LangChain, but got {prompt!r:.100}. "
             "Make one of a text: PromptTemplate.from_template(...)."
         )
     got, needed = set(prompt.input_variables), set(wanted)
@@ -53,18 +59,17 @@ def check_placeholders(prompt: BasePromptTemplate[Any], wanted: Collection[str],
         advice.append(
             "remove " + ", ".join(f"{{{variable}}}" for variable in strange) + " (a brace meant as text is doubled)"
         )
-    if advice:
-        raise InvalidArgumentError(
-            f"{name}: the prompt has the placeholders {sorted(got)}, but needs exactly {sorted(needed)}: "
-            f"{' and '.join(advice)}."
-        )
+    if not advice:
+        return ""
+    return f"the prompt has the placeholders {sorted(got)}, but needs exactly {sorted(needed)}: {' and '.join(advice)}."
 
 
-def _checked_answer_prompt(prompt: object) -> BasePromptTemplate[Any]:
-    if not isinstance(prompt, BasePromptTemplate):
-        raise InvalidArgumentError(f"the prompt for answering must be a prompt template, but got {prompt!r}.")
-    check_placeholders(prompt, ["question", "evidence"], "the prompt for answering")
-    return prompt
+def _checked_answer_prompt(prompt: Any) -> BasePromptTemplate[Any]:
+    """Return a prompt for answering; the field that holds it begins the message."""
+    if problem := _problem(prompt, ["question", "evidence"]):
+        raise ValueError(problem)
+    checked: BasePromptTemplate[Any] = prompt
+    return checked
 
 
 #: The type of a field that holds a prompt for answering. Pydantic alone refuses every template where the annotation is
