@@ -18,7 +18,7 @@ from kg_retrievers.chains.cited_answer import CitedAnswer, ExtractiveCitedAnswer
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers
-from kg_retrievers.core.replies import NO_ANSWER
+from kg_retrievers.core.replies import NO_ANSWER, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import Stage
@@ -125,14 +125,17 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
             "answers": documents_answers(documents),
             "retriever": name,
             "reason": None,
+            "refusal": None,
         }
 
     return work
 
 
 def refused(state: State, name: str, error: RefusalError) -> dict[str, Any]:
-    """Return the update where a retriever refuses the question; the reason of the first one stays."""
-    return {"retriever": name, "reason": state.get("reason") or str(error)}
+    """Return the update where a retriever refuses the question; what the first one says stays."""
+    if state.get("reason"):
+        return {"retriever": name}
+    return {"retriever": name, "reason": str(error), "refusal": refusal_of(error)}
 
 
 def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:
@@ -185,18 +188,21 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
 
 def _problem(checked: CitedAnswer, is_text: bool) -> str | None:
     """Return what is wrong with the citations of an answer; a text need not cite."""
-    if rejected := checked["rejected_citations"]:
-        return f"{rejected} of its citations are of no fact that was shown"
+    rejected = checked["rejected_citations"]
+    if rejected == 1:
+        return "1 citation names a fact that was not shown"
+    if rejected:
+        return f"{rejected} citations name facts that were not shown"
     if checked["answers"] and not checked["citations"] and not is_text:
         return "its answers cite no fact"
     return None
 
 
 def refuse(state: State) -> dict[str, Any]:
-    """Say that the graph holds no answer, and why."""
+    """Say why there is no answer."""
     reason = state.get("reason") or (None if state.get("stopped") else "Nothing in the graph fits the question.")
     empty: dict[str, Any] = {"documents": [], "answers": [], "citations": []}
-    answer = STOPPED if state.get("stopped") else NO_ANSWER
+    answer = STOPPED if state.get("stopped") else state.get("refusal") or NO_ANSWER
     return _final(state, answer=answer, explanation="", rejected_citations=0, **empty) | {"reason": reason}
 
 

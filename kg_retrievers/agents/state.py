@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, Required, get_type_hints
 
 from langchain_core.documents import Document
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from kg_retrievers.chains import Citation
+from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.stages import RetrievalState
 from kg_retrievers.errors import BudgetError, InvalidArgumentError
@@ -48,6 +49,7 @@ class AnswerState(TypedDict, total=False):
         retriever: The retriever that found the documents, or was the last to find none: its class, or its name in a
             router.
         reason: Why there is no answer, or no citation.
+        refusal: What is answered where no retriever finds evidence; it fits the reason.
         stopped: Which budget ended the run early; None if none did.
         given: The inputs that the caller gave, beside the question.
         run: A name of this run.
@@ -67,6 +69,7 @@ class AnswerState(TypedDict, total=False):
     rejected_citations: int | None
     retriever: str | None
     reason: str | None
+    refusal: str | None
     stopped: str | None
     given: dict[str, Any] | None
     run: str
@@ -110,7 +113,7 @@ def state_types(name: str, retrieval: type, further: type = AnswerState) -> tupl
     return make(f"{name}State", keys, total=False), make(f"{name}Input", given), optional
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Budget:
     """Limits what a run may use. When it is used up, the run ends with what it has, and says so.
 
@@ -124,20 +127,12 @@ class Budget:
             at before each node; what is under way is not cut off.
 
     Raises:
-        InvalidArgumentError: If a limit is negative.
+        InvalidArgumentError: If a limit is negative, or no number.
     """
 
-    llm_calls: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        """Check the limits."""
-        for name in ("llm_calls", "tokens", "seconds"):
-            value = getattr(self, name)
-            wanted = int | float if name == "seconds" else int
-            if value is not None and (isinstance(value, bool) or not isinstance(value, wanted) or not value >= 0):
-                raise InvalidArgumentError(f"Budget: {name} is 0 or more, or None for no limit, but got {value!r}.")
+    llm_calls: int | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    seconds: float | None = Field(default=None, ge=0)
 
     def counter(self, cost: Cost) -> CostCounter:
         """Return a counter that allows what is left.
@@ -146,7 +141,7 @@ class Budget:
             BudgetError: If there is no time left.
         """
         if self.seconds is not None and cost["seconds"] >= self.seconds:
-            raise BudgetError(f"the budget of {self.seconds} seconds is used up.")
+            raise BudgetError(f"the budget of {self.seconds:g} seconds is used up.")
         tokens = cost["input_tokens"] + cost["output_tokens"]
         return CostCounter(
             None if self.llm_calls is None else max(self.llm_calls - cost["llm_calls"], 0),
@@ -160,13 +155,13 @@ NOTHING = Cost(llm_calls=0, input_tokens=0, output_tokens=0, seconds=0.0)
 
 def total(costs: Iterable[Cost]) -> Cost:
     """Return the sum of costs."""
-    items = list(costs)
-    return Cost(
-        llm_calls=sum(item["llm_calls"] for item in items),
-        input_tokens=sum(item["input_tokens"] for item in items),
-        output_tokens=sum(item["output_tokens"] for item in items),
-        seconds=sum(item["seconds"] for item in items),
-    )
+    calls, inputs, outputs, seconds = 0, 0, 0, 0.0
+    for cost in costs:
+        calls += cost["llm_calls"]
+        inputs += cost["input_tokens"]
+        outputs += cost["output_tokens"]
+        seconds += cost["seconds"]
+    return Cost(llm_calls=calls, input_tokens=inputs, output_tokens=outputs, seconds=seconds)
 
 
 def cost_of(state: Mapping[str, Any]) -> Cost:

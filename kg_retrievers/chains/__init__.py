@@ -10,10 +10,11 @@ from kg_retrievers.chains.cited_answer import (
 )
 from kg_retrievers.chains.evidence import AnswerInput, Citation, EvidenceStyle, ShownEvidence, show_evidence
 from kg_retrievers.chains.fact_verification import FactVerifier, Verdict, fact_verification_chain
-from kg_retrievers.core.replies import NO_ANSWER
+from kg_retrievers.core.replies import NO_ANSWER, SEARCH_ENDED
 
 __all__ = [
     "NO_ANSWER",
+    "SEARCH_ENDED",
     "AnswerInput",
     "Answerer",
     "Citation",

@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_token_budget, evidence_of, show_evidence
 from kg_retrievers.core.prompts import check_model, check_placeholders
-from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers
+from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
@@ -54,9 +54,9 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
 
 
 def refusal_text(input: AnswerInput) -> str:
-    """Return the answer where there is no evidence: `NO_ANSWER`, and the reason if it is known."""
-    reason = input.get("reason")
-    return f"{NO_ANSWER} {reason}" if reason else NO_ANSWER
+    """Return the answer where there is no evidence, and the reason if it is known."""
+    refusal, reason = input.get("refusal") or NO_ANSWER, input.get("reason")
+    return f"{refusal} {reason}" if reason else refusal
 
 
 def llm_answerer(
@@ -139,13 +139,16 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         style: EvidenceStyle,
         max_tokens: int | None,
         count_tokens: Callable[[str], int],
+        who: str,
     ) -> None:
-        """Check and take the retriever, and the style and budget of its evidence."""
+        """Check and take the retriever, and the style and budget of its evidence.
+
+        Raises:
+            InvalidArgumentError: If one of them is wrong; `who` is the chain, for the message.
+        """
         if not isinstance(retriever, BaseKGRetriever):
-            raise InvalidArgumentError(
-                f"the retriever of a chain must be a BaseKGRetriever, but got {retriever!r:.100}."
-            )
-        check_token_budget(max_tokens, count_tokens, "a chain")
+            raise InvalidArgumentError(f"{who}: retriever must be a BaseKGRetriever, but got {retriever!r:.100}.")
+        check_token_budget(max_tokens, count_tokens, who)
         self.retriever = retriever
         self.show = partial(show_evidence, style=style, max_tokens=max_tokens, count_tokens=count_tokens)
 
@@ -153,8 +156,9 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         """Retrieve, then verbalize; a refusal becomes the reason."""
         try:
             documents = yield Call(self.retriever.bind(on_refusal="raise"), input)
-        except RefusalError as refusal:
-            return {"question": input, "documents": [], "evidence": "", "citable": [], "reason": str(refusal)}
+        except RefusalError as error:
+            nothing = AnswerInput(question=input, documents=[], evidence="", citable=[])
+            return {**nothing, "reason": str(error), "refusal": refusal_of(error)}
         shown = self.show(documents)
         return {"question": input, "documents": documents, "evidence": shown.text, "citable": shown.citable}
 
@@ -168,7 +172,8 @@ def answer_chain(
 ) -> Runnable[str, str]:
     """Return a chain from a question to an answer; it streams what the answerer streams.
 
-    A question that the retriever refuses is answered by `NO_ANSWER` and the reason, whatever its `on_refusal`.
+    A question that the retriever refuses is answered by `NO_ANSWER`, or by `SEARCH_ENDED` where a budget ended the
+    search, and the reason; whatever its `on_refusal`.
 
     Args:
         retriever: Any retriever of this package.
@@ -189,7 +194,7 @@ def answer_chain(
         raise InvalidArgumentError(
             f"answer_chain: {type(answerer).__name__} cites numbered facts. Use cited_answer_chain(retriever, ...)."
         )
-    retrieval = Retrieval(retriever, "documents", max_tokens, count_tokens)
+    retrieval = Retrieval(retriever, "documents", max_tokens, count_tokens, "answer_chain")
     parse_answers = None if retriever.parse_answers is plain_answers else retriever.parse_answers
     by_model = partial(llm_answerer, retriever.answer_prompt, parse_answers=parse_answers)
     chosen = choose_answerer(answerer, ExtractiveAnswerer, by_model, "answer_chain")

@@ -1,4 +1,4 @@
-"""Has a language model cite numbered facts, whatever it is asked about them."""
+"""CitingModel: asks a language model for replies that cite numbered facts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
     def body(self, input: AnswerInput) -> Body[Cited]:
         """Show the facts, ask, read, and if need be ask again with the reason."""
         if not input["documents"]:
-            return self._refusal(input.get("reason") or "")
+            return self._refusal(input)
         shown = evidence_of(input, "numbered")
         values = {"question": input["question"], "evidence": shown.text}
         if feedback := input.get("feedback"):
@@ -103,5 +103,5 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         """Return the content of a reply, with its citations as facts that were shown."""
 
     @abstractmethod
-    def _refusal(self, reason: str) -> Cited:
-        """Return the outcome where there are no documents, for this reason."""
+    def _refusal(self, input: AnswerInput) -> Cited:
+        """Return the outcome where there are no documents; the input says why."""

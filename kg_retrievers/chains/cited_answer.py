@@ -25,7 +25,7 @@ class CitedAnswer(TypedDict):
     """An answer and the facts it rests on.
 
     Attributes:
-        answer: The answers as one text, or `NO_ANSWER`.
+        answer: The answers as one text, or `NO_ANSWER`, or `SEARCH_ENDED`.
         answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
         explanation: How the facts answer the question; why there are none, where the question was refused.
         citations: The facts that the answers rest on; only facts that were shown.
@@ -53,7 +53,7 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
     def _answer(self, input: AnswerInput) -> CitedAnswer:
         documents = input["documents"]
         if not documents:
-            return no_answer(input.get("reason") or "")
+            return no_answer(input)
         shown = evidence_of(input, "numbered")
         answers, own = proposed_answers(documents), documents[0].metadata["triples"]
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
@@ -69,7 +69,7 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
 class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
     """Asks a language model for the answer to a question, with citations.
 
-    Args, errors and the second attempt are those of `CitingModel`.
+    See `CitingModel` for arguments, errors and the second attempt.
 
     Example:
         >>> from langchain_core.documents import Document
@@ -99,8 +99,8 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
         citations, strange = shown.cite(reply.citations)
         return check_answer({**reply.model_dump(), "citations": citations}, shown, strange)
 
-    def _refusal(self, reason: str) -> CitedAnswer:
-        return no_answer(reason)
+    def _refusal(self, input: AnswerInput) -> CitedAnswer:
+        return no_answer(input)
 
 
 def check_answer(
@@ -116,7 +116,7 @@ def check_answer(
     Args:
         draft: A text, or a mapping with "answers" and "citations", each of these with its "triple".
         shown: The evidence that was shown.
-        strange: Numbers of no fact that were taken out of the draft before.
+        strange: Cited numbers that match no fact and were already removed from the draft.
         parse_answers: Reads the answers from a text; with None, a text has none.
     """
     if isinstance(draft, str):
@@ -175,9 +175,15 @@ def check_draft(draft: object, answerer: object, who: str) -> None:
         )
 
 
-def no_answer(reason: str = "") -> CitedAnswer:
-    """Return the answer where there is no evidence, for this reason."""
-    return {"answer": NO_ANSWER, "answers": [], "explanation": reason, "citations": [], "rejected_citations": 0}
+def no_answer(input: AnswerInput) -> CitedAnswer:
+    """Return the answer where there is no evidence, with the reason as the explanation."""
+    return {
+        "answer": input.get("refusal") or NO_ANSWER,
+        "answers": [],
+        "explanation": input.get("reason") or "",
+        "citations": [],
+        "rejected_citations": 0,
+    }
 
 
 def cited_answer_chain(
@@ -189,8 +195,8 @@ def cited_answer_chain(
 ) -> Runnable[str, CitedAnswer]:
     """Return a chain from a question to an answer with citations.
 
-    A question that the retriever refuses is answered by `NO_ANSWER`, with the reason as the explanation, whatever its
-    `on_refusal`.
+    A question that the retriever refuses is answered by `NO_ANSWER`, or by `SEARCH_ENDED` where a budget ended the
+    search, with the reason as the explanation; whatever its `on_refusal`.
 
     Args:
         retriever: Any retriever of this package.
@@ -207,5 +213,5 @@ def cited_answer_chain(
         [{'number': 1, 'triple': ['Her', 'directed_by', 'Spike Jonze'], 'text': 'Her -> directed by -> Spike Jonze'}]
     """
     chosen = choose_answerer(answerer, ExtractiveCitedAnswerer, LLMCitedAnswerer, "cited_answer_chain")
-    retrieval = Retrieval(retriever, "numbered", max_tokens, count_tokens)
+    retrieval = Retrieval(retriever, "numbered", max_tokens, count_tokens, "cited_answer_chain")
     return retrieval | CheckedAnswerer(chosen, retriever.parse_answers)

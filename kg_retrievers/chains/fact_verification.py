@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.chains.answer import Retrieval
 from kg_retrievers.chains.citations import CitingModel
-from kg_retrievers.chains.evidence import Citation, ShownEvidence
+from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence
 from kg_retrievers.chains.prompts import VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT, VerdictReply
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.graph.verbalize import approximate_tokens
@@ -38,7 +38,7 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
     """Asks a language model for its verdict on a claim, with citations (SimGRAG, section 4.4 and table 13).
 
     Differs from the paper: a third verdict, "not enough evidence", where the paper's prompt refutes whatever the
-    evidence does not support; and citations. Args, errors and the second attempt are those of `CitingModel`.
+    evidence does not support; and citations. See `CitingModel` for arguments, errors and the second attempt.
     """
 
     reply_form = VerdictReply
@@ -64,7 +64,8 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
             "rejected_citations": len({*strange, *gone}),
         }
 
-    def _refusal(self, reason: str) -> Verdict:
+    def _refusal(self, input: AnswerInput) -> Verdict:
+        reason = input.get("reason") or ""
         return {"verdict": "not enough evidence", "explanation": reason, "citations": [], "rejected_citations": 0}
 
 
@@ -97,4 +98,4 @@ def fact_verification_chain(
         'supported'
     """
     verifier = llm if isinstance(llm, FactVerifier) else FactVerifier(llm)
-    return Retrieval(retriever, "numbered", max_tokens, count_tokens) | verifier
+    return Retrieval(retriever, "numbered", max_tokens, count_tokens, "fact_verification_chain") | verifier

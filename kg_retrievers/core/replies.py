@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from kg_retrievers.errors import AnswerParseError
+from kg_retrievers.errors import AnswerParseError, RefusalError, SearchBudgetError
 
 #: How many characters of a reply are read, after its reasoning.
 MAX_REPLY = 100_000
@@ -23,6 +23,9 @@ MAX_DEPTH = 8
 #: Stands for the answer where there is no evidence, or a model finds no answer in it.
 NO_ANSWER = "The knowledge graph holds no answer to this question."
 
+#: Stands for the answer where a budget ended the search; the graph may hold one.
+SEARCH_ENDED = "The search ended before it found anything."
+
 #: Stands for the answer where the evidence proposes no entity, as that of a pattern without a target.
 NO_TARGET = "The knowledge graph holds facts on this question, but they propose no entity as the answer."
 
@@ -30,6 +33,11 @@ _THINK_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THINK_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 Form = TypeVar("Form", bound=BaseModel)
+
+
+def refusal_of(error: RefusalError) -> str:
+    """Return the answer to a refused question: `NO_ANSWER`, unless a budget ended the search."""
+    return SEARCH_ENDED if isinstance(error, SearchBudgetError) else NO_ANSWER
 
 
 def without_reasoning(reply: str) -> str:

@@ -10,7 +10,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import QueryBundle
 from llama_index.core.types import TokenAsyncGen, TokenGen
 
-from kg_retrievers.core.replies import NO_ANSWER
+from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.errors import RefusalError
 
 
@@ -35,14 +35,14 @@ class RefusingQueryEngine(RetrieverQueryEngine):
         try:
             return super()._query(query_bundle)
         except RefusalError as refusal:
-            text = f"{NO_ANSWER} {refusal}"
+            text = f"{refusal_of(refusal)} {refusal}"
             return StreamingResponse(_tokens(text)) if self.streaming else Response(text)
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         try:
             return await super()._aquery(query_bundle)
         except RefusalError as refusal:
-            text = f"{NO_ANSWER} {refusal}"
+            text = f"{refusal_of(refusal)} {refusal}"
             return AsyncStreamingResponse(_atokens(text)) if self.streaming else Response(text)
 
 

@@ -378,15 +378,15 @@ def test_a_text_chain_refuses_an_answerer_that_cites(retriever: SimGRAGRetriever
 @pytest.mark.parametrize("chain", [answer_chain, cited_answer_chain])
 def test_what_chains_refuse(retriever: SimGRAGRetriever, chain: Any) -> None:
     for arguments, message in (
-        (("films.tsv",), "must be a BaseKGRetriever"),
+        (("films.tsv",), f"{chain.__name__}: retriever must be a BaseKGRetriever"),
         ((retriever.index,), "must be a BaseKGRetriever"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             chain(*arguments)
     for options, message in (
-        ({"max_tokens": "10"}, "max_tokens is an integer"),
-        ({"max_tokens": -5}, "max_tokens is an integer"),
-        ({"count_tokens": "words"}, "count_tokens must be a function"),
+        ({"max_tokens": "10"}, f"{chain.__name__}: max_tokens must be"),
+        ({"max_tokens": -5}, f"{chain.__name__}: max_tokens must be"),
+        ({"count_tokens": "words"}, "count_tokens must be callable"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             chain(retriever, **options)
