@@ -25,9 +25,9 @@ from kg_retrievers.core.replies import parse_object
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call
 from kg_retrievers.core.stages import QuestionShape, RetrievalState
-from kg_retrievers.errors import AnswerParseError, InvalidArgumentError
+from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.index import EntityLinker
+from kg_retrievers.index import GraphIndex, Mention, linker_of
 
 #: Words that ask for a description rather than for entities.
 OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")
@@ -187,7 +187,6 @@ def _route(
 ) -> Work:
     """Return the node that decides the order of the retrievers."""
     first = next(iter(retrievers.values()))
-    linker = EntityLinker(first.index, no_entity="empty")
     methods = "\n".join(f"- {name}: {descriptions.get(name) or _summary(one)}" for name, one in retrievers.items())
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
@@ -201,7 +200,7 @@ def _route(
                 )
             return {"methods": order, "tried": 0, "routed_by": "choose"}
         seeds = state.get("seed_entities")
-        named = {first.graph.label(seed) for seed in seeds} if seeds else linker.link(question)
+        named = {first.graph.label(seed) for seed in seeds} if seeds else _named(first.index, question)
         shape = question_shape(question, len(named))
         order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)
         routed_by = f"rule: {shape}"
@@ -220,6 +219,14 @@ def _route(
         return {"methods": order, "tried": 0, "routed_by": routed_by}
 
     return work
+
+
+def _named(index: GraphIndex, question: str) -> list[Mention]:
+    """Return the mentions of entities in a question, which may name none."""
+    try:
+        return linker_of(index).link(question)
+    except EntityLinkingError:
+        return []
 
 
 def _summary(retriever: BaseKGRetriever) -> str:

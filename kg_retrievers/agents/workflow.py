@@ -6,7 +6,6 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from typing import Any, get_args, get_type_hints
 from uuid import uuid4
 
@@ -16,7 +15,6 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.pregel import Pregel
 from langgraph.types import CachePolicy, Checkpointer, Command, RetryPolicy, StateSnapshot, StateUpdate
 
 from kg_retrievers.agents.nodes import (
@@ -150,7 +148,9 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
                 after = {**state.values, **values}
                 if any(after.get(key) is None for writes in earlier for key in writes):
                     node = "prepare"
-            return update._replace(values={**values, "reason": None} if inputs else values, as_node=node)
+            if inputs:  # the question is no longer refused
+                values |= {"reason": None, "refusal": None}
+            return update._replace(values=values, as_node=node)
 
         return [[checked(update) for update in step] for step in supersteps]
 
@@ -237,7 +237,7 @@ class WorkflowBuilder:
     def _cache_key(self, node: str, state: Any = None) -> str:
         """Return the part of the state that an outcome depends on; LangGraph passes an empty state when it draws."""
         state = state or {}
-        later = {"retriever", "attempts", "reason", "stopped", "cost", "given"}
+        later = {"retriever", "attempts", "reason", "refusal", "stopped", "cost", "given"}
         seen = {key: state.get(key) for key in self.keys if key not in later}
         seen["documents"] = [document.id for document in state.get("documents") or []]
         return json.dumps([self.scope, node, seen], sort_keys=True, default=str)
@@ -302,10 +302,9 @@ class WorkflowBuilder:
             interrupt_before=list(interrupt_before) or None,
             name=self.name,
         )
-        # Each argument of a graph's constructor is an attribute of the same name.
-        arguments = ["builder", "schema_to_mapper", *signature(Pregel).parameters]
-        taken = {name: getattr(compiled, name) for name in arguments if hasattr(compiled, name)}
-        return Workflow(retriever=retriever, optional_inputs=self.optional, **taken)
+        # LangGraph copies a compiled graph in this way too: see its `Pregel.copy`.
+        attributes = {name: value for name, value in vars(compiled).items() if name != "__orig_class__"}
+        return Workflow(retriever=retriever, optional_inputs=self.optional, **attributes)
 
 
 def build_workflow(
@@ -327,8 +326,9 @@ def build_workflow(
 
     `prepare`, the stages, `verbalize`, `answer`, `check_citations`; without evidence `fallback`, if given, else
     `refuse`. A draft whose citations fail is asked for once more; a citation of a fact that was not shown never reaches
-    the final state. A question that the retriever refuses is answered by `NO_ANSWER`, with the reason in the state,
-    whatever its `on_refusal`. The answers of a text are read by the retriever's `parse_answers`.
+    the final state. A question that the retriever refuses is answered by `NO_ANSWER`, or by `SEARCH_ENDED` where a
+    budget ended the search, with the reason in the state, whatever its `on_refusal`. The answers of a text are read by
+    the retriever's `parse_answers`.
 
     Its input is `{"question": ...}` with, if wanted, any input of the retriever: `k`, `seed_entities`, and what a stage
     writes, which is then skipped. Its output is a `WorkflowOutput`.

@@ -30,9 +30,10 @@ from kg_retrievers import (
     Unknown,
     answer_chain,
     build_workflow,
+    cited_answer_chain,
 )
 from kg_retrievers.agents.nodes import STOPPED
-from kg_retrievers.chains import NO_ANSWER, ExtractiveAnswerer, LLMCitedAnswerer, llm_answerer
+from kg_retrievers.chains import NO_ANSWER, SEARCH_ENDED, ExtractiveAnswerer, LLMCitedAnswerer, llm_answerer
 from kg_retrievers.core.stages import RetrievalState, Stage
 from kg_retrievers.errors import (
     AnswerParseError,
@@ -215,9 +216,9 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
         ({"interrupt_before": "answer"}, "list of nodes"),
         ({"answerer": "openai:gpt-4.1-mini"}, "load_chat_model"),
         ({"fallback": "simgrag"}, "fallback must be"),
-        ({"max_tokens": "10"}, "max_tokens is an integer from 1"),
-        ({"max_tokens": 0}, "max_tokens is an integer from 1"),
-        ({"count_tokens": "words"}, "count_tokens must be a function"),
+        ({"max_tokens": "10"}, "Workflow: max_tokens must be a valid integer, but got '10'"),
+        ({"max_tokens": 0}, "max_tokens must be greater than or equal to 1, but got 0"),
+        ({"count_tokens": "words"}, "count_tokens must be callable"),
         ({"budget": 3}, "budget must be a Budget or None"),
         ({"retry": 3}, "retry must be a RetryPolicy or None"),
         ({"cache": True}, "cache must be a BaseCache or None"),
@@ -231,10 +232,35 @@ def test_bad_arguments_are_refused(retriever: SimGRAGRetriever) -> None:
     with pytest.raises(InvalidArgumentError, match="retriever must be"):
         build_workflow(None)  # type: ignore[arg-type]
     for limit in (-1, "3", 1.5, True):
-        with pytest.raises(InvalidArgumentError, match="llm_calls is 0 or more"):
+        with pytest.raises(InvalidArgumentError, match="Budget: llm_calls must be "):
             Budget(llm_calls=limit)  # type: ignore[arg-type]
+    for seconds in (-0.5, "3", True, float("nan")):
+        with pytest.raises(InvalidArgumentError, match="Budget: seconds must be "):
+            Budget(seconds=seconds)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="an answerer gives a text or a CitedAnswer"):
         build_workflow(retriever, RunnableLambda(lambda value: 3)).invoke({"question": QUESTION})
+
+
+def test_a_workflow_is_the_graph_that_langgraph_compiles(retriever: SimGRAGRetriever) -> None:
+    """A `Workflow` rests on this: all that a compiled graph knows is an attribute, and its constructor takes it."""
+    cache, saver = InMemoryCache[Any](), InMemorySaver()
+    workflow = build_workflow(retriever, checkpointer=saver, interrupt_before=["answer"], cache=cache, name="films")
+    compiled = workflow.builder.compile(saver, cache=workflow.cache, interrupt_before=["answer"], name="films")
+    known = {name for name, value in vars(compiled).items() if value is not None}
+    assert known - set(vars(workflow)) == {"__orig_class__"}
+    for name in ("trigger_to_nodes", "input_channels", "output_channels", "stream_channels", "stream_mode"):
+        assert getattr(workflow, name) == getattr(compiled, name)
+    assert workflow.checkpointer is saver
+    assert workflow.interrupt_before_nodes == ["answer"]
+    assert [*workflow.nodes] == [*compiled.nodes]
+    assert [*workflow.channels] == [*compiled.channels]
+    assert workflow.get_graph().draw_mermaid() == compiled.get_graph().draw_mermaid()
+    again = workflow.with_config(tags=["again"])
+    assert (type(again), again.retriever, again.optional_inputs) == (
+        type(workflow),
+        retriever,
+        workflow.optional_inputs,
+    )
 
 
 # --- no evidence ------------------------------------------------------------------------------------------------------
@@ -292,9 +318,15 @@ def test_a_fallback_has_its_own_k_and_graph(retriever: SimGRAGRetriever) -> None
 def test_a_search_without_time_goes_to_the_fallback(retriever: SimGRAGRetriever) -> None:
     slow = Stuck.from_index(retriever.index)
     got = build_workflow(slow).invoke({"question": QUESTION})
-    assert (got["answer"], got["reason"]) == (NO_ANSWER, "nothing was found in time.")
-    assert answer_chain(slow).invoke(QUESTION) == f"{NO_ANSWER} nothing was found in time."
+    assert (got["answer"], got["reason"]) == (SEARCH_ENDED, "nothing was found in time.")
+    assert answer_chain(slow).invoke(QUESTION) == f"{SEARCH_ENDED} nothing was found in time."
+    for answerer in (None, llm()):
+        cited = cited_answer_chain(slow, answerer).invoke(QUESTION)
+        assert (cited["answer"], cited["explanation"]) == (SEARCH_ENDED, "nothing was found in time.")
     assert build_workflow(slow, fallback=retriever).invoke({"question": QUESTION})["answers"] == CAST
+    both = build_workflow(slow, fallback=Stuck.from_index(retriever.index)).invoke({"question": UNKNOWN})
+    assert both["answer"] == NO_ANSWER  # of the first refusal, as the reason
+    assert both["reason"].startswith("No entity")
     assert slow.as_tool().invoke({"query": QUESTION}) == "nothing was found in time."
 
 
@@ -348,7 +380,7 @@ async def test_a_citation_that_was_not_shown_is_asked_for_once_more(
     assert [citation["number"] for citation in got["citations"]] == [2]
     assert (got["rejected_citations"], got["reason"], got["cost"]["llm_calls"]) == (0, None, 2)
     again = model.prompts[1][0].text
-    assert "1 of its citations are of no fact that was shown; cite by number, 1 to 3." in again
+    assert "1 citation names a fact that was not shown; cite by number, 1 to 3." in again
     assert '"answers": ["Audrey Tautou"]' in again
 
 
@@ -388,7 +420,7 @@ def test_an_answerer_of_ones_own_cannot_cite_what_was_not_shown(retriever: SimGR
     assert [citation["triple"] for citation in got["citations"]] == [TRIPLES[0]]
     assert got["rejected_citations"] == 1
     assert seen[0] is None
-    assert "no fact" in seen[1]
+    assert "not shown" in seen[1]
     assert len(seen) == 2
 
 
