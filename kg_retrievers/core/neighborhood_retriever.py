@@ -58,6 +58,11 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
             return [], question
         return link_question(linker_of(self.index), question, given)
 
+    def link_entities(self, state: RetrievalState) -> dict[str, Any]:
+        """Run the stage that writes `seed_entities`."""
+        seeds, _ = self.link(state["question"])
+        return {"seed_entities": seeds}
+
     def link_and_mask(self, state: MaskedQuestionState) -> dict[str, Any]:
         """Run the stage that writes `seed_entities` and `masked_question`; what the caller supplied stays."""
         seeds, masked = self.link(state["question"], state.get("seed_entities") or ())

@@ -98,12 +98,9 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, unless the scope is the whole graph; then rank triples."""
-        link = Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",))
+        link = Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",))
         rank = Stage("rank_triples", RunnableLambda(self._rank_triples), ("answers", "documents"))
         return (rank,) if self.scope == "graph" else (link, rank)
-
-    def _link_entities(self, state: RetrievalState) -> dict[str, Any]:
-        return {"seed_entities": self.link(state["question"])[0]}
 
     def _rank_triples(self, state: RetrievalState) -> dict[str, Any]:
         triples, truncated = self.triples_in_scope(state.get("seed_entities") or [])

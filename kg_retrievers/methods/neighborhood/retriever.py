@@ -96,13 +96,9 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     def stages(self) -> tuple[Stage, ...]:
         """Link the entities, then collect the facts around them."""
         return (
-            Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",)),
+            Stage("link_entities", RunnableLambda(self.link_entities), ("seed_entities",)),
             Stage("collect_facts", RunnableLambda(self._collect_facts), ("answers", "documents")),
         )
-
-    def _link_entities(self, state: RetrievalState) -> dict[str, Any]:
-        seeds, _ = self.link(state["question"])
-        return {"seed_entities": seeds}
 
     def _collect_facts(self, state: RetrievalState) -> dict[str, Any]:
         triples, hops, truncated = self._nearest_facts(state["seed_entities"])

@@ -281,7 +281,7 @@ def test_prompts() -> None:
     assert similar().prompts == {"answer": ANSWER_PROMPT}
     mine = PromptTemplate.from_template("{question} {evidence}")
     assert similar(answer_prompt=mine).answer_prompt == mine
-    with pytest.raises(InvalidArgumentError, match="prompt for answering"):
+    with pytest.raises(InvalidArgumentError, match="answer_prompt: the prompt has the placeholders"):
         similar(answer_prompt=PromptTemplate.from_template("{question}"))
 
 
