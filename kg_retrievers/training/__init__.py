@@ -1,1 +1,1 @@
-"""What the learned methods share: the loop, the data, the writing of checkpoints, and graphs for torch-geometric."""
+"""Training for all learned methods: data, loop, unfinished trainings, and graphs for torch-geometric."""

@@ -33,13 +33,13 @@ class TrainingQuestion:
 
 @dataclass(frozen=True)
 class TrainingQuestions:
-    """The questions that can be trained on, and how many cannot.
+    """Questions to train on, and the numbers of those that are left out.
 
     Attributes:
-        usable: The questions that can, in order.
-        without_entities: How many others have no entity that is given or found, and of the graph.
-        without_answers: How many others have no answer in the graph.
-        unreachable: How many others have no answer within `max_hops` of an entity that is not the answer itself.
+        usable: The questions to train on, in order.
+        without_entities: The number of others without an entity of the graph, given or named.
+        without_answers: The number of others without an answer in the graph.
+        unreachable: The number of others without an answer within `max_hops` of an entity other than the answer.
     """
 
     usable: list[TrainingQuestion]
@@ -48,7 +48,7 @@ class TrainingQuestions:
     unreachable: int
 
     def __str__(self) -> str:
-        """Say in words how many questions there are, and why others are left out."""
+        """Say how many questions there are, and why others are left out."""
         reasons = {
             "name no entity of the graph": self.without_entities,
             "have no answer that is a key of the graph": self.without_answers,
@@ -62,12 +62,12 @@ class TrainingQuestions:
 def training_questions(
     index: GraphIndex, questions: Sequence[Question], max_hops: int, *, own_entities: bool = False
 ) -> TrainingQuestions:
-    """Find the entities of questions and keep what can be trained on.
+    """Find the entities of questions, and keep the questions that a model can learn from.
 
     Args:
         index: The indexed graph.
-        questions: With answers; entities that are not given are looked for in the text.
-        max_hops: How far from its entities an answer counts.
+        questions: With answers. Entities that are not given are linked in the text.
+        max_hops: The largest distance of an answer from the question's entities.
         own_entities: Whether an answer that is an entity of the question itself counts at its own position.
 
     Raises:

@@ -61,10 +61,10 @@ class ModelTraining(Generic[Model]):
         model: The model, as it was at the best validation.
         training: The questions that it was trained on.
         validation: The questions that validated it, at most `VALIDATED`, drawn at random.
-        unsupervised: How many of the questions that this call looked at supervise nothing, since what they label is
-            not among their candidates.
-        history: How high the answers of the validation rank, before the training and at each validation, in [0, 1]:
-            the normalised discounted cumulative gain of the entities in the model's order.
+        unsupervised: The number of questions in this call that supervise nothing, since none of their labels is among
+            their candidates.
+        history: The validation scores, in [0, 1], before the training and at each validation: the normalised
+            discounted cumulative gain of the entities in the model's order.
         seconds: How long this call took.
     """
 
@@ -88,7 +88,7 @@ class ModelTraining(Generic[Model]):
 
 
 class Learner(ABC, Generic[Model, Example]):
-    """The parameters of a model, and how a question changes them."""
+    """Learns the parameters of a model from questions."""
 
     #: By name; they require gradients.
     parameters: dict[str, torch.Tensor]
@@ -100,7 +100,7 @@ class Learner(ABC, Generic[Model, Example]):
     index: GraphIndex
     #: Whether a question whose answer is its own entity supervises.
     own_entities: bool = False
-    #: What else to do where no question supervises, in words.
+    #: What else to do if no question supervises: the end of a sentence.
     advice: str
     #: The embedded questions, by text.
     embedded: dict[str, torch.Tensor]
@@ -123,11 +123,11 @@ class Learner(ABC, Generic[Model, Example]):
 
     @abstractmethod
     def example(self, question: TrainingQuestion) -> Example:
-        """Return what is looked at of a question; called by several threads."""
+        """Return the example of a question; called by several threads."""
 
     @abstractmethod
     def size(self, example: Example) -> int:
-        """Return the number of triples of an example, or 0 where it supervises nothing."""
+        """Return the number of triples of an example, or 0 if it supervises nothing."""
 
     @abstractmethod
     def loss(self, examples: Sequence[Example], rng: np.random.Generator) -> torch.Tensor:
@@ -161,7 +161,7 @@ def check_arguments(
     validation: object,
     config: dict[str, Any],
 ) -> None:
-    """Check what every training is given.
+    """Check the arguments that all trainings share.
 
     Args:
         train: The function that was called.
@@ -225,13 +225,13 @@ def train_on_questions(
 
     Args:
         learner: What is trained.
-        questions: With answers; entities that are not given are looked for.
+        questions: With answers. Entities that are not given are linked.
         validation: Questions that say when to stop; by default a tenth of the others, drawn at random.
         who: The function that was called, for messages.
-        max_hops: How far from its entities an answer counts.
+        max_hops: The largest distance of an answer from the question's entities.
         output: A folder for the model, which must hold none; None to save nothing.
         schedule: How long and how fast the model is trained.
-        facts: What the model says of its training, beside what is found out here; values of JSON.
+        facts: What the model records of its training, beside the facts that are added here; values of JSON.
         progress: Whether to show a progress bar on stderr.
 
     Raises:
