@@ -24,6 +24,7 @@ from kg_retrievers.errors import CypherGenerationError, CypherSafetyError, Datab
 from kg_retrievers.graph import Known
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, QuestionEntity, embed, find_name, mask
+from kg_retrievers.methods.sg_rag.arrows import correct_directions
 from kg_retrievers.methods.sg_rag.directions import Directions
 from kg_retrievers.methods.sg_rag.prompts import CYPHER_PROMPT, REPAIR_PROMPT, parse_cypher
 from kg_retrievers.methods.sg_rag.queries import (
@@ -31,7 +32,6 @@ from kg_retrievers.methods.sg_rag.queries import (
     check_properties,
     check_query,
     check_shows_facts,
-    correct_directions,
 )
 from kg_retrievers.methods.sg_rag.templates import label_examples
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
@@ -77,6 +77,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     """
 
     calls_model = True
+    checks_queries = True
 
     def __init__(
         self,
@@ -92,9 +93,9 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         check_model(llm, "LLMCypherWriter")
         check_placeholders(prompt, CYPHER_PROMPT.input_variables, "LLMCypherWriter: prompt")
         check_placeholders(repair_prompt, REPAIR_PROMPT.input_variables, "LLMCypherWriter: repair_prompt")
-        if max_schema_tokens < 1:
+        if type(max_schema_tokens) is not int or max_schema_tokens < 1:
             raise InvalidArgumentError(
-                f"LLMCypherWriter: max_schema_tokens must be 1 or more, but got {max_schema_tokens}."
+                f"LLMCypherWriter: max_schema_tokens must be an integer from 1, but got {max_schema_tokens!r}."
             )
         self.index, self.llm, self.max_schema_tokens = index, llm, max_schema_tokens
         self.prompts = {"cypher": prompt, "repair": repair_prompt}

@@ -1,20 +1,92 @@
-"""Checks and corrects the text of a Cypher query: what it names and returns, and which way its arrows point."""
+"""The queries of the state, and checks of what they name and return."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NotRequired
 
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from kg_retrievers.core.stages import EXACT, RetrievalState, check_types
+from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.safety import CheckedQuery, check_read_only
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.tokens import Token, refusal
-from kg_retrievers.methods.sg_rag.directions import Directions, Edge
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 
 #: Functions whose values hold relationships if their arguments do.
 HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail")
+
+#: What to do about a query of another form.
+_FORM = 'Write a query as {"query": text, "parameters": {name: value}}, or as its text alone.'
+
+#: A query of the state: its text, its parameters, its writer, and the example that its template is from.
+CypherQuery = TypedDict(
+    "CypherQuery",
+    {
+        "query": str,
+        "parameters": NotRequired[dict[str, Any]],
+        "from": NotRequired[str],
+        "example": NotRequired[dict[str, Any]],
+    },
+)
+with_config(EXACT)(CypherQuery)
+
+
+class CypherState(RetrievalState, total=False):
+    """The state of the stages of `CypherRetriever`."""
+
+    #: `[{"query": text, "parameters": {name: value}, "from": writer}, ...]`, run in this order until one has rows.
+    #: Queries of templates also have "example": `{"question": text, "distance": float}`.
+    cypher: Annotated[list[CypherQuery], Field(max_length=MAX_QUERIES)]
+
+
+def read_queries(cypher: object) -> Any:
+    """Return queries as the state holds them, from what `check_inputs` takes.
+
+    Raises:
+        InvalidArgumentError: If they have another form.
+    """
+    rows = [cypher] if isinstance(cypher, str | Mapping) else cypher
+    if isinstance(rows, list | tuple):
+        rows = [{"query": row} if isinstance(row, str) else row for row in rows]
+    try:
+        return check_types(CypherState, {"cypher": rows}, "CypherRetriever")["cypher"]
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(error.message, hint_python=_FORM) from None
+
+
+def complete_query(query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a query that a caller gives, with all of its keys and as JSON holds it.
+
+    Raises:
+        InvalidArgumentError: If JSON does not hold its parameters.
+    """
+    full = {"query": None, "parameters": {}, "from": "given", **query}
+    try:
+        copied: dict[str, Any] = json.loads(json.dumps(full, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"CypherRetriever: parameters must be JSON-safe, but {error}.", hint_python=_FORM
+        ) from error
+    return copied
+
+
+def checked_executor(executor: Any) -> Executor | None:
+    """Return an executor that has all that the retriever calls, or None.
+
+    Raises:
+        ValueError: If it lacks something.
+    """
+    if executor is not None and not all(hasattr(executor, name) for name in ("run", "explain", "schema", "dialect")):
+        raise ValueError("wanted an executor, such as LadybugExecutor(path) or Neo4jExecutor(uri)")
+    checked: Executor | None = executor
+    return checked
 
 
 def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema) -> CheckedQuery:
@@ -43,7 +115,7 @@ def check_properties(query: str, schema: DatabaseSchema) -> None:
     properties = [part.properties for part in schema.labels] + [part.properties for part in schema.relations]
     known = {name for part in properties for name in part}
     stored = {
-        name for node in root.walk() if node.rule in ("node", "relationship") for name in _variables(tokens, node)
+        name for node in root.walk() if node.rule in ("node", "relationship") for name in variables_of(tokens, node)
     }
     for node in root.walk():
         named = list[Token]()
@@ -82,12 +154,12 @@ def check_shows_facts(query: str) -> None:
         CypherSafetyError: If not, so that there would be no evidence.
     """
     tokens, root = read(query)
-    facts = {name for node in root.walk() if node.rule == "relationship" for name in _variables(tokens, node)}
+    facts = {name for node in root.walk() if node.rule == "relationship" for name in variables_of(tokens, node)}
     for node in root.walk():
         if node.rule == "pattern" and node.inside[0].rule == "variable":
             facts.add(tokens[node.start].name)
         elif node.rule in ("column", "clause") and facts.intersection(_whole(tokens, node)):
-            facts.update(_alias(tokens, node))
+            facts.update(alias_of(tokens, node))
     for part in root.inside[0].inside:
         columns = part.inside[-1].inside[0]
         if tokens[columns.start].text != "*" and facts.isdisjoint(_whole(tokens, columns)):
@@ -95,7 +167,7 @@ def check_shows_facts(query: str) -> None:
             raise refusal(query, tokens[columns.start], reason)
 
 
-def _alias(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
+def alias_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
     """Return the new name of a column of WITH or RETURN, or of an UNWIND, if it has one."""
     named = node.find("alias" if node.rule == "column" else "variable")
     return [tokens[named.end - 1].name] if named else []
@@ -112,177 +184,6 @@ def _whole(tokens: Sequence[Token], node: SyntaxNode) -> Iterator[str]:
             yield from _whole(tokens, inner)
 
 
-def _variables(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
+def variables_of(tokens: Sequence[Token], node: SyntaxNode) -> list[str]:
     """Return the variable of a node or relationship, if it has one."""
     return [tokens[inner.start].name for inner in node.inside if inner.rule == "variable"]
-
-
-# Directions ----------------------------------------------------------------------------------------------------------
-
-
-class _Arrow(NamedTuple):
-    """A relationship of a query that points one way, between two nodes by name."""
-
-    head: str
-    types: list[str]
-    tail: str
-    start: Token
-    end: Token
-
-
-class _Comparison(NamedTuple):
-    """A property of a node must be equal to a parameter, or be one of its members."""
-
-    node: str
-    property: str
-    parameter: str
-
-
-class _Required:
-    """The arrows, labels and comparisons that the MATCH clauses of one part of a query require.
-
-    Negated conditions and alternatives are left out. The name of a node is the position of its first token, so that a
-    variable may stand for another node after a WITH.
-    """
-
-    def __init__(self, tokens: Sequence[Token], part: SyntaxNode) -> None:
-        self.tokens = tokens
-        self.arrows: list[_Arrow] = []
-        self.labels: dict[str, set[str]] = {}  # any of them may be meant
-        self.compared: list[_Comparison] = []
-        self._names: dict[str, str] = {}
-        for clause in part.inside[:-1]:
-            if patterns := clause.find("patterns"):
-                optional = tokens[clause.start].word == "OPTIONAL"
-                for pattern in patterns.inside:
-                    if path := pattern.find("path"):
-                        self._read_path(path, optional)
-                if not optional:
-                    self._read_where(clause)
-            elif tokens[clause.start].word == "WITH":
-                self._names = dict(self._passed_on(clause.inside[0].inside[0]))
-
-    def _read_path(self, path: SyntaxNode, optional: bool) -> None:
-        for node in path.inside:
-            if node.rule == "node":
-                name = self._name(node)
-                given = node.find("labels")
-                if given and not self._negated(given):
-                    self.labels.setdefault(name, set()).update(self._tags(given))
-                properties = node.find("properties")
-                if properties and not optional:
-                    entries = (entry for inner in properties.inside for entry in inner.inside if entry.rule == "entry")
-                    for entry in entries:
-                        self._compare(name, self.tokens[entry.start], self.tokens[entry.start + 2 : entry.end])
-                if not optional:
-                    self._read_where(node)
-        for (one, between), (_, other) in pairwise(pairwise(path.inside)):
-            if between.rule == "relationship":
-                self._read_relationship(one, between, other)
-
-    def _read_relationship(self, one: SyntaxNode, between: SyntaxNode, other: SyntaxNode) -> None:
-        """Read a relationship of one hop that has a type and a direction."""
-        types, variable_length = between.find("types"), between.find("length") or between.find("quantifier")
-        start, end = self.tokens[between.start], self.tokens[between.end - 1]
-        one_way = (start.text == "<") != (end.text == ">")
-        if types is not None and variable_length is None and one_way and not self._negated(types):
-            names = [self._name(node) for node in (one, other)]
-            head, tail = reversed(names) if start.text == "<" else names
-            self.arrows.append(_Arrow(head, self._tags(types), tail, start, end))
-
-    def _read_where(self, holder: SyntaxNode) -> None:
-        """Read the comparisons that a WHERE joins by AND."""
-        where = holder.find("where")
-        if where is None:
-            return
-        terms = where.inside[0].inside
-        signs = [self.tokens[node.start].word if node.rule == "operator" else "" for node in terms]
-        if "OR" in signs or "XOR" in signs:
-            return
-        ends = [at for at, sign in enumerate(signs) if sign == "AND"]
-        for start, end in pairwise([-1, *ends, len(terms)]):
-            if end - start == 4 and signs[start + 2] in ("=", "IN"):
-                one, _, other = terms[start + 1 : end]
-                left = self.tokens[one.start : one.end]
-                if len(left) == 3 and left[1].text == "." and left[0].name in self._names:
-                    self._compare(self._names[left[0].name], left[2], self.tokens[other.start : other.end])
-
-    def _compare(self, node: str, property: Token, value: Sequence[Token]) -> None:
-        if len(value) == 1 and value[0].kind == "parameter":
-            self.compared.append(_Comparison(node, property.name, value[0].name))
-
-    def _passed_on(self, columns: SyntaxNode) -> Iterator[tuple[str, str]]:
-        """Yield the nodes that a WITH passes on, by their variables after it."""
-        if self.tokens[columns.start].text == "*":
-            yield from self._names.items()
-        for column in columns.inside:
-            item = column.inside[0]
-            variable = self.tokens[item.start].name
-            if item.end - item.start == 1 and variable in self._names:
-                yield next(iter(_alias(self.tokens, column)), variable), self._names[variable]
-
-    def _name(self, node: SyntaxNode) -> str:
-        named = _variables(self.tokens, node)
-        new = f"{node.start}"
-        return self._names.setdefault(named[0], new) if named else new
-
-    def _tags(self, node: SyntaxNode) -> list[str]:
-        return [self.tokens[inner.start].name for inner in node.walk() if inner.rule == "tag"]
-
-    def _negated(self, node: SyntaxNode) -> bool:
-        return any(token.text in ("!", "%", "&") for token in self.tokens[node.start : node.end])
-
-
-def correct_directions(
-    query: str, parameters: Mapping[str, Any], schema: DatabaseSchema, directions: Directions
-) -> str:
-    """Turn the relationships of a query that can only point the other way; as few as possible.
-
-    The labels of its nodes, the entities that a node may be, where the query compares a key with a parameter, and the
-    relations that meet in the graph tell which way a relationship can point: see `Directions.correct`. Only patterns of
-    MATCH are corrected, each part of a UNION by itself; conditions and subqueries stay as they are.
-    """
-    tokens, root = read(query)
-    edits: list[tuple[int, int, str]] = []
-    for part in root.inside[0].inside:
-        required = _Required(tokens, part)
-        turned = _turned(required, parameters, schema, directions)
-        for arrow in (arrow for arrow, turn in zip(required.arrows, turned, strict=True) if turn):
-            backward = arrow.start.text == "<"
-            at = arrow.start if backward else arrow.end
-            edits.append((at.position, at.end, ""))
-            edits.append((arrow.end.end, arrow.end.end, ">") if backward else (arrow.start.position,) * 2 + ("<",))
-    for start, end, text in sorted(edits, reverse=True):
-        query = query[:start] + text + query[end:]
-    return query
-
-
-def _turned(
-    required: _Required, parameters: Mapping[str, Any], schema: DatabaseSchema, directions: Directions
-) -> list[bool]:
-    """Return which of the arrows must be turned."""
-    graph, arrows, labels = directions.graph, required.arrows, required.labels
-    edges = [
-        Edge(arrow.head, [graph.relations.find(schema.relation_of(type)) for type in arrow.types], arrow.tail)
-        for arrow in arrows
-    ]
-    if any(relation < 0 for edge in edges for relation in edge.relations):
-        return [False] * len(edges)
-    ends = {relation.name: relation.ends for relation in schema.relations}
-
-    def allowed(position: int, turned: bool) -> bool:
-        if schema.sampled:  # there may be others
-            return True
-        arrow = arrows[position]
-        head, tail = (labels.get(name, set()) for name in (arrow.head, arrow.tail)[:: -1 if turned else 1])
-        pairs = [pair for type in arrow.types for pair in ends[type]]
-        return not pairs or any((not head or one in head) and (not tail or other in tail) for one, other in pairs)
-
-    entities: dict[str, list[int]] = {}
-    for node, property, parameter in required.compared:
-        value = parameters.get(parameter)
-        keys = value if isinstance(value, list) else [value]
-        found = [graph.entities.find(key) for key in keys if isinstance(key, str)]
-        if property in schema.keys and found and min(found) >= 0:
-            entities[node] = found
-    return directions.correct(edges, entities, allowed)

@@ -7,21 +7,19 @@ Machine Learning and Knowledge Extraction 7(3), 2025, 74.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import Field, PlainValidator, with_config
-from typing_extensions import TypedDict, Unpack
+from pydantic import Field, PlainValidator
+from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
-from kg_retrievers.core.stages import EXACT, QuestionShape, RetrievalState, Stage, check_types
+from kg_retrievers.core.stages import QuestionShape, Stage
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -29,10 +27,17 @@ from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
-from kg_retrievers.methods.sg_rag.queries import check_query, check_shows_facts
+from kg_retrievers.methods.sg_rag.queries import (
+    CypherState,
+    check_query,
+    check_shows_facts,
+    checked_executor,
+    complete_query,
+    read_queries,
+)
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
-from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, TemplateCypherWriter
+from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
 from kg_retrievers.patterns.linked import LinkedPatternGenerator
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
@@ -40,32 +45,6 @@ OVERLAP = 0.5
 
 #: The most rows of a query.
 MAX_ROWS = 100_000
-
-#: The module of the embedded database. It is imported when it is needed, since it needs an extra.
-_EMBEDDED = "kg_retrievers.database.ladybug"
-
-#: What to do about a query of another form.
-_A_QUERY = 'Write a query as {"query": text, "parameters": {name: value}}, or as its text alone.'
-
-#: A query of the state: its text, its parameters, its writer, and the example that its template is from.
-CypherQuery = TypedDict(
-    "CypherQuery",
-    {
-        "query": str,
-        "parameters": NotRequired[dict[str, Any]],
-        "from": NotRequired[str],
-        "example": NotRequired[dict[str, Any]],
-    },
-)
-with_config(EXACT)(CypherQuery)
-
-
-class CypherState(RetrievalState, total=False):
-    """The state of the stages of `CypherRetriever`."""
-
-    #: `[{"query": text, "parameters": {name: value}, "from": writer}, ...]`, run in this order until one has rows.
-    #: Queries of templates also have "example": `{"question": text, "distance": float}`.
-    cypher: Annotated[list[CypherQuery], Field(max_length=MAX_QUERIES)]
 
 
 class CypherFields(RetrieverFields, total=False):
@@ -81,13 +60,6 @@ class CypherFields(RetrieverFields, total=False):
     timeout: float
 
 
-def _checked_executor(executor: Any) -> Executor | None:
-    if executor is not None and not all(hasattr(executor, name) for name in ("run", "explain", "schema", "dialect")):
-        raise ValueError("wanted an executor, such as LadybugExecutor(path) or Neo4jExecutor(uri)")
-    checked: Executor | None = executor
-    return checked
-
-
 class CypherRetriever(BaseKGRetriever):
     """Writes a Cypher query for the question and runs it; the rows hold the evidence and the answers.
 
@@ -96,10 +68,10 @@ class CypherRetriever(BaseKGRetriever):
     see `check_read_only`. A workflow can be interrupted before `run_cypher`, so that a person approves or edits
     `cypher`.
 
-    Where a name may mean several entities, or the template of the nearest example leads nowhere, up to `MAX_QUERIES`
-    queries run in order until one has rows: those for the other entities, and those of the next nearest templates. In
-    the details, "tried" says how many ran, "example" whose template it was. Queries that a caller gives, or that a
-    person puts into the state, are the only ones that run. The score is 1: a subgraph fits the query or does not.
+    If a name is ambiguous, or the nearest template finds nothing, tries up to `MAX_QUERIES` queries in order until one
+    returns rows: those for the other entities, and those of the next nearest templates. In the details, "tried" says
+    how many ran, "example" whose template it was. Queries that a caller gives, or that a person puts into the state,
+    are the only ones that run. The score is 1: a subgraph fits the query or does not.
 
     A row is a subgraph: the relationships and paths in it, in stored direction. Its answer stands in the column
     `target`, or in the first column where there is no `target`: a node, or the key of one.
@@ -132,7 +104,7 @@ class CypherRetriever(BaseKGRetriever):
     #: From `{"question", "seed_entities", "entities", "executor"}` to the queries of the state.
     writer: Runnable[Any, list[dict[str, Any]]]
     #: Runs them, on a database that holds the indexed graph; None for one that is made from the graph when needed.
-    executor: Annotated[Executor | None, PlainValidator(_checked_executor)] = None
+    executor: Annotated[Executor | None, PlainValidator(checked_executor)] = None
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
@@ -208,23 +180,6 @@ class CypherRetriever(BaseKGRetriever):
         """The prompts of the writer, where it has some, and the one for answering."""
         return {**getattr(self.writer, "prompts", {}), "answer": self.answer_prompt}
 
-    @property
-    def database(self) -> Executor:
-        """The executor that runs the queries: `executor`, or a database that is made from the graph the first time.
-
-        Raises:
-            MissingExtraError: If there is no `executor` and the extra `ladybug` is not installed.
-        """
-        if self.executor is not None:
-            return self.executor
-        graph = self.graph
-
-        def make() -> Executor:
-            embedded: Executor = import_module(_EMBEDDED).LadybugExecutor.from_graph(graph)
-            return embedded
-
-        return self._cache.get("database", (graph,), make)
-
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; each query must only read, name what the database has, and return relationships.
 
@@ -233,20 +188,8 @@ class CypherRetriever(BaseKGRetriever):
         cypher = inputs.get("cypher")
         if cypher is None:
             return super().check_inputs(inputs)
-        checked = super().check_inputs({**inputs, "cypher": _read_queries(cypher)})
+        checked = super().check_inputs({**inputs, "cypher": read_queries(cypher)})
         return checked | {"cypher": [self._checked_query(query) for query in checked["cypher"]]}
-
-    def _checked_query(self, query: Mapping[str, Any]) -> dict[str, Any]:
-        full = {"query": None, "parameters": {}, "from": "given", **query}
-        try:
-            full = json.loads(json.dumps(full, allow_nan=False))
-        except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(
-                f"CypherRetriever: parameters must be JSON-safe, but {error}.", hint_python=_A_QUERY
-            ) from error
-        text = check_query(full["query"], full["parameters"], self.database.schema()).text
-        check_shows_facts(text)
-        return {**full, "query": text}
 
     def _link_entities(self, state: CypherState) -> dict[str, Any]:
         try:
@@ -273,12 +216,18 @@ class CypherRetriever(BaseKGRetriever):
         return {"question": question, "seed_entities": seeds, "entities": entities, "executor": self.database}
 
     def _written(self, cypher: object) -> dict[str, Any]:
-        """Check what a writer wrote, except the writers of this package, which check it themselves.
+        """Check what a writer wrote, unless it checks its queries itself, by an attribute `checks_queries`.
 
         The executor checks in any case that a query only reads.
         """
-        own = isinstance(self.writer, PatternCypherWriter | LLMCypherWriter)
-        return {"cypher": cypher} if own else {"cypher": self.check_inputs({"cypher": cypher})["cypher"]}
+        checked = getattr(self.writer, "checks_queries", False)
+        return {"cypher": cypher} if checked else {"cypher": self.check_inputs({"cypher": cypher})["cypher"]}
+
+    def _checked_query(self, query: Mapping[str, Any]) -> dict[str, Any]:
+        full = complete_query(query)
+        text = check_query(full["query"], full["parameters"], self.database.schema()).text
+        check_shows_facts(text)
+        return {**full, "query": text}
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
         """Run the queries in order until one has rows."""
@@ -308,20 +257,23 @@ class CypherRetriever(BaseKGRetriever):
             details=details if self.ties == "merge" else {**details, "row": group[0].row},
         )
 
+    @property
+    def database(self) -> Executor:
+        """The executor that runs the queries: `executor`, or a database that is made from the graph the first time.
 
-def _read_queries(cypher: object) -> Any:
-    """Return queries as the state holds them, from what `check_inputs` takes.
+        Raises:
+            MissingExtraError: If there is no `executor` and the extra `ladybug` is not installed.
+        """
+        if self.executor is not None:
+            return self.executor
+        graph = self.graph
 
-    Raises:
-        InvalidArgumentError: If they have another form.
-    """
-    rows = [cypher] if isinstance(cypher, str | Mapping) else cypher
-    if isinstance(rows, list | tuple):
-        rows = [{"query": row} if isinstance(row, str) else row for row in rows]
-    try:
-        return check_types(CypherState, {"cypher": rows}, "CypherRetriever")["cypher"]
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(error.message, hint_python=_A_QUERY) from None
+        def make() -> Executor:
+            from kg_retrievers.database.ladybug import LadybugExecutor  # it needs an extra
+
+            return LadybugExecutor.from_graph(graph)
+
+        return self._cache.get("database", (graph,), make)
 
 
 def _keys(entities: Sequence[QuestionEntity]) -> list[str]:

@@ -18,6 +18,12 @@ from kg_retrievers.methods.sg_rag.subgraph_merging import merge_overlapping
 MAX_MERGED = 300
 
 
+#: What to do on the shell where the database and the indexed graph differ.
+INDEX_AGAIN_ON_SHELL = (
+    "Index the graph of this database again, with the same --key if one was given, or name another --database."
+)
+
+
 class Subgraph(NamedTuple):
     """The position of a row, from 1, its facts in stored direction, and the keys of its answers."""
 
@@ -59,8 +65,7 @@ def _check_held(subgraphs: Sequence[Subgraph], graph: KnowledgeGraph) -> None:
             f"CypherRetriever: the database holds {strange!r}, which is not in the indexed graph. It has changed since "
             "the graph was indexed, or holds another one.",
             hint_python="Index the graph of this database again.",
-            hint_shell="Index the graph of this database again, with the same --key if one was given, or name another "
-            "--database.",
+            hint_shell=INDEX_AGAIN_ON_SHELL,
         )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
@@ -21,6 +21,7 @@ from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.methods.sg_rag.directions import Directions, Edge
+from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, allows_revisit, label_examples
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 
@@ -32,14 +33,17 @@ MAX_QUERIES = 5
 #: Masked questions that are nearer to each other than this differ only in their entities.
 SAME_QUESTION = 0.01
 
+#: The sources of patterns whose triples fit facts either way, since their generator reads no direction from the words.
+UNDIRECTED_SOURCES = frozenset({"linked"})
+
 Queries = list[dict[str, Any]]
 
 
 class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     """Writes the pattern of a generator as Cypher, with entities as parameters.
 
-    Relations that the graph does not have become the nearest ones, and so do entities that were not linked. Types that
-    it does not have are left out. A triple that can only point the other way in the graph is turned; triples of
+    Replaces unknown relations and unlinked entities by the nearest ones in the graph, and leaves out unknown types. A
+    triple that can only point the other way in the graph is turned; triples of
     `LinkedPatternGenerator`, made of words, fit facts either way. Where a name may mean several entities, the first
     query is for all that fit it equally well, and one query follows for each further entity.
 
@@ -51,6 +55,9 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     Raises:
         InvalidArgumentError: If `generator` is no Runnable.
     """
+
+    #: The queries come from patterns, which name only what the graph has.
+    checks_queries: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -89,7 +96,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities) for node in known]
         has_unknown_relation = any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples)
-        either_way = pattern.source == "linked" or has_unknown_relation
+        either_way = pattern.source in UNDIRECTED_SOURCES or has_unknown_relation
         for chosen in _likeliest([len(of_node) for of_node in choices], MAX_QUERIES):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
             query, parameters = render(
@@ -134,8 +141,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                         "has not. One of them has changed, or they hold different graphs.",
                         hint_python="Read the schema again, by schema(refresh=True) of the executor, or index the "
                         "graph of this database again.",
-                        hint_shell="Index the graph of this database again, with the same --key if one was given, or "
-                        "name another --database.",
+                        hint_shell=INDEX_AGAIN_ON_SHELL,
                     ) from cause
 
     def _choices(self, node: Known, entities: Sequence[QuestionEntity]) -> list[list[str]]:

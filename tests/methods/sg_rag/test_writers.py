@@ -39,13 +39,13 @@ from kg_retrievers.methods.sg_rag import (
     schema_templates,
     writers,
 )
+from kg_retrievers.methods.sg_rag.arrows import correct_directions
 from kg_retrievers.methods.sg_rag.directions import Directions, Edge
 from kg_retrievers.methods.sg_rag.queries import (
     check_lists,
     check_properties,
     check_query,
     check_shows_facts,
-    correct_directions,
 )
 from kg_retrievers.methods.sg_rag.templates import allows_revisit, walk_pattern
 from kg_retrievers.testing import ScriptedChatModel
@@ -813,8 +813,9 @@ def test_what_a_model_writer_wants() -> None:
     llm = ScriptedChatModel(replies=[])
     with pytest.raises(InvalidArgumentError, match="language model"):
         LLMCypherWriter(INDEX, "gpt")  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="max_schema_tokens"):
-        LLMCypherWriter(INDEX, llm, max_schema_tokens=0)
+    for most in (0, "60", True):
+        with pytest.raises(InvalidArgumentError, match="max_schema_tokens"):
+            LLMCypherWriter(INDEX, llm, max_schema_tokens=most)  # type: ignore[arg-type]
     for name in ("prompt", "repair_prompt"):
         with pytest.raises(InvalidArgumentError, match=name):
             LLMCypherWriter(INDEX, llm, **{name: PromptTemplate.from_template("{question}")})  # type: ignore[arg-type]
