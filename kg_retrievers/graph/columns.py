@@ -199,27 +199,31 @@ def _open_columns(folder: Path, kind: str, error: type[FileFormatError]) -> tupl
             f"{'a file, but no folder' if folder.exists() else 'no such folder'}; no {kind} is saved there.", folder
         )
     manifest_path = folder / f"{kind}.json"
+    on_shell = f"To index a file: kg-retrievers index FILE --output {folder}"
+    save_again: dict[str, Any] = {"hint_python": "Save it again.", "hint_shell": on_shell}
     if not manifest_path.exists():
-        begun = bool(_data_folders(folder, kind))
-        if begun:
-            raise error("the save was interrupted before it was complete. Save it again.", folder)
-        raise error(f"the folder holds no saved {kind}. Save it there first.", folder)
+        if _data_folders(folder, kind):
+            raise error("the save was interrupted before it was complete.", folder, **save_again)
+        message = f"the folder holds no saved {kind}."
+        raise error(message, folder, hint_python="Save it there first.", hint_shell=on_shell)
     try:
         manifest = json.loads(manifest_path.read_text("utf-8"))
         version, data, meta = (manifest[key] for key in ("format", "data", "meta"))
         shapes = [(column, dtype, shape) for column, (dtype, shape) in manifest["columns"].items()]
     except (ValueError, KeyError, TypeError, AttributeError) as cause:
-        raise error("the manifest is damaged. Save it again.", manifest_path) from cause
+        raise error("the manifest is damaged.", manifest_path, **save_again) from cause
     if version != FORMAT_VERSION:
-        raise error(f"written in format {version}, this package reads {FORMAT_VERSION}. Save it again.", manifest_path)
+        message = f"written in format {version}, this package reads {FORMAT_VERSION}."
+        raise error(message, manifest_path, **save_again)
     columns = {}
     for column, dtype, shape in shapes:
         file = folder / data / f"{column}.npy"
         try:
             array = np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
         except (OSError, ValueError, EOFError) as cause:
-            raise error(f"the column cannot be read ({cause}). Save it again.", file) from cause
+            raise error(f"the column cannot be read ({cause}).", file, **save_again) from cause
         if array.dtype.str != dtype or list(array.shape) != shape:
-            raise error(f"wanted {dtype} of shape {shape}, got {array.dtype.str} of {array.shape}.", file)
+            message = f"wanted {dtype} of shape {shape}, got {array.dtype.str} of {array.shape}."
+            raise error(message, file, **save_again)
         columns[column] = array
     return columns, meta
