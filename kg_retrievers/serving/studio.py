@@ -29,7 +29,8 @@ def workflow() -> Workflow:
     folder = os.environ.get("KG_RETRIEVERS_INDEX")
     if not folder:
         raise InvalidArgumentError(
-            "set KG_RETRIEVERS_INDEX to the folder of an index: kg-retrievers index FILE --output FOLDER"
+            "the environment variable KG_RETRIEVERS_INDEX is not set; wanted the folder of an index.",
+            hint_python="Save an index: kg-retrievers index FILE --output FOLDER",
         )
     named = os.environ.get("KG_RETRIEVERS_METHOD") or None
     if named:
