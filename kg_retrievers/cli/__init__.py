@@ -22,9 +22,8 @@ from kg_retrievers.cli.info import run as run_info
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
-from kg_retrievers.serving.loading import open_index
 
-__all__ = ["main", "open_index"]
+__all__ = ["main"]
 
 #: What each command runs.
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {

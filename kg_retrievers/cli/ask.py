@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer, retriever_models
-from kg_retrievers.cli.load import check_database_is_used, load_llm, read_index, read_models, share_examples
+from kg_retrievers.cli.load import check_database_is_used, read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, evidence, note, show, single_triples, status, summary
 from kg_retrievers.errors import RefusalError
 from kg_retrievers.methods.registry import GRAPH_PROMPT, joined_names
-from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods
+from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods, load_llm, read_models
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -30,7 +32,14 @@ NO_EVIDENCE = 1
 
 @dataclass(frozen=True)
 class _Found:
-    """What is shown: the evidence, best first, the answer from it, and why there is no evidence where there is none."""
+    """The reply to a question.
+
+    Attributes:
+        documents: The evidence, best first.
+        answer: The answer from the evidence, if there is one.
+        reason: Why there is no evidence.
+        is_tie: Whether the first document that is not shown is equally good.
+    """
 
     documents: list[Document]
     answer: str | None
@@ -40,7 +49,7 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Answerers:
-    """What answers from evidence: a graph prompt, else a language model, else the retriever itself."""
+    """The ways to answer from evidence: a graph prompt, else a language model, else the retriever itself."""
 
     prompt: SavedModel | None
     by_prompt: Runnable[Any, list[str]] | None
@@ -50,16 +59,19 @@ class _Answerers:
 def run(options: argparse.Namespace) -> int:
     """Answer a question from a graph, with the evidence."""
     examples = kg_retrievers.read_questions(options.examples) if options.examples else None
-    models = read_models(options.model)
+    with status("reading the trained models"):
+        models = read_models(options.model)
     prompt = models.pop(GRAPH_PROMPT.name, None)
     of_retrievers = retriever_models(prompt, models, options) if prompt else models
     methods = choose_methods(options.method, of_retrievers)
     check_database_is_used(methods, options)
-    llm = load_llm(options.llm)
+    with status("loading the language model"):
+        llm = load_llm(options.llm)
     index = read_index(options)
     answerers = _Answerers(prompt, make_answerer(prompt, index) if prompt else None, llm)
     given = share_examples(methods, examples, llm) if len(methods) > 1 else {methods[0].name: examples}
-    with QueryDatabase(options, index.graph) as database:
+    with ExitStack() as at_end:
+        executor = cache(lambda: at_end.enter_context(QueryDatabase(options, index.graph)).executor)
         retriever = build_retriever(
             methods,
             index,
@@ -67,9 +79,9 @@ def run(options: argparse.Namespace) -> int:
             llm=llm,
             examples=given,
             models=of_retrievers,
-            executor=lambda: database.executor,
+            executor=executor,
         )
-        k = retriever.k if options.k is None else options.k
+        k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]
         with status("searching"), announce_compilation():
             found = _search(retriever, options, k, answerers)
     _show(found, retriever, options)
@@ -81,11 +93,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, answerers: _Answerers) -> _Found:
-    """Retrieve k Documents, and one more to see whether another reading of the question is equally good."""
+    """Retrieve k Documents, and one more that shows whether another reading of the question is equally good."""
+    from kg_retrievers.core.stages import MAX_K  # loads numpy, which the help does not need
+
     seeds = retriever.check_inputs({"seed_entities": options.seed}) if options.seed else {}
-    one_more = int(retriever.proposes_answers)
+    wanted = min(k + int(retriever.proposes_answers), MAX_K)
     try:
-        found = retriever.invoke(options.question, k=k + one_more, on_refusal="raise", **seeds)
+        found = retriever.invoke(options.question, k=wanted, on_refusal="raise", **seeds)
     except RefusalError as refusal:
         return _Found([], None, refusal.on_shell, False)
     documents = found[:k]
@@ -94,7 +108,7 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
 
 
 def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever, answerers: _Answerers) -> str | None:
-    """Return the answers of a graph prompt or a language model, or what the best documents propose, each but once."""
+    """Return the answers of a graph prompt or a language model, or those that the best documents propose, each once."""
     value: Any = {"question": question, "documents": documents}
     if answerers.by_prompt is not None:
         return "; ".join(answerers.by_prompt.invoke(value)) or None

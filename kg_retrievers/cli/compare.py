@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 import kg_retrievers
 from kg_retrievers.cli.graph_prompt import retriever_models
-from kg_retrievers.cli.load import query_methods, read_models
-from kg_retrievers.cli.show import message, note, show_comparison
-from kg_retrievers.cli.task import (
-    Choice,
-    Contestant,
-    Task,
+from kg_retrievers.cli.load import query_methods
+from kg_retrievers.cli.measurement import (
+    BuiltMethod,
+    Measurement,
+    MethodChoice,
     build_method,
     check_output,
-    make_task,
+    read_measurement,
     run_method,
     write_output,
 )
+from kg_retrievers.cli.show import message, note, show_comparison, status
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT
-from kg_retrievers.serving.loading import SavedModel
+from kg_retrievers.serving.loading import SavedModel, read_models
 
 if TYPE_CHECKING:
     from kg_retrievers.evaluation import Report
 
-#: In place of the name of a method: all that can be built with what is given.
+#: Stands for every method that can be built from the options.
 ALL = "all"
 
 
@@ -65,20 +65,21 @@ def _measured(options: argparse.Namespace) -> Iterator[Report]:
     if missing := [f"--{name}" for name in ("graph", "data", "format") if getattr(options, name) is None]:
         raise InvalidArgumentError(f"to run methods, {' and '.join(missing)} must be given. See: compare --help")
     folder = _folder_of_records(options.records)
-    models = read_models(options.model)
+    with status("reading the trained models"):
+        models = read_models(options.model)
     prompt = models.pop(GRAPH_PROMPT.name, None)
     if prompt:
         retriever_models(prompt, models, options)
     _note_unused(options, models)
-    task = make_task(options, models, prompt)
-    with task.database:
-        for contestant in _built(options, task):
-            name = contestant.choice.name.replace(":", "-")
-            yield run_method(contestant, task, options, folder and folder / f"{name}.jsonl")
+    measurement = read_measurement(options, models, prompt)
+    with measurement.database:
+        for built in _built_methods(options, measurement):
+            name = built.choice.name.replace(":", "-")
+            yield run_method(built, measurement, options, folder and folder / f"{name}.jsonl")
 
 
 def _folder_of_records(name: str | None) -> Path | None:
-    """Make the folder that keeps what is measured, if one is named."""
+    """Make the folder of records, if the options name one."""
     if name is None:
         return None
     folder = Path(name)
@@ -89,10 +90,10 @@ def _folder_of_records(name: str | None) -> Path | None:
 
 
 def _note_unused(options: argparse.Namespace, models: Mapping[str, SavedModel]) -> None:
-    """Note which models, and whether a database, no method that is compared uses."""
+    """Note the models and the database that no compared method uses."""
     if ALL in options.method:
         return
-    compared = {method for name in options.method for method in Choice.of(name).methods}
+    compared = {method for name in options.method for method in MethodChoice.of(name).methods}
     for name, saved in models.items():
         if saved.entry not in compared:
             note(f"the model in {saved.folder} is left out: {name} is not compared")
@@ -100,47 +101,47 @@ def _note_unused(options: argparse.Namespace, models: Mapping[str, SavedModel]) 
         note(f"--database is left out: {query_methods()} is not compared")
 
 
-def _built(options: argparse.Namespace, task: Task) -> list[Contestant]:
-    """Build the methods that are named, and for ALL each with nothing and with each of what is given.
+def _built_methods(options: argparse.Namespace, measurement: Measurement) -> list[BuiltMethod]:
+    """Build the named methods; ALL builds each method with nothing, and with each source that is given.
 
     Raises:
         InvalidArgumentError: If none of them can be built, or
         MissingExtraError: if what is missing is an optional package.
     """
-    built: list[Contestant] = []
+    all_built: list[BuiltMethod] = []
     refused: dict[str, Exception] = {}
-    for choice, is_named in _choices(options, task).items():
+    for choice, is_named in _choices(options, measurement).items():
         try:
-            contestant = build_method(choice, task, options)
+            built = build_method(choice, measurement, options)
         except (InvalidArgumentError, MissingExtraError) as error:
             refused[choice.name] = error
             continue
-        alike = [one.choice.name for one in built if _made_of(one) == _made_of(contestant)]
+        alike = [one.choice.name for one in all_built if _made_of(one) == _made_of(built)]
         if alike and not is_named:
             note(f"{choice.name} is left out: it is the same as {alike[0]}")
         else:
-            built.append(contestant)
-    if not built:
+            all_built.append(built)
+    if not all_built:
         raise next(iter(refused.values()))
     for name, reason in refused.items():
         note(f"{name} is left out: {message(reason)}")
-    return built
+    return all_built
 
 
-def _choices(options: argparse.Namespace, task: Task) -> dict[Choice, bool]:
-    """Return what is to be compared, in order, each with whether it is named, not only meant by ALL."""
-    sources = task.sources if len(task.sources) > 1 else [""]
-    choices: dict[Choice, bool] = {}
+def _choices(options: argparse.Namespace, measurement: Measurement) -> dict[MethodChoice, bool]:
+    """Return the choices to compare, in order; True where the user names one, False where only ALL includes it."""
+    sources = measurement.sources if len(measurement.sources) > 1 else [""]
+    choices: dict[MethodChoice, bool] = {}
     for name in options.method:
         if name != ALL:
-            choices[Choice.of(name)] = True
+            choices[MethodChoice.of(name)] = True
             continue
         for method in map(registry.find_method, registry.method_names()):
             for source in sources:
-                choices.setdefault(Choice((method,), source), False)
+                choices.setdefault(MethodChoice((method,), source), False)
     return choices
 
 
-def _made_of(contestant: Contestant) -> tuple[object, ...]:
-    """Return what its results hang on; two retrievers with the same fields may have made other caches."""
-    return type(contestant.retriever), dict(contestant.retriever), contestant.answers_by
+def _made_of(built: BuiltMethod) -> tuple[object, ...]:
+    """Return what determines its results; caches do not."""
+    return type(built.retriever), dict(built.retriever), built.answers_by

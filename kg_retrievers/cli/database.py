@@ -1,4 +1,4 @@
-"""Graph databases by where they are: the URI of a Neo4j database, or a file of LadybugDB."""
+"""Graph databases that options name: the URI of a Neo4j database, or a file of LadybugDB."""
 
 from __future__ import annotations
 
@@ -13,65 +13,28 @@ from typing import TYPE_CHECKING, Any, Self
 import kg_retrievers
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.serving.loading import is_database, is_database_file, is_uri
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import DatabaseExecutor
     from kg_retrievers.graph import KnowledgeGraph
 
-#: How a file of LadybugDB begins; there are NULs behind it, which no text has.
-MAGIC = b"LBUG"
-
-#: How the URI of a Neo4j database begins.
+#: The schemes of a Neo4j database's URI.
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
-#: The driver's warnings are for who writes queries by hand, and its errors are raised as well.
+#: Silences the driver's warnings: they address authors of queries, and errors are raised anyway.
 SILENCE = logging.NullHandler()
 
 
-def is_uri(where: str) -> bool:
-    """Whether this is a URI, be it one of Neo4j's or not."""
-    return "://" in where
-
-
-def is_database_file(where: str) -> bool:
-    """Whether this is a file of LadybugDB."""
-    try:
-        if not Path(where).is_file():
-            return False
-        with open(where, "rb") as file:
-            head = file.read(12)
-    except OSError:
-        return False  # who takes it for a text then says why it cannot be read
-    return head.startswith(MAGIC) and b"\0" in head
-
-
-def is_database(where: str) -> bool:
-    """Whether this is a URI, or a file of LadybugDB."""
-    return is_uri(where) or is_database_file(where)
-
-
-def check_database_options(options: argparse.Namespace) -> None:
-    """Check that what says how a database is read is given beside a database.
-
-    Raises:
-        InvalidArgumentError: If there is none that it is for.
-    """
-    places = [where for where in (options.graph, options.database) if where is not None]
-    if options.database_name is not None and not any(map(is_uri, places)):
-        raise InvalidArgumentError("--database-name is for a Neo4j database, as bolt://localhost:7687. Leave it out.")
-    if options.key and options.database is None and not is_database(options.graph):
-        raise InvalidArgumentError("--key is for a graph database, but none is given. Leave it out.")
-
-
 def open_database(where: str, options: argparse.Namespace) -> DatabaseExecutor:
-    """Open a database that is there.
+    """Open an existing database.
 
     Raises:
         InvalidArgumentError: If --key is given twice, or by label for LadybugDB.
         MissingExtraError: If its extra is not installed.
         DatabaseError: If it is a file that cannot be opened.
     """
-    of_graph = is_uri(options.graph) and not is_uri(where)  # where --key is for GRAPH, which a file was made of
+    of_graph = is_uri(options.graph) and not is_uri(where)  # --key belongs to GRAPH, from which the file was made
     keys: dict[str, str] = {} if of_graph else dict(options.key)
     if "" in keys and len(options.key) > 1:
         raise InvalidArgumentError(
@@ -89,15 +52,15 @@ def open_database(where: str, options: argparse.Namespace) -> DatabaseExecutor:
 
 
 class QueryDatabase:
-    """Where queries are run: opened, or made of the graph, when it is first needed, and closed at the end.
+    """The database for queries: opened or made from the graph on first use, and closed at the end.
 
     Args:
-        options: Those of a command that has `--database`.
+        options: The options of a command with `--database`.
         graph: The graph.
     """
 
     def __init__(self, options: argparse.Namespace, graph: KnowledgeGraph) -> None:
-        """Find out where it is."""
+        """Find the URI or file of the database; None stands for a database in memory."""
         self.where: str | None = options.database
         if self.where is None and is_database(options.graph):
             self.where = options.graph
@@ -119,7 +82,7 @@ class QueryDatabase:
         """The database.
 
         Raises:
-            InvalidArgumentError: If it has not the keys that are named.
+            InvalidArgumentError: If it lacks the keys that `--key` names.
             MissingExtraError: If its extra is not installed.
             DatabaseError: If it cannot be opened, reached or made.
         """
@@ -130,7 +93,7 @@ class QueryDatabase:
                 note(f"the graph was loaded into the new database {self.where}, which is there for the next time")
             return self._at_end.enter_context(made)
         opened = self._at_end.enter_context(open_database(self.where, self._options))
-        schema = opened.schema()  # a mistake is reported before anything is asked
+        schema = opened.schema()  # reports a mistake before the first question
         if is_database_file(self.where) and self.where != self._options.graph:
             facts = 0
             if schema.relations:

@@ -7,26 +7,34 @@ import json
 
 import kg_retrievers
 from kg_retrievers.cli.graph_prompt import retriever_models
-from kg_retrievers.cli.load import check_database_is_used, read_models
-from kg_retrievers.cli.show import show_comparison
-from kg_retrievers.cli.task import Choice, build_method, check_output, make_task, run_method, write_output
+from kg_retrievers.cli.load import check_database_is_used
+from kg_retrievers.cli.measurement import (
+    MethodChoice,
+    build_method,
+    check_output,
+    read_measurement,
+    run_method,
+    write_output,
+)
+from kg_retrievers.cli.show import show_comparison, status
 from kg_retrievers.methods.registry import GRAPH_PROMPT
-from kg_retrievers.serving.loading import choose_methods
+from kg_retrievers.serving.loading import choose_methods, read_models
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure a method on questions whose answers are known."""
     check_output(options.json)
     check_output(options.records)
-    models = read_models(options.model)
+    with status("reading the trained models"):
+        models = read_models(options.model)
     prompt = models.pop(GRAPH_PROMPT.name, None)
     of_retrievers = retriever_models(prompt, models, options) if prompt else models
     named, _, source = (options.method or "").partition(":")
-    choice = Choice(choose_methods(named or None, of_retrievers), source)
+    choice = MethodChoice(choose_methods(named or None, of_retrievers), source)
     check_database_is_used(choice.methods, options)
-    task = make_task(options, of_retrievers, prompt)
-    with task.database:
-        report = run_method(build_method(choice, task, options), task, options, options.records)
+    measurement = read_measurement(options, of_retrievers, prompt)
+    with measurement.database:
+        report = run_method(build_method(choice, measurement, options), measurement, options, options.records)
     if options.json:
         write_output(options.json, json.dumps(report.to_dict(), indent=2))
     if options.json != "-":

@@ -1,4 +1,4 @@
-"""What a graph prompt answers on the shell, from the evidence of any retriever."""
+"""Answers of a graph prompt on the shell, from the evidence of any retriever."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
-from kg_retrievers.cli.load import read_models
 from kg_retrievers.cli.show import status
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT
-from kg_retrievers.serving.loading import RECORD, SavedModel
+from kg_retrievers.serving.loading import RECORD, SavedModel, read_models
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable, RunnableConfig
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep off the shell what the libraries of language models say on their own.
+    """Silence the libraries of language models.
 
     Raises:
         MissingExtraError: If they are not installed.
@@ -39,7 +38,7 @@ def quiet() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            GRAPH_PROMPT.load_model()  # says which extra is missing
+            GRAPH_PROMPT.load_model()  # raises if its extra is missing
             import transformers
 
             transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -51,15 +50,15 @@ def quiet() -> Iterator[None]:
 def retriever_models(
     prompt: SavedModel, models: Mapping[str, SavedModel], options: argparse.Namespace
 ) -> Mapping[str, SavedModel]:
-    """Return the models of the retrievers that a graph prompt answers from.
+    """Return the trained models of the retrievers whose evidence a graph prompt reads.
 
-    Where neither a method nor the model of one is named, the options become those of the graph prompt's training.
+    If the options name neither a method nor a model of one, they become those of the graph prompt's training.
 
     Raises:
         MissingExtraError: If what a graph prompt needs is not installed.
         ModelLoadError: If the model of its training is missing or damaged.
     """
-    with status("loading what answers"), quiet():
+    with status("loading the libraries of language models"), quiet():
         pass
     if options.method or models:
         return models
@@ -67,15 +66,16 @@ def retriever_models(
 
 
 def _as_in_training(prompt: SavedModel, options: argparse.Namespace) -> dict[str, SavedModel]:
-    """Let the retriever be that which a graph prompt was trained with; return its models."""
-    options.method, path = GRAPH_PROMPT.retriever, Path(prompt.folder) / RECORD
+    """Set the options to the retriever of a graph prompt's training, and return its trained models."""
+    options.method, path = GRAPH_PROMPT.default_method, Path(prompt.folder) / RECORD
     if not path.exists():  # of a training in Python
         return {}
     method, fields, folders = _read_record(path)
-    options.method = method or GRAPH_PROMPT.retriever
+    options.method = method or GRAPH_PROMPT.default_method
     options.field = [*fields.items(), *options.field]
     try:
-        return read_models(folders)
+        with status("reading the trained models"):
+            return read_models(folders)
     except ModelLoadError as error:
         raise ModelLoadError(
             f"its training had the retriever {options.method}, whose model is missing ({error.message}) Name its "
@@ -85,7 +85,7 @@ def _as_in_training(prompt: SavedModel, options: argparse.Namespace) -> dict[str
 
 
 def _read_record(path: Path) -> tuple[str | None, dict[str, Any], list[str]]:
-    """Return the method, the fields and the folders of models of the retriever that a graph prompt was trained with."""
+    """Return the method, the fields and the folders of models of the retriever in a graph prompt's training."""
     try:
         record = json.loads(path.read_text("utf-8"))
         method = record["method"] and registry.joined_names(registry.find_methods(record["method"]))
@@ -95,7 +95,7 @@ def _read_record(path: Path) -> tuple[str | None, dict[str, Any], list[str]]:
 
 
 def make_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[str]]:
-    """Return what answers from evidence, with a list of texts.
+    """Return a Runnable that answers from evidence, with a list of texts.
 
     Raises:
         ModelLoadError: If the model is damaged, or its language model cannot be loaded.
@@ -121,17 +121,17 @@ def make_answerer(prompt: SavedModel, index: GraphIndex) -> Runnable[Any, list[s
 
 
 def _language_model(record: Path) -> str | None:
-    """Return where the language model of a graph prompt is now, where its record says so."""
+    """Return the path of the language model that the record of a graph prompt names, if it names one."""
     try:
         place = json.loads(record.read_text("utf-8")).get("language_model")
     except (OSError, ValueError, RecursionError, AttributeError):
-        return None  # who takes the retriever from the record says what is wrong with it
+        return None  # `_read_record` reports a damaged record
     return place if isinstance(place, str) else None
 
 
 @dataclass(frozen=True)
 class _Answerer:
-    """A graph prompt that may be asked; `answers` returns what it writes as a list, each answer once."""
+    """A graph prompt; `answers` returns its answers as a list, each once."""
 
     model: kg_retrievers.GraphPromptModel
 
@@ -142,10 +142,10 @@ class _Answerer:
 
 
 def refuse_prompts(models: Mapping[str, SavedModel]) -> None:
-    """Check that the models of retrievers hold no graph prompt.
+    """Check that no graph prompt is among the models of retrievers.
 
     Raises:
-        InvalidArgumentError: If one does.
+        InvalidArgumentError: If there is one.
     """
     if prompt := models.get(GRAPH_PROMPT.name):
         raise InvalidArgumentError(f"{prompt.folder} is a graph prompt itself; wanted the model of a retriever.")

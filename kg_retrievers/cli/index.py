@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import kg_retrievers
-from kg_retrievers.cli.load import load_embeddings, read_graph
-from kg_retrievers.cli.show import show
+from kg_retrievers.cli.load import read_graph
+from kg_retrievers.cli.show import show, status
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.loading import HASHED, record_embeddings
+from kg_retrievers.serving.loading import HASHED, load_embeddings, record_embeddings
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,7 +23,8 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     graph = read_graph(options)
     name = options.embeddings or HASHED
-    embeddings = load_embeddings(name)
+    with status(f"loading {name}"):
+        embeddings = load_embeddings(name)
     kg_retrievers.GraphIndex.build(graph, embeddings, output, triples=options.triples, progress=sys.stderr.isatty())
     record_embeddings(output, name)
     show(

@@ -1,4 +1,4 @@
-"""From options to objects: the graph, its index, models, questions and the examples of each method."""
+"""From options to objects: the graph, its index, questions and the examples of each method."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
-from kg_retrievers.cli.database import check_database_options, is_database, open_database
+from kg_retrievers.cli.database import open_database
 from kg_retrievers.cli.show import note, status
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
-from kg_retrievers.serving import loading
-from kg_retrievers.serving.loading import SavedModel
+from kg_retrievers.serving.loading import HASHED, is_database, is_uri, load_embeddings, recorded_embeddings
 
 if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
     from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
 
-#: The options that say how a graph file is read, each with the argument of `KnowledgeGraph.from_file`.
+#: The options for reading a graph file, each with its argument of `KnowledgeGraph.from_file`.
 READING = {
     "entities": "entities",
     "graph_format": "format",
@@ -37,7 +35,7 @@ READING = {
 
 def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
     """Read the graph of a file, of a folder that `index` saved, or of a database."""
-    check_database_options(options)
+    _check_database_options(options)
     path, in_database = Path(options.graph), is_database(options.graph)
     given = {name: getattr(options, option) for option, name in READING.items() if getattr(options, option) is not None}
     if given and (in_database or path.is_dir()):
@@ -47,15 +45,20 @@ def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
         if in_database:
             with open_database(options.graph, options) as executor:
                 return kg_retrievers.KnowledgeGraph.from_executor(executor)
-        return _open_folder(path) if path.is_dir() else _read_file(path, given)
+        return kg_retrievers.KnowledgeGraph.open(path) if path.is_dir() else _read_file(path, given)
 
 
-def _open_folder(path: Path) -> KnowledgeGraph:
-    try:
-        return kg_retrievers.KnowledgeGraph.open(path)
-    except GraphLoadError as error:
-        hint = f"To index a file: kg-retrievers index FILE --output {path}"
-        raise GraphLoadError(error.message.removeprefix(f"{path}: "), path, hint_python=hint) from error
+def _check_database_options(options: argparse.Namespace) -> None:
+    """Check that the options for reading a database come with a database.
+
+    Raises:
+        InvalidArgumentError: If they come without one.
+    """
+    places = [where for where in (options.graph, options.database) if where is not None]
+    if options.database_name is not None and not any(map(is_uri, places)):
+        raise InvalidArgumentError("--database-name is for a Neo4j database, as bolt://localhost:7687. Leave it out.")
+    if options.key and options.database is None and not is_database(options.graph):
+        raise InvalidArgumentError("--key is for a graph database, but none is given. Leave it out.")
 
 
 def _read_file(path: Path, given: dict[str, Any]) -> KnowledgeGraph:
@@ -68,37 +71,17 @@ def _read_file(path: Path, given: dict[str, Any]) -> KnowledgeGraph:
 def read_index(options: argparse.Namespace) -> GraphIndex:
     """Open the index of a folder, or index the graph of a file or database in memory."""
     graph = read_graph(options)
-    if Path(options.graph).is_dir():
-        name = options.embeddings or loading.recorded_embeddings(options.graph)
-        return kg_retrievers.GraphIndex.open(options.graph, load_embeddings(name), graph=graph)
-    embeddings = load_embeddings(options.embeddings)
+    is_folder = Path(options.graph).is_dir()
+    name = options.embeddings or (recorded_embeddings(options.graph) if is_folder else HASHED)
+    with status(f"loading {name}"):
+        embeddings = load_embeddings(name)
+    if is_folder:
+        return kg_retrievers.GraphIndex.open(options.graph, embeddings, graph=graph)
     return kg_retrievers.GraphIndex.build(graph, embeddings, progress=sys.stderr.isatty())
 
 
-def load_embeddings(name: str | None) -> Embeddings:
-    """Return the embeddings that `--embeddings` names."""
-    with status(f"loading {name or loading.HASHED}"):
-        return loading.load_embeddings(name or loading.HASHED)
-
-
-def load_llm(name: str | None) -> BaseChatModel | None:
-    """Return the language model that `--llm` names, if it does."""
-    if name is None:
-        return None
-    with status(f"loading {name}"):
-        return kg_retrievers.load_chat_model(name)
-
-
-def read_models(folders: Sequence[str]) -> dict[str, SavedModel]:
-    """Read the trained models that `--model` names, each by the name of its method."""
-    if not folders:
-        return {}
-    with status("reading the trained models"):
-        return loading.read_models(folders)
-
-
 def read_training_questions(options: argparse.Namespace) -> tuple[list[Question], list[Question] | None]:
-    """Read what is trained on, about one graph, and, where it is named, what validates."""
+    """Read the questions of a training about one graph, and the validation questions, if the options name them."""
     split = options.split or ("train" if options.format == "metaqa" else None)
     data = {"format": options.format, "only_hops": options.hops}
     with status(f"reading {options.questions}"):
@@ -113,7 +96,7 @@ def read_training_questions(options: argparse.Namespace) -> tuple[list[Question]
 
 
 def check_database_is_used(methods: Sequence[Method], options: argparse.Namespace) -> None:
-    """Check that a method that is asked runs queries, if `--database` says where.
+    """Check that one of the methods runs queries, if `--database` is given.
 
     Raises:
         InvalidArgumentError: If none does.
@@ -127,22 +110,22 @@ def check_database_is_used(methods: Sequence[Method], options: argparse.Namespac
 
 
 def query_methods() -> str:
-    """Return the names of the methods that run queries, as a sentence has them."""
+    """Return the names of the methods that run queries, as words of a sentence."""
     return " or ".join(method.name for method in registry.METHODS if method.runs_queries)
 
 
 def quoted(names: Sequence[str]) -> str:
-    """Return alternatives as a sentence has them."""
+    """Return alternatives as words of a sentence."""
     return " or ".join(f'"{name}"' for name in names)
 
 
 def share_examples(
     methods: Sequence[Method], examples: Sequence[Question] | None, llm: BaseChatModel | None
 ) -> dict[str, Sequence[Question]]:
-    """Return the examples for each method that can use them, and note why others go without.
+    """Return the examples for each method that can use them, and note why others get none.
 
     Args:
-        methods: The method, or several. What one alone cannot use, it refuses itself.
+        methods: The method, or several. A single method refuses unusable examples itself.
         examples: Labelled questions, if there are some.
         llm: The language model, if there is one.
     """

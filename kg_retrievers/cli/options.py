@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kg_retrievers.cli.compare import ALL
-from kg_retrievers.cli.database import SCHEMES, is_database_file, is_uri
+from kg_retrievers.cli.database import SCHEMES
 from kg_retrievers.cli.load import query_methods, quoted
-from kg_retrievers.cli.task import NAMED_BY_OPTIONS, SOURCES, Choice
+from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS, SOURCES, MethodChoice
+from kg_retrievers.cli.show import note
 from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, NAMED_IN_TRAINING, SCENE_GRAPHS, SETTINGS
 from kg_retrievers.database.neo4j_login import address_in
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, SEPARATOR
-from kg_retrievers.serving.loading import HASHED
+from kg_retrievers.serving.loading import HASHED, is_database_file, is_uri
 
 EPILOG = """\
 examples:
@@ -40,14 +41,12 @@ exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on
 """
 
 #: An example of a union.
-BOTH = SEPARATOR.join(("simgrag", "g-retriever"))
+UNION_EXAMPLE = SEPARATOR.join(("simgrag", "g-retriever"))
 
-#: What the help says of several methods, and of fields.
-UNITED = f"{BOTH} asks both and fuses what they find"
-FIELD = f"a field of the retriever, with several methods of {registry.UNION.class_name} alone"
-
-#: What the help says of graph prompts among the models.
-ANSWERS = f"; one of {GRAPH_PROMPT.name} answers from what the method finds, by default that of its training"
+#: The help on several methods, on fields and on graph prompts among the models.
+UNION_HELP = f"{UNION_EXAMPLE} asks both and fuses what they find"
+FIELD_HELP = f"a field of the retriever, with several methods of {registry.UNION.class_name} alone"
+MODEL_HELP = f"; one of {GRAPH_PROMPT.name} answers from what the method finds, by default that of its training"
 
 #: How methods are named.
 METHODS = f"NAME[{SEPARATOR}NAME]"
@@ -55,14 +54,14 @@ METHODS = f"NAME[{SEPARATOR}NAME]"
 #: How questions over one graph are written.
 FORMATS = ("metaqa", "pathquestion", "jsonl")
 
-#: What the help says of graphs.
-GRAPH = "a folder of `index`, a LadybugDB file, or a URI of a Neo4j database, as bolt://localhost:7687"
+#: The help on graphs that are no text files.
+GRAPH_HELP = "a folder of `index`, a LadybugDB file, or a URI of a Neo4j database, as bolt://localhost:7687"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a mistake on one line, with the nearest option or choice."""
+    """Parses arguments, and reports a mistake on one line with the nearest option or choice."""
 
-    #: Those of the commands, by name.
+    #: The parsers of the commands, by name.
     commands: dict[str, _Parser]
 
     def error(self, message: str) -> NoReturn:
@@ -87,11 +86,19 @@ class _Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {near or choices}")
 
 
+class _Renamed(argparse.Action):
+    """Takes the value of an option under its name of an earlier version, and notes the name of today."""
+
+    def __call__(self, _: argparse.ArgumentParser, options: argparse.Namespace, value: Any, flag: Any = None) -> None:
+        note(f"{flag} is called --{self.dest.replace('_', '-')} now")
+        setattr(options, self.dest, value)
+
+
 _Options = _Parser | argparse._ArgumentGroup
 
 
 def make_parser() -> _Parser:
-    """Return what reads the arguments; `options.command` is the name of the command."""
+    """Return the parser of the arguments; `options.command` is the name of the command."""
     debug = _Parser(add_help=False)
     debug.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")
     parser = _Parser(
@@ -130,12 +137,12 @@ def _ask(ask: _Parser) -> None:
         "--method",
         type=_methods,
         metavar=METHODS,
-        help=f"{_one_of_methods()}; {UNITED}",
+        help=f"{_one_of_methods()}; {UNION_HELP}",
     )
-    _model(ask, ANSWERS)
+    _model(ask, MODEL_HELP)
     ask.add_argument("--examples", metavar="FILE", help=f"{_examples()}, as JSON lines; other methods use none")
     ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
-    _field(ask, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
+    _field(ask, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     _database(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
     _json_flag(ask)
@@ -172,12 +179,12 @@ def _train(train: _Parser) -> None:
     training.add_argument("--output", required=True, metavar="FOLDER", help="where to save the model; if begun, go on")
     training.add_argument(
         "--num-examples",
-        "--visits",
         type=_count,
         metavar="N",
         help="how many questions to look at, each time counted; more take longer; not for "
         f"{GRAPH_PROMPT.name}, which has --field epochs=N",
     )
+    training.add_argument("--visits", type=_count, action=_Renamed, dest="num_examples", help=argparse.SUPPRESS)
     _embeddings(training)
     _field(
         training,
@@ -191,7 +198,7 @@ def _train(train: _Parser) -> None:
 
 
 def _prompt_training(prompt: _Options) -> None:
-    """Add what says how a graph prompt is trained."""
+    """Add the options for training a graph prompt."""
     prompt.add_argument(
         "--llm",
         metavar="NAME_OR_FOLDER",
@@ -209,21 +216,21 @@ def _prompt_training(prompt: _Options) -> None:
         type=_methods,
         metavar=METHODS,
         help="the retriever that it answers from, without a language model (default: "
-        f"{GRAPH_PROMPT.retriever}; for "
-        f"{', '.join(GRAPH_FORMATS)} none, so all of a question's graph is read); {UNITED}",
+        f"{GRAPH_PROMPT.default_method}; for "
+        f"{', '.join(GRAPH_FORMATS)} none, so all of a question's graph is read); {UNION_HELP}",
     )
     _model(prompt)
 
 
 def _evaluate(evaluate: _Parser) -> None:
-    _task(evaluate, required=True)
+    _measurement(evaluate, required=True)
     evaluate.add_argument(
         "--method",
         type=_method,
         metavar=f"{METHODS}[:WITH]",
         help=f"{_one_of_methods()}, with all that is "
         f"given, or :WITH one of {', '.join(SOURCES)}; a method that cannot use both examples and a language model "
-        f"gets the latter; {UNITED}",
+        f"gets the latter; {UNION_HELP}",
     )
     evaluate.add_argument(
         "--records", type=_file, metavar="FILE", help="keep what is measured as JSON lines; if there, go on"
@@ -233,7 +240,7 @@ def _evaluate(evaluate: _Parser) -> None:
 
 def _compare(compare: _Parser) -> None:
     compare.add_argument("runs", nargs="*", metavar="RECORDS", help="files of records that `evaluate` wrote")
-    _task(compare, required=False)
+    _measurement(compare, required=False)
     compare.add_argument(
         "--method",
         type=_method_or_all,
@@ -258,7 +265,7 @@ def _one_of_methods() -> str:
 
 
 def _examples() -> str:
-    """Say which methods use examples, and what these must have."""
+    """Return the help on examples: the methods that use them, and their labels."""
     uses = [f"{method.name} (with {quoted(method.labels)})" for method in registry.METHODS if method.labels]
     return f"labelled questions, for {', '.join(uses)}"
 
@@ -271,7 +278,7 @@ def _graph(parser: _Parser) -> None:
         "graph",
         type=_place,
         metavar="GRAPH",
-        help=f"a file with a triple a line (.csv, .tsv, head|relation|tail, .jsonl; also .gz), {GRAPH}",
+        help=f"a file with a triple a line (.csv, .tsv, head|relation|tail, .jsonl; also .gz), {GRAPH_HELP}",
     )
     _reading(parser, "--format", "--graph-format")  # as the other commands call it
 
@@ -364,7 +371,7 @@ def _json_file(parser: _Parser, what: str) -> None:
 
 
 def _graph_of_questions(questions: _Options, required: bool, also: str = "") -> None:
-    about = f"a file with a triple a line, {GRAPH}{also}"
+    about = f"a file with a triple a line, {GRAPH_HELP}{also}"
     questions.add_argument("--graph", type=_place, required=required, metavar="GRAPH", help=about)
 
 
@@ -378,7 +385,7 @@ def _questions(
     required: bool = True,
     also: str = "",
 ) -> None:
-    """Add what says which questions; `formats` is how they may be written, and `also` what the help adds on that."""
+    """Add the options for questions: `formats` are the formats they may have, `also` continues the help on these."""
     questions.add_argument(flag, required=required, metavar="FILE_OR_FOLDER", help="the questions")
     questions.add_argument(
         "--format",
@@ -395,8 +402,8 @@ def _questions(
     questions.add_argument("--seed", type=_from_zero, default=0, metavar="N", help="of all that is drawn (default: 0)")
 
 
-def _task(parser: _Parser, required: bool) -> None:
-    """Add what says which questions are asked of which graph, and with which help."""
+def _measurement(parser: _Parser, required: bool) -> None:
+    """Add the options for a measurement: the questions, the graph, and the sources of methods."""
     questions = parser.add_argument_group("what is asked")
     splits = "metaqa: dev (default), dev_ntm for paraphrases, ..."
     _graph_of_questions(questions, required)
@@ -413,8 +420,8 @@ def _task(parser: _Parser, required: bool) -> None:
     method = parser.add_argument_group("what a method gets")
     _embeddings(method)
     method.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
-    _model(method, ANSWERS)
-    _field(method, FIELD, "max_distance=0.5", NAMED_BY_OPTIONS)
+    _model(method, MODEL_HELP)
+    _field(method, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument(
         "--examples", metavar="FILE_OR_FOLDER", help=f"{_examples()}, written as --data; what is measured is left out"
     )
@@ -447,15 +454,22 @@ def _hops(text: str) -> list[int]:
 
 def _method(text: str) -> str:
     try:
-        return Choice.of(text).name
+        return MethodChoice.of(text).name
     except InvalidArgumentError as error:
-        raise argparse.ArgumentTypeError(error.on_shell.rstrip(".")) from None
+        raise _argument_error(error) from None
 
 
 def _methods(text: str) -> str:
     if ":" in text:
-        raise argparse.ArgumentTypeError(f"wanted a method, or several as in {BOTH}, but got {text!r}")
-    return _method(text)
+        raise argparse.ArgumentTypeError(f"wanted a method, or several as in {UNION_EXAMPLE}, but got {text!r}")
+    try:
+        return registry.joined_names(registry.find_methods(text))
+    except InvalidArgumentError as error:
+        raise _argument_error(error) from None
+
+
+def _argument_error(error: InvalidArgumentError) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(error.on_shell.rstrip("."))
 
 
 def _method_or_all(text: str) -> str:

@@ -31,10 +31,7 @@ from kg_retrievers.methods.registry import GRAPH_PROMPT
 if TYPE_CHECKING:
     from kg_retrievers.training.dataset import TrainingQuestions
 
-#: The folder in the output of a training that keeps its rounds until it is finished.
-UNFINISHED = "unfinished"
-
-#: The options of `ask` that are not called as the others are.
+#: The options that `ask` calls by another name.
 _FLAGS = {"graph_format": "--format"}
 
 
@@ -45,11 +42,13 @@ def run(options: argparse.Namespace) -> int:
     check_training(options)
     with announce_compilation():
         training = (PromptTraining if options.method == GRAPH_PROMPT.name else _RetrieverTraining).of(options)
-        begun = _holds_model(output / UNFINISHED)
+        from kg_retrievers.training.unfinished import is_unfinished  # loads torch, as the training just did
+
+        begun = is_unfinished(output)
         try:
             trained = training.train(output=output, seed=options.seed, progress=sys.stderr.isatty())
         except BaseException as error:
-            if _holds_model(output / UNFINISHED) and not isinstance(error, KGRetrieversError):
+            if is_unfinished(output) and not isinstance(error, KGRetrieversError):
                 note(f"what was trained is in {output}; the same command goes on from the last finished round")
             raise
     if begun:
@@ -70,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _RetrieverTraining:
-    """The training of a retriever's model, for which all is read."""
+    """The training of a retriever's model, with everything read."""
 
     train: Callable[..., Any]
 
@@ -103,13 +102,13 @@ class _RetrieverTraining:
 
 
 def _holds_model(folder: Path) -> bool:
-    from kg_retrievers.core.checkpoint import holds_model  # loads numpy, which the help does without
+    from kg_retrievers.core.checkpoint import holds_model  # loads numpy, which the help does not need
 
     return holds_model(folder)
 
 
 def _check_output(folder: Path) -> None:
-    """Check before the work begins that a model can be saved after it, and replaces none."""
+    """Check before the training that a model can be saved afterwards, and that it replaces none."""
     if _holds_model(folder):
         raise InvalidArgumentError(f"{folder} holds a model already. Name another folder: --output ...")
     there = next(path for path in (folder, *folder.parents) if path.exists())
@@ -119,7 +118,7 @@ def _check_output(folder: Path) -> None:
 
 
 def _check_fields(method: registry.Method, train: Callable[..., Any], given: dict[str, Any]) -> None:
-    """Check that what trains the method knows the fields: arguments of its own, or settings of the model."""
+    """Check that each field is an argument of the training or a setting of the model."""
     arguments = inspect.signature(train).parameters.values()
     known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
     known |= {field.name for field in fields(method.load_model().config_class)}
@@ -129,13 +128,13 @@ def _check_fields(method: registry.Method, train: Callable[..., Any], given: dic
 
 
 def _counts(questions: TrainingQuestions) -> dict[str, int]:
-    """Return how many questions were used, and how many were not, by the reason."""
+    """Return how many questions were used, and how many were left out for each reason."""
     left_out = {name: getattr(questions, name) for name in ("without_entities", "without_answers", "unreachable")}
     return {"used": len(questions.usable)} | left_out
 
 
 def _ask_command(options: argparse.Namespace) -> str:
-    """Return the command that asks the model, of a graph that is read as it was for the training."""
+    """Return the command that asks the model, reading the graph as the training did."""
     graph = "GRAPH" if options.format in GRAPH_FORMATS else options.graph
     command = ["kg-retrievers", "ask", graph, "Who ...?"]
     for option in (*READING, "embeddings"):

@@ -17,12 +17,20 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import quiet, refuse_prompts
-from kg_retrievers.cli.load import load_embeddings, read_index, read_models, read_training_questions
+from kg_retrievers.cli.load import read_index, read_training_questions
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
-from kg_retrievers.serving.loading import RECORD, SavedModel, build_retriever, choose_methods
+from kg_retrievers.serving.loading import (
+    HASHED,
+    RECORD,
+    SavedModel,
+    build_retriever,
+    choose_methods,
+    load_embeddings,
+    read_models,
+)
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -154,7 +162,7 @@ class RetrieverSpec:
 
     def build(self, index: GraphIndex, database: QueryDatabase | None = None) -> BaseKGRetriever:
         """Build it over a graph."""
-        methods = self.methods or registry.find_methods(GRAPH_PROMPT.retriever)
+        methods = self.methods or registry.find_methods(GRAPH_PROMPT.default_method)
         executor = None if database is None else lambda: database.executor
         return build_retriever(methods, index, self.fields, models=self.models, executor=executor)
 
@@ -183,7 +191,9 @@ class PromptTraining:
         with ExitStack() as at_end:
             if options.format in GRAPH_FORMATS:
                 questions, validation = _read_questions_with_graphs(options)
-                embeddings = load_embeddings(options.embeddings)
+                name = options.embeddings or HASHED
+                with status(f"loading {name}"):
+                    embeddings = load_embeddings(name)
                 to_examples = partial(_examples_of_graphs, spec, embeddings)
             else:
                 questions, validation = read_training_questions(options)
@@ -256,12 +266,13 @@ def _note_empty(examples: Sequence[GraphPromptExample]) -> int:
 
 def _retriever_spec(options: argparse.Namespace, train: Callable[..., Any]) -> tuple[RetrieverSpec, dict[str, Any]]:
     """Return the retriever that is named, with its fields, and the fields of the training and the model."""
-    models = read_models(options.model)
+    with status("reading the trained models"):
+        models = read_models(options.model)
     refuse_prompts(models)
     own = options.format in GRAPH_FORMATS
     methods: tuple[Method, ...] = ()
     if options.retriever or models or not own:
-        methods = choose_methods(options.retriever, models, GRAPH_PROMPT.retriever)
+        methods = choose_methods(options.retriever, models, GRAPH_PROMPT.default_method)
     of_retriever = registry.retriever_class(methods).model_fields if methods else {}
     known = _training_fields(train)
     given: dict[str, Any] = {}

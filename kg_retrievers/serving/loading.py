@@ -1,6 +1,6 @@
-"""From names to objects: what the shell and Studio open, load and build.
+"""From names to objects: open, load and build for the shell and Studio.
 
-What is needed is loaded when it is first used, so that the help of the shell and a misspelt option show at once.
+Modules are loaded on first use, so that the shell shows its help, or a misspelt option, at once.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
 
-#: What stands beside an index to say which embeddings it was built with, and beside a graph prompt which retriever.
+#: The file that records an index's embeddings, or a graph prompt's retriever.
 RECORD = "cli.json"
 
-#: The embeddings that are taken where none are named; they need no download.
+#: The default embeddings; they need no download.
 HASHED = "hashed"
 
-#: In front of the name or folder of a model of sentence-transformers.
+#: The prefix for the name or folder of a model of sentence-transformers.
 LOCAL = "local:"
+
+#: The first bytes of a file of LadybugDB; NULs follow, which no text has.
+MAGIC = b"LBUG"
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,9 @@ class SavedModel:
     """A trained model on disk.
 
     Attributes:
-        folder: Where it was read from.
-        entry: Whose model it is.
-        model: The model; None for one that answers, which is read when an index is there.
+        folder: Its folder.
+        entry: The method that it was trained for, or the graph prompt.
+        model: The model; None for a graph prompt, which is read together with an index.
         weights: A digest of its weights.
     """
 
@@ -78,8 +81,30 @@ def recorded_embeddings(folder: str | Path) -> str:
 
 
 def record_embeddings(folder: str | Path, name: str) -> None:
-    """Keep beside an index which embeddings it was built with, by a name that `load_embeddings` takes."""
+    """Record the name of the embeddings, as `load_embeddings` takes it, in the folder of an index."""
     (Path(folder) / RECORD).write_text(json.dumps({"embeddings": name}), "utf-8")
+
+
+def is_uri(where: str) -> bool:
+    """Whether this is a URI, of Neo4j or not."""
+    return "://" in where
+
+
+def is_database_file(where: str) -> bool:
+    """Whether this is a file of LadybugDB."""
+    try:
+        if not Path(where).is_file():
+            return False
+        with open(where, "rb") as file:
+            head = file.read(12)
+    except OSError:
+        return False  # reading it as text reports the cause
+    return head.startswith(MAGIC) and b"\0" in head
+
+
+def is_database(where: str) -> bool:
+    """Whether this is a URI, or a file of LadybugDB."""
+    return is_uri(where) or is_database_file(where)
 
 
 def load_embeddings(name: str) -> Embeddings:
@@ -134,7 +159,7 @@ def read_models(folders: Sequence[str]) -> dict[str, SavedModel]:
 
 
 def _read_model(folder: str) -> SavedModel:
-    from kg_retrievers.core.checkpoint import read_header  # loads numpy, which most commands do without at first
+    from kg_retrievers.core.checkpoint import read_header  # loads numpy
 
     header = read_header(folder)
     entries = {name: entry for entry in registry.trainable() for name in entry.names}
@@ -149,12 +174,12 @@ def _read_model(folder: str) -> SavedModel:
 def choose_methods(
     named: str | None, models: Mapping[str, SavedModel], default: str = registry.DEFAULT.name
 ) -> tuple[Method, ...]:
-    """Return the methods that are asked: those that are named, else that of the only model, else the default.
+    """Return the named methods, else the method of the only model, else the default.
 
     Args:
         named: The name of a method, or several joined by "+".
         models: Trained models of methods, by the names of these.
-        default: The name of the method that is asked where nothing else says which.
+        default: The name of the default method.
 
     Raises:
         InvalidArgumentError: If there is no such method, or a model is of another one.

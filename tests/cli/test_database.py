@@ -22,6 +22,7 @@ from kg_retrievers import KnowledgeGraph, LadybugExecutor
 from kg_retrievers.cli import database, train
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.errors import install_command
+from kg_retrievers.serving import loading
 
 USER, PASSWORD = "the-reader", "a-secret"
 HER = "Who directed Her?"
@@ -420,8 +421,8 @@ def test_a_graph_that_cannot_be_read_as_text_or_database(run: Run, monkeypatch: 
     def refuse(*_: Any) -> None:
         raise PermissionError("Permission denied")
 
-    monkeypatch.setattr(database, "open", refuse, raising=False)
-    assert not database.is_database("films.csv")
+    monkeypatch.setattr(loading, "open", refuse, raising=False)
+    assert not loading.is_database("films.csv")
     assert run(*ASK)[0] == 0  # by the one who reads texts
 
 

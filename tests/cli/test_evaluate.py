@@ -576,11 +576,6 @@ def test_records_of_another_run_are_left_alone(run: Run) -> None:
     assert len(err.splitlines()) == 1
 
 
-def test_open_index(run: Run) -> None:
-    assert run("index", "films.csv", "--output", "films.index")[0] == 0
-    assert len(cli.open_index("films.index").graph) == 3
-
-
 @pytest.mark.real
 @pytest.mark.parametrize("limit", [10, pytest.param(50, marks=pytest.mark.heavy)])
 def test_evaluate_on_metaqa_equals_a_direct_computation(

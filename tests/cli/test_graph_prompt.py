@@ -550,7 +550,7 @@ ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
         ([*TRAIN, "--validation", "none.jsonl"], "none.jsonl: wanted a text file"),
         ([*TRAIN, "--graph", "none.csv"], "none.csv: there is no such file"),
         (
-            [*TRAIN, "--visits", "3"],
+            [*TRAIN, "--num-examples", "3"],
             "--num-examples is not for graph-prompt. Say how often it sees a question: --field epochs=N",
         ),
         ([*TRAIN, "--setting", "best"], "--setting: invalid choice: 'best'; choose from"),

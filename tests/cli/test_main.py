@@ -436,6 +436,7 @@ def test_demo(run: Run) -> None:
         (["ask", "films.cvs", HER], "films.cvs: there is no such file. Did you mean: 'films.csv'?"),
         (["ask", "films.csv", HER, "--k", "0"], "--k: wanted an integer of 1 or more, but got '0'"),
         (["ask", "films.csv", HER, "--k", "two"], "but got 'two'"),
+        (["ask", "films.csv", HER, "--k", "1000001"], "less than or equal to 1000000, but got 1000001"),
         (
             ["ask", "films.csv", HER, "--method", "simrag"],
             "--method: there is no method 'simrag'; did you mean 'simgrag'? See: kg-retrievers ask --",

@@ -189,8 +189,10 @@ def test_the_next_command_reads_the_graph_alike(run: Run) -> None:
     Path("films.txt").write_text("a,b,c\n" + FILES["films.txt"], "utf-8")
     Path("film.jsonl").write_text('{"question": "Who directed Her (film)?", "answers": ["Spike Jonze"]}\n', "utf-8")
     train = (*TRAIN[:2], "--graph", "films.txt", *reading, "--questions", "film.jsonl", "--visits", "8")
-    code, out, _ = run(*train, "--output", "m")
+    code, out, err = run(*train, "--output", "m")
     assert code == 0
+    assert err.startswith("kg-retrievers: --visits is called --num-examples now\n")
+    assert config("m")["training"]["schedule"]["num_examples"] == 8
     command = out.splitlines()[-1].partition(": kg-retrievers ")[2]
     flags = "--entities labels.tsv --format csv --columns a,b,c --embeddings hashed"
     assert command == f"ask films.txt 'Who ...?' {flags} --model m"
@@ -422,7 +424,7 @@ def mistake(done: tuple[int, str, str]) -> str:
         (["--field", "visits=3"], "--field: visits comes from other options"),
         (["--field", "hops"], "--field: wanted NAME=VALUE, as max_nodes=1000, but got 'hops'"),
         (["--field", "hops=few"], "hops must be a valid integer, but got 'few'"),
-        (["--num-examples", "0"], "--num-examples/--visits: wanted an integer of 1 or more, but got '0'"),
+        (["--num-examples", "0"], "--num-examples: wanted an integer of 1 or more, but got '0'"),
         (["--graph", "none.csv"], "none.csv: there is no such file"),
         (["--graph", "films.txt"], "--graph-format"),
         (["--model", "reasoner"], "--model is for graph-prompt, but trained is subgraph-rag. Leave it out."),
@@ -447,8 +449,8 @@ def test_a_mistake_in_training_is_told_on_one_line(run: Run, more: list[str], to
         (["--field", "tokens=letters"], "tokens must be 'words' or 'states', but got 'letters'"),
         (["--field", "relative=1"], "relative must be a valid boolean, but got 1"),
         (["--field", "max_nodes=null"], "max_nodes must be a valid integer, but got None"),
-        (["--num-examples", "0"], "--num-examples/--visits: wanted an integer of 1 or more, but got '0'"),
-        (["--visits", "many"], "--num-examples/--visits: wanted an integer of 1 or more, but got 'many'"),
+        (["--num-examples", "0"], "--num-examples: wanted an integer of 1 or more, but got '0'"),
+        (["--visits", "many"], "--visits: wanted an integer of 1 or more, but got 'many'"),
     ],
 )
 def test_a_mistake_in_training_a_network_is_told_on_one_line(run: Run, more: list[str], told: str) -> None:

@@ -1,4 +1,4 @@
-"""What `evaluate` and `compare` share: questions over a graph, and a run of one method over them."""
+"""The measurement that `evaluate` and `compare` make: questions over a graph, asked of one method after the other."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
-from kg_retrievers.cli.load import load_llm, read_index, share_examples
+from kg_retrievers.cli.load import read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, note, status
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
-from kg_retrievers.serving.loading import SavedModel, build_retriever
+from kg_retrievers.serving.loading import SavedModel, build_retriever, load_llm
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from kg_retrievers.evaluation import Report
     from kg_retrievers.index import GraphIndex
 
-#: What may stand behind the name of a method: what it is given. Without it, all that there is.
+#: The sources that may follow the name of a method; without one, it gets all sources that are given.
 SOURCES = ("plain", "examples", "llm")
 
-#: What `--field` does not set: other options do, or nothing that a shell can write.
+#: The fields that `--field` refuses: other options set them, or a shell cannot write their values.
 NAMED_BY_OPTIONS = ("index", "llm", "examples", "model", "k", "retrievers", "executor")
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The method that is asked, or several of which the evidence is fused, and which of `SOURCES` it gets, if named."""
+class MethodChoice:
+    """A method, or several whose evidence is fused, and the one of `SOURCES` that it gets; by default all of them."""
 
     methods: tuple[Method, ...]
     source: str = ""
@@ -67,8 +67,20 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Task:
-    """Questions over a graph, and what a method may be given to answer them; a graph prompt, and what answers by it."""
+class Measurement:
+    """Questions over a graph, and the objects that methods are built from.
+
+    Attributes:
+        index: The indexed graph.
+        questions: The questions with known answers.
+        examples: The labelled questions, if some are given.
+        llm: The language model, if one is given.
+        models: The trained models of methods, by the names of these.
+        prompt: The graph prompt, if one is given.
+        answerer: Answers from evidence with the graph prompt.
+        database: The database for queries.
+        settings: The settings that records keep.
+    """
 
     index: GraphIndex
     questions: Sequence[Question]
@@ -82,16 +94,25 @@ class Task:
 
     @property
     def sources(self) -> list[str]:
-        """Those of `SOURCES` that there are."""
+        """The sources of `SOURCES` that are given."""
         given = {"plain": True, "examples": self.examples is not None, "llm": self.llm is not None}
         return [source for source in SOURCES if given[source]]
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """A retriever that was built, and with what; `models` by the names of their methods, a graph prompt included."""
+class BuiltMethod:
+    """A retriever, and the objects that it was built from.
 
-    choice: Choice
+    Attributes:
+        choice: The method and its source.
+        retriever: The retriever.
+        llm: The language model that it got.
+        examples: The labelled questions that it got.
+        models: Its trained models by the names of their methods, with a graph prompt.
+        answerer: Answers from evidence with the graph prompt.
+    """
+
+    choice: MethodChoice
     retriever: BaseKGRetriever
     llm: BaseChatModel | None
     examples: Sequence[Question] | None
@@ -100,19 +121,22 @@ class Contestant:
 
     @property
     def answers_by(self) -> Runnable[Any, Any] | None:
-        """What answers from the evidence: a graph prompt, or else the language model."""
+        """The graph prompt, or else the language model, which answers from the evidence."""
         return self.answerer or self.llm
 
 
-def make_task(options: argparse.Namespace, models: Mapping[str, SavedModel], prompt: SavedModel | None) -> Task:
-    """Read what the options name, but for the trained models."""
+def read_measurement(
+    options: argparse.Namespace, models: Mapping[str, SavedModel], prompt: SavedModel | None
+) -> Measurement:
+    """Read the files and load the language model that the options name; the trained models were read before."""
     data = {"format": options.format, "only_hops": options.hops}
     drawn = {"limit": options.limit, "seed": options.seed}
     split = options.split or ("dev" if options.format == "metaqa" else None)
     with status(f"reading {options.data}"):
         questions = kg_retrievers.read_question_set(options.data, split=split, **data, **drawn)
         examples, dropped = _examples(options, questions, split, data)
-    llm = load_llm(options.llm)
+    with status("loading the language model"):
+        llm = load_llm(options.llm)
     index = read_index(options)
     _note_lost_answers(questions, index)
     if options.unanswerable:
@@ -130,7 +154,7 @@ def make_task(options: argparse.Namespace, models: Mapping[str, SavedModel], pro
         "dropped": dropped,
         "digest": _digest(examples),
     }
-    return Task(
+    return Measurement(
         index=index,
         questions=questions,
         examples=examples,
@@ -144,7 +168,7 @@ def make_task(options: argparse.Namespace, models: Mapping[str, SavedModel], pro
 
 
 def _note_lost_answers(questions: Sequence[Question], index: GraphIndex) -> None:
-    """Note how many questions have answers of which the graph holds none."""
+    """Note how many questions have answers and none of them is in the graph."""
     lost = [one for one in questions if one.answers and not any(key in index.graph.entities for key in one.answers)]
     if lost:
         note(
@@ -155,7 +179,7 @@ def _note_lost_answers(questions: Sequence[Question], index: GraphIndex) -> None
 def _examples(
     options: argparse.Namespace, questions: Sequence[Question], split: str | None, data: dict[str, Any]
 ) -> tuple[list[Question] | None, int]:
-    """Return the labelled questions but those that are measured, and how many of these there were."""
+    """Return the labelled questions without the measured ones, and how many were dropped."""
     if options.examples is None:
         if options.examples_split:
             raise InvalidArgumentError("--examples-split says which part of --examples to take; give that, too.")
@@ -181,30 +205,32 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def build_method(choice: Choice, task: Task, options: argparse.Namespace) -> Contestant:
-    """Build a method, or several and their union, each with what it can use of what is given."""
-    if choice.source and choice.source not in task.sources:
+def build_method(choice: MethodChoice, measurement: Measurement, options: argparse.Namespace) -> BuiltMethod:
+    """Build a method, or the union of several, each from the sources that it can use."""
+    if choice.source and choice.source not in measurement.sources:
         raise InvalidArgumentError(f"the method {choice.name!r} needs --{choice.source}.")
-    llm = task.llm if choice.source in ("", "llm") else None
-    examples = task.examples if choice.source in ("", "examples") else None
+    llm = measurement.llm if choice.source in ("", "llm") else None
+    examples = measurement.examples if choice.source in ("", "examples") else None
     shared = share_examples(choice.methods, examples, llm)
-    models = {method.name: task.models[method.name] for method in choice.methods if method.name in task.models}
+    models = {
+        method.name: measurement.models[method.name] for method in choice.methods if method.name in measurement.models
+    }
     retriever = build_retriever(
         choice.methods,
-        task.index,
+        measurement.index,
         _fields_of(choice, options),
         llm=llm,
         examples=shared,
         models=models,
-        executor=lambda: task.database.executor,
+        executor=lambda: measurement.database.executor,
     )
-    if task.prompt:
-        models[GRAPH_PROMPT.name] = task.prompt
-    return Contestant(choice, retriever, llm, examples if shared else None, models, task.answerer)
+    if measurement.prompt:
+        models[GRAPH_PROMPT.name] = measurement.prompt
+    return BuiltMethod(choice, retriever, llm, examples if shared else None, models, measurement.answerer)
 
 
-def _fields_of(choice: Choice, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields that are set; in a comparison, without those that other methods have and this one lacks."""
+def _fields_of(choice: MethodChoice, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields to set; `compare` drops those that other methods have and this one lacks."""
     fields = dict(options.field)
     if options.k is not None:
         fields["k"] = options.k
@@ -219,26 +245,28 @@ def _fields_of(choice: Choice, options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in missing}
 
 
-def run_method(contestant: Contestant, task: Task, options: argparse.Namespace, records: str | Path | None) -> Report:
+def run_method(
+    built: BuiltMethod, measurement: Measurement, options: argparse.Namespace, records: str | Path | None
+) -> Report:
     """Ask a method all questions."""
-    runs_queries = any(method.runs_queries for method in contestant.choice.methods)
+    runs_queries = any(method.runs_queries for method in built.choice.methods)
     used = {
-        "llm": contestant.llm and task.settings["llm"],
-        "examples": contestant.examples and task.settings["examples"],
-        "model": _weights(contestant),
-        "database": task.database.where if runs_queries else None,
+        "llm": built.llm and measurement.settings["llm"],
+        "examples": built.examples and measurement.settings["examples"],
+        "model": _weights(built),
+        "database": measurement.database.where if runs_queries else None,
     }
     begun = records and Path(records).is_file()
     try:
         with announce_compilation():
             report = kg_retrievers.evaluate(
-                contestant.retriever,
-                task.questions,
-                answerer=contestant.answerer or (contestant.llm and kg_retrievers.LLMCitedAnswerer(contestant.llm)),
+                built.retriever,
+                measurement.questions,
+                answerer=built.answerer or (built.llm and kg_retrievers.LLMCitedAnswerer(built.llm)),
                 topic=options.topic,
-                method=contestant.choice.name,
+                method=built.choice.name,
                 seed=options.seed,
-                settings=task.settings | used,
+                settings=measurement.settings | used,
                 records=records,
                 progress=sys.stderr.isatty(),
             )
@@ -251,13 +279,13 @@ def run_method(contestant: Contestant, task: Task, options: argparse.Namespace, 
     return report
 
 
-def _weights(contestant: Contestant) -> str | dict[str, str] | None:
-    """Return what tells the trained models apart, wherever they lie: of several, by the names of their methods."""
-    weights = {name: model.weights for name, model in contestant.models.items()}
+def _weights(built: BuiltMethod) -> str | dict[str, str] | None:
+    """Return the digest of the trained model, which does not depend on its folder; several by method."""
+    weights = {name: model.weights for name, model in built.models.items()}
     if not weights:
         return None
-    several = len(contestant.choice.methods) > 1 or GRAPH_PROMPT.name in weights
-    return weights if several else weights[contestant.choice.methods[0].name]
+    several = len(built.choice.methods) > 1 or GRAPH_PROMPT.name in weights
+    return weights if several else weights[built.choice.methods[0].name]
 
 
 def check_output(path: str | None) -> None:
