@@ -119,6 +119,8 @@ def shell_names(method: Entry) -> str:
     """Return the names that the shell takes."""
     if method is UNION:
         return "`A+B`, such as `simgrag+kaping`"
+    if method is GRAPH_PROMPT:
+        return f"`train {method.name}`, then `--model`"
     return ", ".join(f"`{name}`" for name in method.names)
 
 

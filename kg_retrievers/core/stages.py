@@ -97,7 +97,8 @@ def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[
     """
     names = sorted(set(get_type_hints(state_class)) - {"question"})
     if strange := sorted(set(inputs) - set(names)):
-        hint = did_you_mean(strange[0], names) or f"invoke takes {names}."
+        known = sorted([*names, "on_refusal"])
+        hint = did_you_mean(strange[0], known) or f"invoke takes {known}."
         raise InvalidArgumentError(f"{who}: there is no argument {strange[0]!r}; {hint}")
     try:
         checked: dict[str, Any] = _adapter(state_class).validate_python(dict(inputs))

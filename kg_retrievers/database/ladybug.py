@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Hashable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
@@ -121,22 +123,25 @@ class LadybugExecutor(DatabaseExecutor):
             )
         with ExitStack() as on_error:
             try:
-                folder = tempfile.TemporaryDirectory(prefix=".kg-retrievers-", dir=path and Path(path).parent)
+                folder = Path(tempfile.mkdtemp(prefix=".kg-retrievers-", dir=path and Path(path).parent))
             except OSError as cause:
                 raise DatabaseUnavailableError(
                     f"LadybugExecutor.from_graph: cannot write to {str(path)!r} ({cause}). Name a file in a folder."
                 ) from cause
-            on_error.enter_context(folder)
-            file = Path(folder.name) / "graph.lbdb"
+            on_error.callback(shutil.rmtree, folder, ignore_errors=True)
+            file = folder / "graph.lbdb"
             with _open(file, max_memory, read_only=False) as database, ladybug.Connection(database) as connection:
                 connection.execute("CALL threads=1")  # several would give relationships other ids each time
-                load_graph(connection.execute, graph, Path(folder.name))
+                load_graph(connection.execute, graph, folder)
                 connection.execute("CHECKPOINT")
             if path is not None:
                 os.replace(file, path)
             executor = cls(path or file, max_memory=max_memory)
             if path is None:
-                executor._at_close, executor._graph = on_error.pop_all(), graph
+                on_error.pop_all()
+                removed = weakref.finalize(executor, shutil.rmtree, folder, ignore_errors=True)  # or at the latest then
+                executor._at_close.callback(removed)
+                executor._graph = graph
         return executor
 
     @property

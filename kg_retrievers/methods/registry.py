@@ -243,7 +243,10 @@ def find_method(name: str) -> Method:
             hint_python="Join their retrievers: UnionRetriever.of(...).",
             hint_shell=f"Join their names, as {SEPARATOR.join(names[:2])}.",
         )
+    by_class = [method.name for method in METHODS if method.class_name.casefold() == wanted]
     near = did_you_mean(wanted, known) or f"the methods are {', '.join(names)}."
+    if by_class:
+        near = f"did you mean {by_class[0]!r}?"
     raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 
 

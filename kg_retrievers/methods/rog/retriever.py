@@ -78,7 +78,9 @@ class RelationPathState(MaskedQuestionState, total=False):
     #: first.
     relation_paths: Annotated[
         list[RelationPath],
-        Field(description='a list of {"relations": [[relation, direction], ...], "score": number in (0, 1]}'),
+        Field(
+            description='a list of {"relations": [[relation, "forward", "backward" or "either"], ...], "score": 0.5}'
+        ),
     ]
 
 
