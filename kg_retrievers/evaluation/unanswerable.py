@@ -121,11 +121,11 @@ def _walk_labels(pattern: Pattern, topic: Known, graph: KnowledgeGraph) -> tuple
     here: Term = topic
     labels = []
     for head, relation, tail in pattern.triples:
-        number = graph.relations.find(relation.text) if isinstance(relation, Known) else -1
+        id = graph.relations.find(relation.text) if isinstance(relation, Known) else -1
         there = tail if head == here else head
-        if number < 0 or here not in (head, tail) or isinstance(there, Known):
+        if id < 0 or here not in (head, tail) or isinstance(there, Known):
             return ()
-        labels.append(label_of(number, head != here))
+        labels.append(label_of(id, head != here))
         here = there
     return tuple(labels)
 

@@ -135,7 +135,7 @@ class EntityLinker:
         no_entity: What `link` does when it finds nothing: "raise" an error, or return an "empty" list.
 
     Raises:
-        InvalidArgumentError: If `max_candidates` is less than 1, or `no_entity` is neither of the two.
+        InvalidArgumentError: If `max_candidates` is no integer from 1, or `no_entity` is neither of the two.
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
@@ -148,8 +148,10 @@ class EntityLinker:
 
     def __init__(self, index: GraphIndex, *, max_candidates: int = 16, no_entity: NoEntity = "raise") -> None:
         """Check the arguments; the table of names is made when it is first needed."""
-        if max_candidates < 1:
-            raise InvalidArgumentError(f"EntityLinker: max_candidates must be 1 or more, but got {max_candidates}.")
+        if type(max_candidates) is not int or max_candidates < 1:
+            raise InvalidArgumentError(
+                f"EntityLinker: max_candidates must be an integer from 1, but got {max_candidates!r}."
+            )
         if no_entity not in get_args(NoEntity):
             raise InvalidArgumentError(f"EntityLinker: no_entity must be 'raise' or 'empty', but got {no_entity!r}.")
         self.index = index
@@ -280,10 +282,10 @@ class EntityLinker:
     def _around(self, match: _Match) -> tuple[Array, bool]:
         """Return the ids of what a mention may mean and of its neighbors, and whether any is the tail of a fact."""
         graph, adjacency = self.index.graph, self.index.graph.adjacency
-        numbers = [graph.entities.find(candidate.entity) for candidate in match.candidates]
-        rows = [adjacency.row(number) for number in numbers]
+        ids = [graph.entities.find(candidate.entity) for candidate in match.candidates]
+        rows = [adjacency.row(id) for id in ids]
         is_tail = any(is_backward(adjacency.labels[row]).any() for row in rows)
-        return np.concatenate([numbers, *(adjacency.neighbors[row] for row in rows)]), is_tail
+        return np.concatenate([ids, *(adjacency.neighbors[row] for row in rows)]), is_tail
 
     def _fuzzy_windows(self, tokens: Sequence[_Token], matches: Sequence[_Match]) -> list[tuple[int, int]]:
         """Return where misspelt names may be: runs of capitalised words that are not all matched, else anywhere."""
@@ -310,7 +312,7 @@ class EntityLinker:
         found = []
         for text, candidates in zip(texts, self.index.nearest_entities(texts, FUZZY_NAMES), strict=True):
             near = []
-            for key in (graph.entities[number] for number in candidates.ids.tolist()):
+            for key in (graph.entities[id] for id in candidates.ids.tolist()):
                 label = graph.label(key)
                 share = max(_same_letters(text, name) for name in (label, *graph.aliases(key)))
                 near.append(LinkedEntity(key, label, FUZZY_SCORE * share, "fuzzy"))

@@ -16,14 +16,14 @@ MASK = "_"
 
 @dataclass(frozen=True)
 class QuestionEntity:
-    """An entity that a question is about, or several of one name of which any may be meant.
+    """An entity that the question names, or several candidates with the same name.
 
     Attributes:
         start: The position of its first character in the question.
         end: The position after its last; both are the question's length where it is not named.
         name: What the question calls it; the label of a given one.
         entities: The keys of what it may be, best first.
-        best: How many of these, from the first, fit equally well.
+        best: How many of the first candidates are tied.
         given: Whether the caller named it by key.
     """
 

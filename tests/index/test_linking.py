@@ -285,8 +285,9 @@ def test_empty_graph() -> None:
 
 
 def test_wrong_arguments(linker: EntityLinker) -> None:
-    with pytest.raises(InvalidArgumentError, match="max_candidates must be 1 or more, but got 0"):
-        EntityLinker(linker.index, max_candidates=0)
+    for most in (0, "x", 1.5, True):
+        with pytest.raises(InvalidArgumentError, match=f"max_candidates must be an integer from 1, but got {most!r}"):
+            EntityLinker(linker.index, max_candidates=most)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="no_entity must be 'raise' or 'empty', but got 'ignore'"):
         EntityLinker(linker.index, no_entity="ignore")  # type: ignore[arg-type]
 
