@@ -99,19 +99,22 @@ class Asker:
         said = self._read(prediction)
         answers = documents_answers(documents)
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
+        tokens = sum(approximate_tokens(document.page_content) for document in documents)
         metrics = question_metrics(question, answers, triples, failed=error is not None)
         label = self.retriever.graph.label
+        gold = list(question.answers)
+        names = {key: label(key) for key in dict.fromkeys((*gold, *answers))}
         return {
             "id": id,
             "question": question.text,
             "hops": question.hops,
             "kind": question.kind,
             "answerable": question.answerable,
-            "gold": list(question.answers),
+            "gold": gold,
             "answers": answers,
-            "labels": {key: label(key) for key in dict.fromkeys((*question.answers, *answers)) if label(key) != key},
+            "labels": {key: name for key, name in names.items() if name != key},
             "triples": len(triples),
-            "tokens": sum(approximate_tokens(document.page_content) for document in documents),
+            "tokens": tokens,
             "pattern": documents[0].metadata["details"].get("pattern") if documents else None,
             "prediction": prediction,
             "llm_calls": counter.llm_calls,
@@ -119,7 +122,7 @@ class Asker:
             "refused": error is None and (not documents or (said is not None and not _answered(said))),
             "reason": reason,
             "error": error,
-            "metrics": metrics | _text_metrics(said, [label(key) for key in question.answers]),
+            "metrics": metrics | _text_metrics(said, [names[key] for key in gold]),
         }
 
     def _retrieve(self, question: Question, config: RunnableConfig) -> tuple[list[Document], str | None, str | None]:

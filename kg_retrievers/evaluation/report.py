@@ -81,18 +81,8 @@ class Report:
             method=method,
             metrics=summarize(records, proposes_answers),
             intervals=_intervals(records, proposes_answers, seed),
-            by_hops={
-                name: {
-                    "questions": len(group),
-                    **summarize(group, proposes_answers),
-                    "intervals": _intervals(group, proposes_answers, seed),
-                }
-                for name, group in by_hops.items()
-            },
-            unanswerable={
-                kind: {"questions": len(group), "abstention": _mean(record["refused"] for record in group)}
-                for kind, group in sorted(by_kind.items())
-            },
+            by_hops={name: _of_hops(group, proposes_answers, seed) for name, group in by_hops.items()},
+            unanswerable={kind: _of_kind(group) for kind, group in sorted(by_kind.items())},
             seed=seed,
             settings=dict(settings or {}),
             records=tuple(records),
@@ -165,19 +155,40 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
         figures["precision_micro"] = right / proposed if proposed else 0.0
         figures["recall_micro"] = right / gold
         figures["f1_micro"] = 2 * right / (proposed + gold)
+    figures["answer_matching_rate"] = figures["recall_macro"]
+    figures |= _refusals(records) | _costs(records)
+    return figures | {name: _mean(_values(records, name)) for name in OF_TEXT}
+
+
+def _of_hops(records: Sequence[Record], proposes_answers: bool, seed: int) -> dict[str, Any]:
+    """Return the figures of the questions that join one number of facts."""
+    intervals = _intervals(records, proposes_answers, seed)
+    return {"questions": len(records), **summarize(records, proposes_answers), "intervals": intervals}
+
+
+def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
+    """Return the figures of the unanswerable questions of one kind."""
+    return {"questions": len(records), "abstention": _mean(record["refused"] for record in records)}
+
+
+def _refusals(records: Sequence[Record]) -> dict[str, float | None]:
+    """Return how many questions were refused, rightly and wrongly, and how many an error kept from an answer."""
+    refused: dict[bool, list[bool]] = {True: [], False: []}  # by whether the question is answerable
+    for record in records:
+        refused[record["answerable"]].append(record["refused"])
+    errors = _mean(record["error"] is not None for record in records)
+    return {"abstention": _mean(refused[False]), "false_refusals": _mean(refused[True]), "errors": errors}
+
+
+def _costs(records: Sequence[Record]) -> dict[str, float | None]:
+    """Return the size of the evidence, the calls of a language model and the wall time."""
+    costs: dict[str, float | None] = {}
+    for name in ("triples", "tokens", "llm_calls"):
+        costs[f"{name}_mean"] = _mean(record[name] for record in records)
     latencies = [record["latency_ms"] for record in records]
-    return figures | {
-        "answer_matching_rate": figures["recall_macro"],
-        "abstention": _mean(record["refused"] for record in records if not record["answerable"]),
-        "false_refusals": _mean(record["refused"] for record in records if record["answerable"]),
-        "errors": _mean(record["error"] is not None for record in records),
-        "triples_mean": _mean(record["triples"] for record in records),
-        "tokens_mean": _mean(record["tokens"] for record in records),
-        "llm_calls_mean": _mean(record["llm_calls"] for record in records),
-        "latency_ms_p50": float(np.quantile(latencies, 0.5)) if latencies else None,
-        "latency_ms_p95": float(np.quantile(latencies, 0.95)) if latencies else None,
-        **{name: _mean(_values(records, name)) for name in OF_TEXT},
-    }
+    for percent in (50, 95):
+        costs[f"latency_ms_p{percent}"] = float(np.quantile(latencies, percent / 100)) if latencies else None
+    return costs
 
 
 def _values(records: Iterable[Record], name: str) -> list[float]:
