@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from unicodedata import category, east_asian_width
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.drawing.layout import place_boxes
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of
 from kg_retrievers.graph.types import Evidence, Triple
 from kg_retrievers.graph.verbalize import readable
@@ -243,20 +245,27 @@ def draw(
             n0 -->|"directed by"| n1
             classDef answer fill:#fff1c7,stroke:#8a5a00,color:#1f2328
     """
-    if not isinstance(max_triples, int) or isinstance(max_triples, bool) or max_triples < 1:
-        raise InvalidArgumentError(f"draw: max_triples must be an integer from 1, but got {max_triples!r}.")
+    most = _Limit(max_triples).max_triples
     items = each_of(what)
-    triples, labels = facts_of(items, "draw")
-    shown = triples[:max_triples]
-    marks = list(map(_marks, items))
-    keys = dict.fromkeys(key for head, _, tail in shown for key in (head, tail))
-    return Drawing(
-        shown,
-        {key: label(key) if label else labels.get(key, key) for key in keys},
-        frozenset(key for answers, _ in marks for key in answers if key in keys),
-        frozenset(key for _, known in marks for key in known if key in keys),
-        len(triples) - len(shown),
-    )
+    triples, brought = facts_of(items, "draw")
+    shown = triples[:most]
+    labels: dict[str, str] = {}
+    for head, _, tail in shown:
+        for key in (head, tail):
+            if key not in labels:
+                labels[key] = label(key) if label else brought.get(key, key)
+    answers, known = set[str](), set[str]()
+    for item in items:
+        of_item, known_of_item = _marks(item)
+        answers |= labels.keys() & of_item
+        known |= labels.keys() & known_of_item
+    return Drawing(shown, labels, frozenset(answers), frozenset(known), len(triples) - len(shown))
+
+
+@checked_dataclass
+class _Limit:
+    who: ClassVar[str] = "draw"
+    max_triples: int = Field(ge=1)
 
 
 def _marks(item: object) -> tuple[Sequence[str], Sequence[str]]:

@@ -242,9 +242,7 @@ def test_what_cannot_be_drawn(what: Any) -> None:
 
 @pytest.mark.parametrize("most", [0, -1, True, 2.0, "9", None])
 def test_max_triples_is_checked(most: Any) -> None:
-    with pytest.raises(
-        InvalidArgumentError, match=re.escape(f"max_triples must be an integer from 1, but got {most!r}")
-    ):
+    with pytest.raises(InvalidArgumentError, match=re.escape("draw: max_triples must be ") + f".*but got {most!r}"):
         draw(EVIDENCE, max_triples=most)
 
 
