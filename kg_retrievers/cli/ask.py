@@ -104,7 +104,7 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
         return _Found([], None, refusal.on_shell, False)
     documents = found[:k]
     answer = _answer(options.question, documents, retriever, answerers)
-    return _Found(documents, answer, None, len(found) > k and _is_tie(*found[-2:]))
+    return _Found(documents, answer, None, len(found) > k and _is_tie(found[0], found[k]))
 
 
 def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever, answerers: _Answerers) -> str | None:
@@ -126,7 +126,7 @@ def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever
 
 
 def _is_tie(one: Document, other: Document) -> bool:
-    """Whether two documents are equally good and about different entities of the graph."""
+    """Whether two Documents are equally good and about different entities of the graph."""
     a, b = one.metadata, other.metadata
     return bool(a["score"] == b["score"] > 0 and a["details"].get("entities") != b["details"].get("entities"))
 

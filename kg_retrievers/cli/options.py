@@ -74,7 +74,9 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             parser = self.commands[options.command]
             flags = re.findall(r"--[\w-]+", parser.format_usage())
-            near = did_you_mean(unknown[0].partition("=")[0], flags) if unknown[0].startswith("--") else ""
+            near = "put a text of several words in quotes"
+            if unknown[0].startswith("--"):
+                near = did_you_mean(unknown[0].partition("=")[0], flags)
             parser.error(f"unrecognized arguments: {' '.join(unknown)}{near and f'; {near}'}")
         return options
 

@@ -150,6 +150,8 @@ def message(error: Exception) -> str:
     """Return one line about an error, with what to do next on the shell."""
     if isinstance(error, KGRetrieversError):
         return _one_line(error.on_shell)
+    if isinstance(error, OSError) and error.filename is not None:
+        return _one_line(f"{error.filename}: {error.strerror}. Name another file or folder.")
     return f"{type(error).__name__}: {textwrap.shorten(_one_line(str(error)), 500)} (--debug shows where)"
 
 

@@ -303,6 +303,19 @@ class BaseKGRetriever(BaseRetriever):
         return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
 
 
+def check_index(who: str, index: object) -> None:
+    """Check that an index was given, and not its folder or its graph.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    if not isinstance(index, GraphIndex):
+        raise InvalidArgumentError(
+            f"{who}: wanted a GraphIndex, but got {index!r:.100}.",
+            hint_python="Build one: GraphIndex.build(graph, embeddings); or open one: GraphIndex.open(folder, embeddings).",
+        )
+
+
 def refuse_model(who: str, model: object) -> None:
     """Check that a method without training is given no trained model.
 

@@ -126,7 +126,8 @@ def load_embeddings(name: str) -> Embeddings:
     try:
         from langchain.embeddings import init_embeddings
     except ImportError as cause:
-        raise MissingExtraError(f"the embeddings {name!r}", "langchain") from cause
+        extra = "openai" if name.startswith("openai:") else "langchain"
+        raise MissingExtraError(f"the embeddings {name!r}", extra) from cause
     try:
         return init_embeddings(name)
     except Exception as error:  # each provider has errors of its own

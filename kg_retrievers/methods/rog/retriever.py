@@ -27,7 +27,7 @@ from kg_retrievers.core.neighborhood_retriever import (
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import refuse_model
+from kg_retrievers.core.retriever import check_index, refuse_model
 from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
@@ -173,6 +173,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
             InvalidArgumentError: If there is none of `llm`, `examples` and `proposer`, or more than one; if a model is
                 given, or a field is wrong.
         """
+        check_index(cls.__name__, index)
         refuse_model(cls.__name__, model)
         given = {"llm": llm, "examples": examples, "proposer": fields.get("proposer")}
         if len(sources := [name for name, value in given.items() if value is not None]) > 1:

@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, check_index, refuse_model
 from kg_retrievers.core.stages import QuestionShape, Stage
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.datasets import Question
@@ -148,6 +148,7 @@ class CypherRetriever(BaseKGRetriever):
         Raises:
             InvalidArgumentError: If a model is given, `writer` beside `llm` or `examples`, or a field is wrong.
         """
+        check_index(cls.__name__, index)
         refuse_model(cls.__name__, model)
         if "writer" in fields and (llm is not None or examples is not None):
             raise InvalidArgumentError(

@@ -17,7 +17,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, check_index, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
@@ -151,6 +151,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         Raises:
             InvalidArgumentError: If a model is given, or more than one of `llm`, `examples` and `pattern_generator`.
         """
+        check_index(cls.__name__, index)
         refuse_model(cls.__name__, model)
         given = {"llm": llm, "examples": examples, "pattern_generator": fields.get("pattern_generator")}
         if len(sources := [name for name, value in given.items() if value is not None]) > 1:

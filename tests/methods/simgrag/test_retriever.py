@@ -451,3 +451,8 @@ def test_openai_answers() -> None:
 def test_nothing_linked() -> None:
     with pytest.raises(EntityLinkingError):
         simgrag(on_refusal="raise").invoke("Who directed Xyzzyplugh?")
+
+
+def test_an_index_is_wanted() -> None:
+    with pytest.raises(InvalidArgumentError, match="SimGRAGRetriever: wanted a GraphIndex, but got 'films-index'"):
+        SimGRAGRetriever.from_index("films-index")  # type: ignore[arg-type]
