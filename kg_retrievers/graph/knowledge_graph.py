@@ -175,7 +175,12 @@ class KnowledgeGraph(Immutable):
         columns, meta = open_columns(path, "graph", GraphLoadError)
         wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]
         if missing := [name for name in wanted if name not in columns and name not in meta]:
-            raise GraphLoadError(f"{', '.join(missing)} is missing. Save the graph again.", path)
+            raise GraphLoadError(
+                f"{', '.join(missing)} is missing.",
+                path,
+                hint_python="Save the graph again.",
+                hint_shell=f"To index a file: kg-retrievers index FILE --output {path}",
+            )
         graph = cls(columns, meta["duplicates"], meta["skipped"])
         graph.fingerprint = meta["fingerprint"]
         graph._folder = Path(path).absolute()
