@@ -67,7 +67,10 @@ def test_one_hint_is_for_both() -> None:
         ({"url": "file:///my%20place", "dir_info": {"editable": True}}, "pip install -e '/my place[viz]'"),
         ({"url": "file:///place", "dir_info": {}}, "pip install '/place[viz]'"),
         ({"url": "file:///a/kg.whl", "archive_info": {}}, "pip install '/a/kg.whl[viz]'"),
-        ({"url": "https://a.org/kg.whl", "archive_info": {}}, "pip install 'kg-retrievers[viz] @ https://a.org/kg.whl'"),
+        (
+            {"url": "https://a.org/kg.whl", "archive_info": {}},
+            "pip install 'kg-retrievers[viz] @ https://a.org/kg.whl'",
+        ),
         (
             {"url": "https://a.org/kg.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
             "pip install 'kg-retrievers[viz] @ git+https://a.org/kg.git@c0ffee'",

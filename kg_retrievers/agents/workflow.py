@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -295,6 +296,12 @@ class WorkflowBuilder:
             raise InvalidArgumentError(
                 f"{self.name}: interrupt_before is a list of nodes, but got {shown!r}; the nodes are "
                 f"{list(self.graph.nodes)}."
+            )
+        if interrupt_before and checkpointer is None:
+            warnings.warn(
+                f"{self.name}: interrupt_before stops the run, and without a checkpointer it cannot go on: give "
+                "checkpointer=InMemorySaver(), unless a server of LangGraph or an outer graph brings one.",
+                stacklevel=3,
             )
         compiled = self.graph.compile(
             checkpointer,

@@ -312,7 +312,7 @@ def check_index(who: str, index: object) -> None:
     if not isinstance(index, GraphIndex):
         raise InvalidArgumentError(
             f"{who}: wanted a GraphIndex, but got {index!r:.100}.",
-            hint_python="Build one: GraphIndex.build(graph, embeddings); or open one: GraphIndex.open(folder, embeddings).",
+            hint_python="Make one: GraphIndex.build(graph, embeddings), or GraphIndex.open(folder, embeddings).",
         )
 
 

@@ -912,3 +912,9 @@ async def test_many_at_once(retriever: SimGRAGRetriever) -> None:
 def test_structured_output_can_be_left_out(retriever: SimGRAGRetriever) -> None:
     got = build_workflow(retriever, LLMCitedAnswerer(llm(reply(1)), structured=False)).invoke({"question": QUESTION})
     assert got["citations"][0]["number"] == 1
+
+
+def test_a_stop_without_a_checkpointer_is_told(retriever: SimGRAGRetriever) -> None:
+    with pytest.warns(UserWarning, match=r"cannot go on: give checkpointer=InMemorySaver\(\)") as caught:
+        build_workflow(retriever, interrupt_before=["answer"])
+    assert caught[0].filename == __file__

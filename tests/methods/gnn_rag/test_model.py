@@ -572,7 +572,16 @@ def test_the_states_of_a_language_model() -> None:
         Question("Who wrote the film Adaptation?", ("Adaptation",), ("Charlie Kaufman",)),
     ]
     done = train_graph_reasoner(
-        index, asked, asked, num_examples=100, validations=2, batch_size=2, tokens="states", width=16, layers=1, stages=1
+        index,
+        asked,
+        asked,
+        num_examples=100,
+        validations=2,
+        batch_size=2,
+        tokens="states",
+        width=16,
+        layers=1,
+        stages=1,
     )
     assert done.best == 1
     assert done.model.config.tokens == "states"
