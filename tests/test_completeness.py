@@ -38,9 +38,13 @@ def pages() -> dict[str, str]:
 
 @cache
 def notebook_texts() -> tuple[str, ...]:
-    """Return the text of all cells of each notebook."""
-    notebooks = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(ROOT.glob("notebooks/*.ipynb"))]
-    return tuple("\n".join("".join(cell["source"]) for cell in notebook["cells"]) for notebook in notebooks)
+    """Return the text of all cells of each notebook, with what they print; one goes over the table of methods."""
+    texts = []
+    for file in sorted(ROOT.glob("notebooks/*.ipynb")):
+        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+        printed = (output.get("text", []) for cell in cells for output in cell.get("outputs", []))
+        texts.append("\n".join("".join(part) for part in (*(cell["source"] for cell in cells), *printed)))
+    return tuple(texts)
 
 
 @cache
