@@ -367,5 +367,5 @@ def test_evidence_is_documents() -> None:
 
 @pytest.mark.parametrize("triples", [("abc",), (5,), (None,), (("a", "r"),), (("a", "r", 5),), "abc", 5, None])
 def test_triples_of_an_example_that_are_none(triples: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="three texts"):
+    with pytest.raises(InvalidArgumentError, match=r"GraphPromptExample: triples\S* (must be|is missing)"):
         GraphPromptExample("Why?", ("x",), triples)

@@ -157,7 +157,9 @@ def test_embeddings_that_cannot_be_used() -> None:
 
 def test_embeddings_of_langchain_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langchain.embeddings", None)
-    with pytest.raises(MissingExtraError, match=r"the embeddings 'openai:small' needs .*\[langchain\]"):
+    with pytest.raises(MissingExtraError, match=r"the embeddings 'cohere:small' needs .*\[langchain\]"):
+        loading.load_embeddings("cohere:small")
+    with pytest.raises(MissingExtraError, match=r"the embeddings 'openai:small' needs .*\[openai\]"):
         loading.load_embeddings("openai:small")
 
 

@@ -430,7 +430,7 @@ def test_prompt() -> None:
     own = PromptTemplate.from_template("{question} {evidence}")
     assert pcst(TINY, answer_prompt=own).answer_prompt == own
     for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
-        with pytest.raises(InvalidArgumentError, match="prompt for answering"):
+        with pytest.raises(InvalidArgumentError, match="answer_prompt: the prompt has the placeholders"):
             pcst(TINY, answer_prompt=bad)
 
 

@@ -377,9 +377,7 @@ def test_answers_that_are_labels_are_named() -> None:
 
 @pytest.mark.parametrize("neighbors", [0, "2", True, 1.5])
 def test_neighbors_out_of_range(neighbors: Any) -> None:
-    with pytest.raises(
-        InvalidArgumentError, match=f"neighbors must be an integer, 1 or more, but got {neighbors!r}"
-    ):
+    with pytest.raises(InvalidArgumentError, match=f"neighbors must be an integer, 1 or more, but got {neighbors!r}"):
         retriever(examples=LABELLED, neighbors=neighbors)
 
 
