@@ -430,7 +430,7 @@ def test_prompt() -> None:
     own = PromptTemplate.from_template("{question} {evidence}")
     assert pcst(TINY, answer_prompt=own).answer_prompt == own
     for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
-        with pytest.raises(InvalidArgumentError, match="answer_prompt: the prompt has the placeholders"):
+        with pytest.raises(InvalidArgumentError, match=r"answer_prompt: (the|wanted a) prompt"):
             pcst(TINY, answer_prompt=bad)
 
 

@@ -323,7 +323,7 @@ def test_prompts() -> None:
     retriever = simgrag(answer_prompt=mine)
     assert retriever.prompts == {"answer": mine}
     for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
-        with pytest.raises(InvalidArgumentError, match="SimGRAGRetriever: answer_prompt: (the|wanted a) prompt"):
+        with pytest.raises(InvalidArgumentError, match=r"SimGRAGRetriever: answer_prompt: (the|wanted a) prompt"):
             retriever.answer_prompt = bad  # type: ignore[assignment]
 
 

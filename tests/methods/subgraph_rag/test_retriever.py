@@ -740,7 +740,7 @@ def test_prompts() -> None:
     own = PromptTemplate.from_template("{question} {evidence}")
     assert subgraph_rag(TINY, answer_prompt=own).answer_prompt == own
     for bad in (PromptTemplate.from_template("{question}"), "{question} {evidence}"):
-        with pytest.raises(InvalidArgumentError, match="answer_prompt: the prompt has the placeholders"):
+        with pytest.raises(InvalidArgumentError, match=r"answer_prompt: (the|wanted a) prompt"):
             subgraph_rag(TINY, answer_prompt=bad)
 
 
