@@ -89,12 +89,12 @@ def ask_in_every_way(folder: str, count: int) -> dict[str, Found]:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.heavy)])
 def test_questions_of_metaqa(data_dir: Path, count: int) -> None:
     folder = str(data_dir / "metaqa")
     expected = ask_one_by_one(folder, count)
     assert len(expected) == count
-    assert sum(map(bool, expected)) > 0.95 * count
+    assert sum(map(bool, expected)) >= 0.9 * count
     call_in_other_process(load_test_file, __file__, __name__)
     found = call_in_other_process(ask_in_every_way, folder, count)  # under another hash seed
     assert len(found) == 10

@@ -577,10 +577,11 @@ def test_records_of_another_run_are_left_alone(run: Run) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("limit", [10, pytest.param(50, marks=pytest.mark.heavy)])
+@pytest.mark.heavy  # the sample graph shows the same
 def test_evaluate_on_metaqa_equals_a_direct_computation(
-    run: Run, data_dir: Path, metaqa_graph: kg_retrievers.KnowledgeGraph, limit: int
+    run: Run, data_dir: Path, metaqa_graph: kg_retrievers.KnowledgeGraph
 ) -> None:
+    limit = 50
     folder = data_dir / "metaqa"
     asked = ("--graph", str(folder / "kb.txt"), "--data", str(folder), "--format", "metaqa", "--split", "dev")
     drawn = ("--hops", "1,2,3", "--limit", str(limit), "--seed", "1")

@@ -513,7 +513,7 @@ def test_nothing_is_loaded_before_it_is_needed() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("package", ["transformers", "peft"])
+@pytest.mark.parametrize("package", ["peft", pytest.param("transformers", marks=pytest.mark.heavy)])
 def test_without_the_extra(run_without: Callable[..., list[tuple[str, int]]], package: str) -> None:
     commands = ((*TRAIN, "--output", "m"), (*ASK, "model"), (*ASK, "scorer"))
     *refused, asked = run_without([package], *commands)

@@ -89,6 +89,7 @@ FILMS = {"Movie": "title", "Person": "name"}
 
 
 @pytest.mark.real
+@pytest.mark.heavy
 def test_queries_for_neo4j_on_ladybug(data_dir: Path, tmp_path: Path) -> None:
     """Nearly all run, as they are or translated, and they have rows where the set says that they do on Neo4j."""
     script = (data_dir / "cypher" / "movies.cypher").read_text("utf-8")

@@ -357,7 +357,7 @@ def right(folder: Path, setting: Setting) -> float:
     return sum(answer == one.answers[0] for answer, one in zip(answers, asked, strict=True)) / len(asked)
 
 
-@pytest.mark.heavy  # notebooks/08_graph_prompt.ipynb shows the same with fewer questions
+@pytest.mark.heavy  # a language model is pre-trained, and trained twice
 def test_what_only_the_graph_says_is_learned(tmp_path: Path) -> None:
     """With an encoder; without one the answers are as good as drawn. The language model can repeat a first word."""
     rng = random.Random(0)
