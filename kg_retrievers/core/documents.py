@@ -12,6 +12,9 @@ from langchain_core.documents import Document
 
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
 
+#: How the facts of a Document are written; see `verbalize`.
+DocumentStyle = Literal["triples", "grouped", "tables", "paths"]
+
 
 def documents_of(
     evidence: Sequence[Evidence],
@@ -19,7 +22,7 @@ def documents_of(
     graph: KnowledgeGraph,
     *,
     retriever: str,
-    style: Literal["triples", "grouped", "tables", "paths"],
+    style: DocumentStyle,
     single_triples: bool,
 ) -> list[Document]:
     """Return the first k Documents of some evidence.
@@ -50,7 +53,7 @@ def _document(
     rank: int,
     graph: KnowledgeGraph,
     retriever: str,
-    style: Literal["triples", "grouped", "tables", "paths"],
+    style: DocumentStyle,
 ) -> Document:
     keys = [key for head, _, tail in evidence.triples for key in (head, tail)]
     metadata = {

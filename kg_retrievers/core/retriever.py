@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from typing_extensions import TypedDict, Unpack
 
-from kg_retrievers.core.documents import documents_of
+from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
@@ -41,17 +41,14 @@ from kg_retrievers.errors import (
 from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.validation import reasons
-from kg_retrievers.index import GraphIndex, linker_of
+from kg_retrievers.index import GraphIndex, check_index, linker_of
 
 _LOGGER = logging.getLogger(__name__)
 
 #: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
 OnRefusal = Literal["empty", "raise"]
 
-#: How the facts of a Document are written; see `verbalize`.
-Style = Literal["triples", "grouped", "tables", "paths"]
-
-#: Fields of version 0.1, each with that of today, and values that have another name; they go with version 0.3.
+#: Fields of version 0.1, each with that of today; they go with 0.3.
 _RENAMED_FIELDS = {"answering": "answer_prompt", "no_entity": "on_refusal"}
 
 
@@ -59,7 +56,7 @@ class RetrieverFields(TypedDict, total=False):
     """The fields that every retriever takes by name."""
 
     k: int
-    style: Style
+    style: DocumentStyle
     on_refusal: OnRefusal
     answer_prompt: BasePromptTemplate[Any]
     parse_answers: Callable[[str], list[str]]
@@ -101,7 +98,7 @@ class BaseKGRetriever(BaseRetriever):
     #: What one Document holds.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written: see `verbalize`, whose "numbered" would begin with 1 in each Document.
-    style: Style = "grouped"
+    style: DocumentStyle = "grouped"
     #: What to do with a question that is refused, since no entity is found in it or nothing in the graph fits. "empty":
     #: return no Documents, log the reason as a warning and send it as the event `kg_retrievers.refused`; chains, tools
     #: and workflows answer with the reason. "raise": raise it as a `RefusalError`.
@@ -115,6 +112,7 @@ class BaseKGRetriever(BaseRetriever):
 
     def __init__(self, **fields: Any) -> None:
         """Take the fields by name."""
+        check_index(type(self).__name__, fields.get("index"))
         try:
             super().__init__(**_today(fields))
         except ValidationError as error:
@@ -145,8 +143,7 @@ class BaseKGRetriever(BaseRetriever):
                 hint = did_you_mean(name, cls.model_fields) or f"the fields are {sorted(cls.model_fields)}."
                 return InvalidArgumentError(f"{cls.__name__}: there is no field {name!r}; {hint}")
             if isinstance(cause := problem.get("ctx", {}).get("error"), InvalidArgumentError):
-                hints = {"hint_python": cause.hint_python, "hint_shell": cause.hint_shell}
-                return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **hints)
+                return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
         return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}")
 
     @classmethod
@@ -301,19 +298,6 @@ class BaseKGRetriever(BaseRetriever):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **inputs: Any
     ) -> list[Document]:
         return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
-
-
-def check_index(who: str, index: object) -> None:
-    """Check that an index was given, and not its folder or its graph.
-
-    Raises:
-        InvalidArgumentError: If not.
-    """
-    if not isinstance(index, GraphIndex):
-        raise InvalidArgumentError(
-            f"{who}: wanted a GraphIndex, but got {index!r:.100}.",
-            hint_python="Make one: GraphIndex.build(graph, embeddings), or GraphIndex.open(folder, embeddings).",
-        )
 
 
 def refuse_model(who: str, model: object) -> None:

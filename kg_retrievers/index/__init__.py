@@ -9,7 +9,7 @@ from kg_retrievers.index.embeddings import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, GraphIndex
+from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, GraphIndex, check_index
 from kg_retrievers.index.linking import FUNCTION_WORDS, EntityLinker, LinkedEntity, Mention, linker_of
 from kg_retrievers.index.question_entities import (
     MASK,
@@ -37,6 +37,7 @@ __all__ = [
     "QuestionEntity",
     "SentenceTransformerEmbeddings",
     "VectorStoreSearch",
+    "check_index",
     "embed",
     "embedding_name",
     "find_name",

@@ -491,3 +491,16 @@ def _sorted(ids: Array, distances: Array) -> Candidates:
     _, first = np.unique(ids[order], return_index=True)
     kept = order[np.sort(first)]
     return Candidates(ids[kept].astype(np.int32), distances[kept])
+
+
+def check_index(who: str, index: object) -> None:
+    """Check that an index was given, and not its folder or its graph.
+
+    Raises:
+        InvalidArgumentError: If not; `who` begins the message.
+    """
+    if not isinstance(index, GraphIndex):
+        raise InvalidArgumentError(
+            f"{who}: wanted a GraphIndex, but got {index!r:.100}.",
+            hint_python="Make one: GraphIndex.build(graph, embeddings), or GraphIndex.open(folder, embeddings).",
+        )

@@ -7,12 +7,12 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.index import (
     EntityLinker,
     GraphIndex,
     QuestionEntity,
+    check_index,
     linker_of,
     question_entities,
 )
@@ -25,10 +25,7 @@ class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
 
     def __init__(self, index: GraphIndex, linker: EntityLinker | None) -> None:
         """Take the index and what finds entities in it."""
-        if not isinstance(index, GraphIndex):
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: wanted a GraphIndex, but got {index!r:.100}. Make one: GraphIndex.build(...)."
-            )
+        check_index(type(self).__name__, index)
         self.index = index
         self.linker = linker or linker_of(index)
 

@@ -16,6 +16,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_model
@@ -132,7 +133,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written; the paper's tables by default.
-    style: Literal["triples", "grouped", "tables", "paths"] = "tables"
+    style: DocumentStyle = "tables"
     #: The highest prize of an entity, and how many get one where the question names none.
     k_nodes: int = Field(default=K_NODES, ge=1)
     #: How many relations get a prize by the paper's rules. The highest prize of an edge.

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
 
-from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, MaskedQuestionState
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
@@ -125,7 +125,7 @@ class GNNRAGRetriever(BaseModelRetriever):
     #: What one Document holds: all paths with the same relations, one path, or one triple.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written.
-    style: Literal["triples", "grouped", "tables", "paths"] = "paths"
+    style: DocumentStyle = "paths"
     #: The probability that the candidates have together.
     threshold: float = Field(default=THRESHOLD, gt=0, le=1)
     #: Whether the candidate that crosses the threshold is one, as in the published code; in the paper it is not. The

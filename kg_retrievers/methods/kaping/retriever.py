@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_model
@@ -69,7 +70,7 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     #: What one Document holds.
     granularity: Literal["triple"] = "triple"
     #: How the triple of a Document is written.
-    style: Literal["triples", "grouped", "tables", "paths"] = "triples"
+    style: DocumentStyle = "triples"
     #: How many triples a neighbour is away from the entities of the question, at most; None for any number.
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The prompt for answering, with the placeholders `question` and `evidence`.

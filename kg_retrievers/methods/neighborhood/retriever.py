@@ -16,8 +16,9 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, BaseNeighborhoodRetriever
-from kg_retrievers.core.retriever import Style, refuse_model
+from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Evidence
@@ -68,7 +69,7 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
-    style: Style = "triples"
+    style: DocumentStyle = "triples"
     #: How many hops a fact is away from the question's entities, at most.
     max_hops: int = Field(default=MAX_HOPS, ge=1)
     #: The most facts of one Document; without effect on single triples.

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, with_config
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, spread
-from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.neighborhood_retriever import (
     MAX_HOPS,
     BaseNeighborhoodFields,
@@ -27,13 +27,13 @@ from kg_retrievers.core.neighborhood_retriever import (
 from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import check_index, refuse_model
+from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Path
 from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.index import GraphIndex
+from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods.rog.proposals import NEIGHBORS, ExampleRelationPaths, LLMRelationPaths
 
 #: Section 5.1: beams, and so relation paths, of one question.
@@ -135,7 +135,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     #: What one Document holds: all paths of one relation path, one path, or one triple.
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written.
-    style: Literal["triples", "grouped", "tables", "paths"] = "paths"
+    style: DocumentStyle = "paths"
     #: The most relation paths of a question.
     beam_width: int = Field(default=BEAM_WIDTH, ge=1, le=100)
     #: The most relations of a relation path.

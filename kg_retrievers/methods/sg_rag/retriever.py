@@ -16,15 +16,15 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field, PlainValidator
 from typing_extensions import Unpack
 
-from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, check_index, refuse_model
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
 from kg_retrievers.core.stages import QuestionShape, Stage
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
-from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of, question_entities
+from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
@@ -108,7 +108,7 @@ class CypherRetriever(BaseKGRetriever):
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
     #: How the facts of a Document are written.
-    style: Literal["triples", "grouped", "tables", "paths"] = "triples"
+    style: DocumentStyle = "triples"
     #: "merge": all rows are one piece of evidence, whose answers are complete. "break": each row is one. "overlap": of
     #: the first `MAX_MERGED` rows, those that overlap by `overlap` or more are one; see `merge_overlapping`.
     ties: Literal["merge", "break", "overlap"] = "merge"

@@ -17,12 +17,12 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, check_index, refuse_model
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
-from kg_retrievers.index import GraphIndex
+from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers

@@ -17,6 +17,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import Field, StrictBool, with_config
 from typing_extensions import TypedDict, Unpack
 
+from kg_retrievers.core.documents import DocumentStyle
 from kg_retrievers.core.model_retriever import BaseModelRetriever
 from kg_retrievers.core.neighborhood_retriever import BaseNeighborhoodFields, MaskedQuestionState
 from kg_retrievers.core.prompts import AnswerPrompt
@@ -103,7 +104,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     #: How many triples are packed into subgraphs; of single ones there are `k`.
     max_triples: int = Field(default=K, ge=1, le=MAX_K)
     #: How the facts of a Document are written.
-    style: Literal["triples", "grouped", "tables", "paths"] = "triples"
+    style: DocumentStyle = "triples"
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a reply to it.
