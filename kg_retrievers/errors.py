@@ -245,6 +245,32 @@ class NoEvidenceError(RefusalError):
     """Nothing in the graph fits the question."""
 
 
+class LowConfidenceError(RefusalError):
+    """A question was not understood surely enough to answer it; see `min_confidence`.
+
+    Attributes:
+        confidence: How likely the answers would have been right, in [0, 1].
+        unplaced: The words of the question that nothing in the graph fits.
+        nearest: The relations that came nearest to the question, the nearest first.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        confidence: float,
+        unplaced: Sequence[str] = (),
+        nearest: Sequence[str] = (),
+        *,
+        hint_python: str = "",
+        hint_shell: str | None = None,
+    ) -> None:
+        """Keep what was understood beside the `message`."""
+        super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
+        self.confidence = confidence
+        self.unplaced = list(unplaced)
+        self.nearest = list(nearest)
+
+
 class SearchBudgetError(RefusalError):
     """A search reached its budget before it found anything; the graph may hold an answer all the same.
 

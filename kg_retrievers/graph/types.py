@@ -142,7 +142,13 @@ class Pattern:
         triples: The edges, `(head, relation, tail)`.
         target: The name of the unknown node that is asked for, or None.
         different: Pairs of nodes that must not be the same entity.
-        source: Who wrote the pattern: "llm", "examples", "linked", or None. Not part of equality.
+        revisits: Whether an unknown may be an entity that the pattern names, as the other parent of one's child is not;
+            None leaves it to the retriever.
+        source: Who wrote the pattern: "llm", "examples", "zero-shot", or None. This and what follows are not part of
+            equality.
+        confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.
+        unplaced: The words of the question that the pattern does not cover.
+        nearest: The relations that came nearest to the question, the nearest first.
 
     Raises:
         PatternError: If the pattern has no triples, a term is empty, a relation has a type or an entity, or `target`
@@ -156,7 +162,11 @@ class Pattern:
     triples: tuple[PatternTriple, ...]
     target: str | None = None
     different: tuple[tuple[Term, Term], ...] = ()
+    revisits: bool | None = None
     source: str | None = field(default=None, compare=False)
+    confidence: float | None = field(default=None, compare=False)
+    unplaced: tuple[str, ...] = field(default=(), compare=False)
+    nearest: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         """Turn tuples into triples and strings into terms, drop repeated triples, check that the parts fit."""
@@ -168,6 +178,10 @@ class Pattern:
         for _, relation, _ in self.triples:
             if relation.type is not None or (isinstance(relation, Known) and relation.entity is not None):
                 raise PatternError(f"Pattern: {relation} is a relation; only a node has a type or an entity.")
+        if not (self.revisits is None or isinstance(self.revisits, bool)):
+            raise PatternError(f"Pattern: 'revisits' must be true, false or left out, but got {self.revisits!r}.")
+        if self.confidence is not None and not _is_share(self.confidence):
+            raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {self.confidence!r}.")
         nodes = self.nodes
         unknown = [node.name for node in nodes if isinstance(node, Unknown)]
         if len(set(unknown)) < len(unknown):
@@ -187,7 +201,11 @@ class Pattern:
         *triples: Sequence[Term | str],
         target: str | None = None,
         different: Iterable[Sequence[Term | str]] = (),
+        revisits: bool | None = None,
         source: str | None = None,
+        confidence: float | None = None,
+        unplaced: Iterable[str] = (),
+        nearest: Iterable[str] = (),
     ) -> Pattern:
         """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
         edges = []
@@ -196,7 +214,9 @@ class Pattern:
                 raise PatternError(f"Pattern: a triple has a head, a relation and a tail, but got {list(triple)!r}.")
             edges.append(PatternTriple(*map(_term, triple)))
         pairs = tuple((_term(a), _term(b)) for a, b in different)
-        return cls(tuple(edges), target=target, different=pairs, source=source)
+        return cls(
+            tuple(edges), target, pairs, revisits, source, confidence, unplaced=tuple(unplaced), nearest=tuple(nearest)
+        )
 
     @property
     def nodes(self) -> tuple[Term, ...]:
@@ -223,8 +243,10 @@ class Pattern:
             data["target"] = self.target
         if self.different:
             data["different"] = [[_term_to_json(a), _term_to_json(b)] for a, b in self.different]
-        if self.source is not None:
-            data["source"] = self.source
+        optional = {"revisits": self.revisits, "source": self.source, "confidence": self.confidence}
+        data |= {name: value for name, value in optional.items() if value is not None}
+        words = {"unplaced": list(self.unplaced), "nearest": list(self.nearest)}
+        data |= {name: value for name, value in words.items() if value}
         return data
 
     @classmethod
@@ -236,7 +258,7 @@ class Pattern:
         """
         if not isinstance(data, Mapping):
             raise PatternError(f"Pattern: wanted an object with the key 'triples', but got {data!r}.")
-        known = ["triples", "target", "different", "source"]
+        known = ["triples", "target", "different", "revisits", "source", "confidence", "unplaced", "nearest"]
         if strange := [key for key in data if key not in known]:
             raise PatternError(f"Pattern: unknown keys {strange}; known are {known}.")
         triples, different = data.get("triples"), data.get("different", [])
@@ -249,7 +271,19 @@ class Pattern:
         for name in ("target", "source"):
             if not isinstance(data.get(name), str | None):
                 raise PatternError(f"Pattern: {name!r} must be a text, but got {data[name]!r}.")
-        return cls.of(*edges, target=data.get("target"), different=pairs, source=data.get("source"))
+        for name in ("unplaced", "nearest"):
+            if not _are_texts(data.get(name, [])):
+                raise PatternError(f"Pattern: {name!r} must be a list of texts, but got {data[name]!r}.")
+        optional = {name: data[name] for name in known[1:] if name in data}
+        return cls.of(*edges, **{**optional, "different": pairs})
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
 
 
 def _items(value: object, length: int) -> Sequence[Any]:
@@ -297,6 +331,8 @@ class Evidence:
         score: How well they fit; higher is better, always.
         answers: The entity keys proposed as answers, best first; empty if the method proposes none.
         truncated: True if a limit cut the search, so that there may be more or better evidence.
+        confidence: How likely the answers are right, in [0, 1]: it rates how the question was understood, where the score
+            rates how well the graph fits that; None where the method cannot tell.
         details: What the method adds, as JSON-safe values. "paths" holds the walks that the facts form, if any, as
             `path_rows` writes them.
     """
@@ -305,4 +341,5 @@ class Evidence:
     score: float
     answers: tuple[str, ...] = ()
     truncated: bool = False
+    confidence: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
