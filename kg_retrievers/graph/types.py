@@ -178,10 +178,7 @@ class Pattern:
         for _, relation, _ in self.triples:
             if relation.type is not None or (isinstance(relation, Known) and relation.entity is not None):
                 raise PatternError(f"Pattern: {relation} is a relation; only a node has a type or an entity.")
-        if not (self.revisits is None or isinstance(self.revisits, bool)):
-            raise PatternError(f"Pattern: 'revisits' must be true, false or left out, but got {self.revisits!r}.")
-        if self.confidence is not None and not _is_share(self.confidence):
-            raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {self.confidence!r}.")
+        self._check_understanding()
         nodes = self.nodes
         unknown = [node.name for node in nodes if isinstance(node, Unknown)]
         if len(set(unknown)) < len(unknown):
@@ -194,6 +191,12 @@ class Pattern:
                     raise PatternError(f"Pattern: {node} is said to differ from another node, but is no node of it.")
             if pair[0] == pair[1]:
                 raise PatternError(f"Pattern: {pair[0]} cannot differ from itself.")
+
+    def _check_understanding(self) -> None:
+        if not (self.revisits is None or isinstance(self.revisits, bool)):
+            raise PatternError(f"Pattern: 'revisits' must be true, false or left out, but got {self.revisits!r}.")
+        if self.confidence is not None and not _is_share(self.confidence):
+            raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {self.confidence!r}.")
 
     @classmethod
     def of(
@@ -331,8 +334,8 @@ class Evidence:
         score: How well they fit; higher is better, always.
         answers: The entity keys proposed as answers, best first; empty if the method proposes none.
         truncated: True if a limit cut the search, so that there may be more or better evidence.
-        confidence: How likely the answers are right, in [0, 1]: it rates how the question was understood, where the score
-            rates how well the graph fits that; None where the method cannot tell.
+        confidence: How likely the answers are right, in [0, 1]; None where the method cannot tell. The score rates the
+            evidence against the pattern, the confidence rates the pattern against the question.
         details: What the method adds, as JSON-safe values. "paths" holds the walks that the facts form, if any, as
             `path_rows` writes them.
     """

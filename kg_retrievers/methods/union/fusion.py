@@ -51,7 +51,7 @@ def member_results(
         triples = tuple(Triple(*triple) for triple in row["triples"])
         details = {**row["details"]}
         paths = read_paths(details.pop("paths", None), triples)
-        evidence = Evidence(triples, score, tuple(row["answers"]), row["truncated"], details)
+        evidence = Evidence(triples, score, tuple(row["answers"]), row["truncated"], details=details)
         results.append(MemberResult(member, ranks[score], weight * value, evidence, paths))
     return results
 

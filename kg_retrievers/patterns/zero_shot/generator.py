@@ -56,7 +56,7 @@ class ZeroShotPatternGenerator(LinkedPatternGenerator):
         """Rank the walks from the entities of a question."""
         pattern = super()._generate({"question": question, "entities": list(slots)})
         relations = self.index.graph.relations
-        labels = []
+        labels: list[int] = []
         for head, relation, _ in pattern.triples:
             assert isinstance(relation, Known)
             position = list(relations).index(relation.text)
