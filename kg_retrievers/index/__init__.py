@@ -1,6 +1,7 @@
 """What text finds in a graph: embeddings, nearest names, entity linking."""
 
 from kg_retrievers.algorithms.candidates import Candidates
+from kg_retrievers.index.ambiguity import Homonym, tell_apart
 from kg_retrievers.index.embeddings import (
     EmbeddingCache,
     HashedEmbeddings,
@@ -31,6 +32,7 @@ __all__ = [
     "ExactSearch",
     "GraphIndex",
     "HashedEmbeddings",
+    "Homonym",
     "LinkedEntity",
     "Mention",
     "NameSearch",
@@ -46,4 +48,5 @@ __all__ = [
     "local_embeddings",
     "mask",
     "question_entities",
+    "tell_apart",
 ]

@@ -1,0 +1,106 @@
+"""What tells entities apart that have one name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
+
+from kg_retrievers.graph.adjacency import is_backward, relation_of
+from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.graph_index import GraphIndex
+
+#: How many entities are compared, and how many facts of each are read.
+MAX_ENTITIES, MAX_FACTS = 64, 1024
+
+
+class Homonym(TypedDict):
+    """One of several entities with a name, as JSON.
+
+    Attributes:
+        key: Its key.
+        label: What it is called.
+        types: Its types.
+        fact: `[head, relation, tail]` in labels: a fact that none of the others has; None where there is none.
+        text: What tells it apart, in a few words: a type that no other has, else the fact, else its key.
+    """
+
+    key: str
+    label: str
+    types: list[str]
+    fact: list[str] | None
+    text: str
+
+
+class _Link(NamedTuple):
+    label: int  # of the adjacency: a relation and a direction
+    name: str  # of the entity at the other end
+
+
+def tell_apart(index: GraphIndex, keys: Sequence[str]) -> list[Homonym]:
+    """Return what tells entities apart that have one name.
+
+    Of the facts that only one of them has, the one whose relation tells the most of them apart is taken, then one whose
+    relation most of them have, then one that leads from the entity, then one of a relation with few values: the year of
+    a film rather than one of its actors.
+
+    Args:
+        index: The index of their graph.
+        keys: The keys of the entities; those that the graph lacks, and those after the first `MAX_ENTITIES`, are left
+            out.
+
+    Returns:
+        One for each entity, in the order of the keys.
+
+    Example:
+        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> facts = [("d1", "release_year", "1984"), ("d2", "release_year", "2021"), ("d2", "genre", "drama")]
+        >>> graph = KnowledgeGraph.from_triples(facts, labels={"d1": "Dune", "d2": "Dune"})
+        >>> [one["text"] for one in tell_apart(GraphIndex.build(graph, HashedEmbeddings()), ["d1", "d2"])]
+        ['release year: 1984', 'release year: 2021']
+    """
+    graph = index.graph
+    known = [key for key in dict.fromkeys(keys) if key in graph.entities][:MAX_ENTITIES]
+    types = {key: graph.types_of(key) for key in known}
+    bearers = Counter(kind for kinds in types.values() for kind in kinds)
+    links = {key: _links(graph, key) for key in known}
+    facts = _own_links(links)
+    return [_homonym(graph, key, [kind for kind in types[key] if bearers[kind] == 1], facts.get(key)) for key in known]
+
+
+def _homonym(graph: KnowledgeGraph, key: str, own_types: Sequence[str], link: _Link | None) -> Homonym:
+    label, fact, text = graph.label(key), None, key
+    if link:
+        relation = graph.relations[relation_of(link.label)]
+        backward = is_backward(link.label)
+        fact = [link.name, relation, label] if backward else [label, relation, link.name]
+        text = f"{link.name}: {readable(relation)}" if backward else f"{readable(relation)}: {link.name}"
+    text = readable(own_types[0]) if own_types else text
+    return Homonym(key=key, label=label, types=graph.types_of(key), fact=fact, text=text)
+
+
+def _links(graph: KnowledgeGraph, key: str) -> list[_Link]:
+    adjacency = graph.adjacency
+    row = adjacency.row(graph.entities.find(key))
+    row = slice(row.start, min(row.stop, row.start + MAX_FACTS))
+    ends = zip(adjacency.labels[row].tolist(), adjacency.neighbors[row].tolist(), strict=True)
+    return [_Link(label, graph.label(graph.entities[end])) for label, end in ends]
+
+
+def _own_links(links: dict[str, list[_Link]]) -> dict[str, _Link]:
+    """Return for each entity its best fact that no other has."""
+    bearers = Counter(link for of_one in links.values() for link in set(of_one))
+    own = {key: [link for link in of_one if bearers[link] == 1] for key, of_one in links.items()}
+    told, shared = _label_counts(own), _label_counts(links)
+    values = Counter(link.label for of_one in links.values() for link in of_one)
+
+    def cost(link: _Link) -> tuple[int, int, bool, int, _Link]:
+        return -told[link.label], -shared[link.label], is_backward(link.label), values[link.label], link
+
+    return {key: min(of_one, key=cost) for key, of_one in own.items() if of_one}
+
+
+def _label_counts(links: dict[str, list[_Link]]) -> Counter[int]:
+    """Count the entities that have a link with a label."""
+    return Counter(label for of_one in links.values() for label in {link.label for link in of_one})
