@@ -104,7 +104,9 @@ def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], di
         header = _read_header(folder, file, method)
         if header.method != method:
             raise ModelLoadError(
-                f"holds a model of {header.method!r:.50}, wanted one of {method!r}.", folder, **_train(folder, method)
+                f"holds a model of {header.method!r:.50}, wanted one of {method!r}.",
+                folder,
+                **_train(Path("FOLDER"), method, "Give it to its own method, or train one into another folder"),
             )
         try:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary

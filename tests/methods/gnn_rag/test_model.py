@@ -535,7 +535,7 @@ def test_models_of_other_methods(tmp_path: Path) -> None:
     with pytest.raises(ModelLoadError, match="holds a model of 'gnn-rag', wanted one of 'subgraph-rag'"):
         TripleScorer.from_pretrained(tmp_path)
     save_checkpoint(tmp_path / "other", "subgraph-rag", {}, {})
-    with pytest.raises(ModelLoadError, match=r"wanted one of 'gnn-rag'\. Train one, with output="):
+    with pytest.raises(ModelLoadError, match=r"wanted one of 'gnn-rag'\. Give it to its own method, or train"):
         GraphReasoner.from_pretrained(tmp_path / "other")
     with pytest.raises(ModelLoadError, match=r"no such folder\. Train one, with output="):
         GraphReasoner.from_pretrained(tmp_path / "nowhere")
