@@ -32,12 +32,12 @@ class BaseModelRetriever(BaseNeighborhoodRetriever):
             return cls.model_class.from_pretrained(model)
         if isinstance(model, cls.model_class):
             return model
-        method = cls.model_class.method
-        train = f"kg-retrievers train {method} --graph GRAPH --questions FILE --output FOLDER"
+        kind = cls.model_class
+        train = f"kg-retrievers train {kind.method} --graph GRAPH --questions FILE --output FOLDER"
         raise InvalidArgumentError(
-            f"wanted a trained {cls.model_class.__name__} (of a training, its `.model`) or the folder of one, but got "
+            f"wanted a trained {kind.__name__} (of a training, its `.model`) or the folder of one, but got "
             f"{model!r:.100}.",
-            hint_python=f"To train one on questions with answers: {train}; then model=FOLDER.",
+            hint_python=f"To train one on questions with answers: model={kind.trainer}(index, questions).model.",
             hint_shell=f"To train one on questions with answers: {train}; then --model FOLDER.",
         )
 

@@ -53,6 +53,8 @@ class TrainedModel(ABC, Generic[Config]):
 
     #: The method's name in checkpoints and on the shell.
     method: ClassVar[str]
+    #: The name of the function that trains it.
+    trainer: ClassVar[str]
     #: The class of its configuration.
     config_class: ClassVar[type[Any]]
 

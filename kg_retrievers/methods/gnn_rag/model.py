@@ -146,6 +146,7 @@ class GraphReasoner(TrainedModel[GraphReasonerConfig]):
     """
 
     method = "gnn-rag"
+    trainer = "train_graph_reasoner"
     config_class = GraphReasonerConfig
 
     def on(self, index: GraphIndex) -> ReasonerOnGraph:

@@ -153,6 +153,7 @@ class TripleScorer(TrainedModel[TripleScorerConfig]):
     """
 
     method = "subgraph-rag"
+    trainer = "train_triple_scorer"
     config_class = TripleScorerConfig
 
     def on(self, index: GraphIndex) -> GraphTripleScorer:

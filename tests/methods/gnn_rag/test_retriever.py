@@ -621,7 +621,7 @@ def triple_scorer() -> TripleScorer:
 @pytest.mark.parametrize("model", [None, 5, {}, HashedEmbeddings(8), triple_scorer()], ids=lambda one: str(one)[:20])
 def test_no_model_or_another(model: Any) -> None:
     """The message says how one is trained."""
-    words = r"wanted a trained GraphReasoner .*but got .*kg-retrievers train gnn-rag --graph GRAPH --questions FILE "
+    words = r"wanted a trained GraphReasoner .*but got .*model=train_graph_reasoner\(index, questions\)"
     with pytest.raises(InvalidArgumentError, match=words) as caught:
         GNNRAGRetriever.from_index(TINY, model=model)
     assert str(caught.value).startswith("GNNRAGRetriever: model: ")

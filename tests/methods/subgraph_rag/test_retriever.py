@@ -468,7 +468,7 @@ def test_a_model_or_its_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", [None, 5, {}, HashedEmbeddings(8)], ids=lambda model: type(model).__name__)
 def test_no_model(model: Any) -> None:
     """The message says how one is trained."""
-    words = "kg-retrievers train subgraph-rag --graph GRAPH --questions FILE"
+    words = r"model=train_triple_scorer\(index, questions\)"
     with pytest.raises(InvalidArgumentError, match=words) as caught:
         SubgraphRAGRetriever.from_index(TINY, model=model)
     assert str(caught.value).startswith("SubgraphRAGRetriever: model: ")
