@@ -243,10 +243,8 @@ def find_method(name: str) -> Method:
             hint_python="Join their retrievers: UnionRetriever.of(...).",
             hint_shell=f"Join their names, as {SEPARATOR.join(names[:2])}.",
         )
-    by_class = [method.name for method in METHODS if method.class_name.casefold() == wanted]
-    near = did_you_mean(wanted, known) or f"the methods are {', '.join(names)}."
-    if by_class:
-        near = f"did you mean {by_class[0]!r}?"
+    by_class = {method.class_name.casefold(): method.name for method in METHODS}
+    near = did_you_mean(by_class.get(wanted, wanted), known) or f"the methods are {', '.join(names)}."
     raise InvalidArgumentError(f"there is no method {name!r}; {near}")
 
 

@@ -72,6 +72,11 @@ def test_former_names_go_on_working(old: str, today: str, index: GraphIndex) -> 
     assert registry.find_method(old) is registry.find_method(today)
 
 
+def test_the_name_of_a_class_leads_to_its_method() -> None:
+    with pytest.raises(InvalidArgumentError, match="no method 'PCSTRetriever'; did you mean 'g-retriever'"):
+        registry.find_method("PCSTRetriever")
+
+
 # --- retrievers -------------------------------------------------------------------------------------------------------
 
 
