@@ -19,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import kg_retrievers as kg
+from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import EntityLinkingError
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -60,7 +61,7 @@ def _train(index: kg.GraphIndex, examples: list[kg.Question], folder: Path) -> N
 
 def _retrievers(
     index: kg.GraphIndex, examples: list[kg.Question], models: Path
-) -> Iterator[tuple[str, kg.SimGRAGRetriever]]:
+) -> Iterator[tuple[str, BaseKGRetriever]]:
     """Yield every method under the name of its class."""
     yield "SimGRAG", kg.SimGRAGRetriever.from_index(index)
     yield "SimGRAG, examples", kg.SimGRAGRetriever.from_index(index, examples=examples)
