@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -18,6 +19,7 @@ from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, note, status
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
+from kg_retrievers.evaluation.evaluate import describe_lost_answers
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving.loading import SavedModel, build_retriever, load_llm
@@ -138,7 +140,8 @@ def read_measurement(
     with status("loading the language model"):
         llm = load_llm(options.llm)
     index = read_index(options)
-    _note_lost_answers(questions, index)
+    if lost := describe_lost_answers(index.graph, questions):
+        note(lost)
     if options.unanswerable:
         with status("making unanswerable questions"):
             questions += kg_retrievers.unanswerable_questions(
@@ -165,15 +168,6 @@ def read_measurement(
         database=QueryDatabase(options, index.graph),
         settings=settings,
     )
-
-
-def _note_lost_answers(questions: Sequence[Question], index: GraphIndex) -> None:
-    """Note how many questions have answers and none of them is in the graph."""
-    lost = [one for one in questions if one.answers and not any(key in index.graph.entities for key in one.answers)]
-    if lost:
-        note(
-            f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions, as of {lost[0].text!r:.200}"
-        )
 
 
 def _examples(
@@ -258,7 +252,8 @@ def run_method(
     }
     begun = records and Path(records).is_file()
     try:
-        with announce_compilation():
+        with announce_compilation(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "evaluate: the graph holds no gold answer")  # told when the data was read
             report = kg_retrievers.evaluate(
                 built.retriever,
                 measurement.questions,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +20,8 @@ from kg_retrievers.evaluation.asking import Asker, Topic
 from kg_retrievers.evaluation.identity import digest
 from kg_retrievers.evaluation.records import FORMAT, Header, continued
 from kg_retrievers.evaluation.report import Report
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index.question_entities import describe_unknown_answer
 
 #: How many questions are asked at most before the clock runs, until one has evidence: the first search compiles.
 WARM_UP = 10
@@ -52,6 +55,8 @@ def evaluate(
     An error of this package at a question is recorded and counts as no answer; one that says that the run itself is
     wrong (a misspelt argument, a missing package, a used-up budget), and any other, as of a network, ends the run. What
     was done by then is in the file of records, and the same call continues it.
+
+    A warning tells of gold answers that the graph does not hold, and of those that are names where keys are wanted.
 
     Args:
         retriever: Any retriever of this package.
@@ -93,6 +98,8 @@ def evaluate(
         )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
+    if lost := describe_lost_answers(retriever.graph, asked):
+        warnings.warn(f"evaluate: {lost}", stacklevel=2)
     asker = Asker(retriever, answerer, topic)
     header: Header = {
         "format": FORMAT,
@@ -116,6 +123,15 @@ def evaluate(
             writer.add(record)
             done.append(record)
     return Report.from_header(header, done)
+
+
+def describe_lost_answers(graph: KnowledgeGraph, questions: Sequence[Question]) -> str:
+    """Return what to tell about questions whose gold answers are none of the graph; nothing where there are none."""
+    lost = [one for one in questions if one.answers and not any(key in graph.entities for key in one.answers)]
+    if not lost:
+        return ""
+    count = f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions"
+    return f"{count}, as of {lost[0].text!r:.200}.{describe_unknown_answer(graph, lost)}"
 
 
 def _json_safe(settings: Mapping[str, Any]) -> dict[str, Any]:

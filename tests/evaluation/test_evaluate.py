@@ -718,3 +718,16 @@ def test_figures_equal_a_direct_computation(data_dir: Path, metaqa_graph: Knowle
     assert report.metrics["hit"] == pytest.approx(sum(report.by_hops[hop]["hit"] for hop in "123") / 3)
     assert report.metrics["false_refusals"] == report.metrics["llm_calls_mean"] == report.metrics["errors"] == 0
     assert report.metrics["abstention"] is report.metrics["text_hit"] is report.metrics["triple_recall"] is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        (("Spirited Away",), "'Spirited Away', .* is a name of 'Q155653': write the key"),
+        (("Atlantis",), "'Atlantis', .* is no key of the graph"),
+    ],
+)
+def test_gold_answers_that_are_no_keys_are_told(answers: tuple[str, ...], told: str) -> None:
+    questions = [Question("Who directed Her?", answers=("Spike Jonze",)), Question("What is it?", answers=answers)]
+    with pytest.warns(UserWarning, match=f"^evaluate: the graph holds no gold answer of 1 of 2 questions, .*{told}"):
+        evaluate(SimGRAGRetriever.from_index(INDEX), questions)
