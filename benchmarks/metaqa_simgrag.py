@@ -25,9 +25,9 @@ from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
-    LinkedPatternGenerator,
     Question,
     SimGRAGRetriever,
+    ZeroShotPatternGenerator,
     local_embeddings,
 )
 from kg_retrievers.datasets import read_metaqa, read_pathquestion
@@ -242,11 +242,11 @@ def linked(setting: Setting) -> None:
     rows = []
     for name, index, all_questions in sets:
         questions = setting.drawn(all_questions)
-        retriever = SimGRAGRetriever.from_index(index, pattern_generator=LinkedPatternGenerator(index))
+        retriever = SimGRAGRetriever.from_index(index, pattern_generator=ZeroShotPatternGenerator(index))
         for given in (True, False):
             found = score(answer(retriever, questions, given), questions)
             rows.append({"set": name, "topic": "given" if given else "not given"} | found)
-    table(f"Linked patterns: no LLM, no examples ({setting.kind})", rows)
+    table(f"Zero-shot patterns: no LLM, no examples ({setting.kind})", rows)
 
 
 if __name__ == "__main__":

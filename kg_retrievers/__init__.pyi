@@ -42,9 +42,10 @@ from .llama_index import as_llama_index as as_llama_index
 from .methods.g_retriever.graph_prompt import CausalLM as CausalLM
 from .methods.g_retriever.graph_prompt import GraphPromptExample as GraphPromptExample
 from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_prompt_examples
+from .patterns.cascade import CascadePatternGenerator as CascadePatternGenerator
 from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerator
-from .patterns.linked import LinkedPatternGenerator as LinkedPatternGenerator
 from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator
+from .patterns.zero_shot import ZeroShotPatternGenerator as ZeroShotPatternGenerator
 from .training.pyg import to_pyg as to_pyg
 
 # isort: split

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: How a pattern was made, by its `source`.
 PATTERN_SOURCES = {
     "examples": "by the nearest example",
-    "linked": "from the entities named in the question (no LLM, no examples)",
+    "zero-shot": "from the entities and words of the question (no LLM, no examples)",
     "llm": "by a language model",
 }
 

@@ -1,1 +1,1 @@
-"""Question -> Pattern: by a language model, by labelled examples, or by the entities that the question names."""
+"""Question -> Pattern: by a language model, by labelled examples, or zero-shot; and the cascade of these."""

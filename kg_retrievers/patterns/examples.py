@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,12 @@ from kg_retrievers.index import (
     find_name,
     mask,
 )
+from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
+
+#: The logistic function of a distance that says how likely the example's pattern is right: its value at distance 0 and
+#: its slope, in log-odds. Fitted by `benchmarks/example_distance.py`.
+LOG_ODDS_AT_ZERO, LOG_ODDS_BY_DISTANCE = 3.0, -5.0
 
 #: How many of the nearest examples are tried on the graph before the nearest of all is taken.
 EXAMPLES_TRIED = 10
@@ -39,11 +45,13 @@ class FilledExample(NamedTuple):
         text: The example's question.
         distance: How far the two questions are from each other once their entities are masked; in [0, 2], the
             Euclidean distance of their embeddings.
+        fits: Whether the entities have the relations of the pattern.
     """
 
     pattern: Pattern
     text: str
     distance: float
+    fits: bool
 
 
 class _Masked(NamedTuple):
@@ -61,13 +69,13 @@ class _Masked(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """A pattern with slots, the text of its first example, and the adjacency labels that each slot needs.
+    """A pattern with slots, its first example, and the adjacency labels that each slot needs.
 
     An entity fits a slot if it has an edge of every label.
     """
 
     pattern: Pattern
-    text: str
+    example: Question
     labels: tuple[tuple[int, ...], ...]
 
 
@@ -85,7 +93,8 @@ class ExamplePatternGenerator(LinkingGenerator):
     """Takes the pattern of the labelled question that is nearest once the entities are masked.
 
     Examples whose relations the entities of the question do not have are passed over. The masked questions are
-    compared with the index's own embeddings.
+    compared with the index's own embeddings. The confidence of a pattern is `confidence_at` of the distance of the two
+    questions; 0 where the entities do not have its relations.
 
     Args:
         index: The indexed graph.
@@ -102,12 +111,12 @@ class ExamplePatternGenerator(LinkingGenerator):
         super().__init__(index, linker)
         check_questions(examples, "ExamplePatternGenerator")
         counts: Counter[_Masked] = Counter()
-        firsts: dict[_Masked, tuple[str, list[str]]] = {}  # of each template, the first question and its names
+        firsts: dict[_Masked, tuple[Question, list[str]]] = {}  # of each template, the first example and its names
         for example in examples:
             if example.pattern:
                 masked, names = _masked(example.text, example.pattern)
                 counts[masked] += 1
-                firsts.setdefault(masked, (example.text, names))
+                firsts.setdefault(masked, (example, names))
         if not counts:
             raise InvalidArgumentError(
                 f"ExamplePatternGenerator: got {len(examples)} examples, but none with a pattern. A row is "
@@ -116,7 +125,7 @@ class ExamplePatternGenerator(LinkingGenerator):
         most_frequent_first = sorted(counts, key=lambda masked: (-counts[masked], masked))
         self._add_templates(most_frequent_first, firsts)
 
-    def _add_templates(self, masked: Sequence[_Masked], firsts: Mapping[_Masked, tuple[str, list[str]]]) -> None:
+    def _add_templates(self, masked: Sequence[_Masked], firsts: Mapping[_Masked, tuple[Question, list[str]]]) -> None:
         """Keep the templates by their number of slots, each with its embedding and the id of its kind."""
         texts = list(dict.fromkeys(one.question for one in masked))
         vectors = dict(zip(texts, embed(self.index.embeddings, texts, batch_size=1024), strict=True))
@@ -126,11 +135,11 @@ class ExamplePatternGenerator(LinkingGenerator):
         kind_ids: dict[object, int] = {}
         relation_ids: dict[str, int] = {}
         for one in masked:
-            text, names = firsts[one]
+            example, names = firsts[one]
             pattern = replace(Pattern.from_dict(json.loads(one.pattern)), source="examples")
             slots = [(_slot_term(slot), name) for slot, name in enumerate(names)]
             labels = tuple(tuple(self._labels(pattern, term, name, relation_ids)) for term, name in slots)
-            templates.setdefault(one.slots, []).append(_Template(pattern, text, labels))
+            templates.setdefault(one.slots, []).append(_Template(pattern, example, labels))
             rows.setdefault(one.slots, []).append(vectors[one.question])
             kinds.setdefault(one.slots, []).append(kind_ids.setdefault((one.pattern, labels), len(kind_ids)))
         self._templates = templates
@@ -195,7 +204,32 @@ class ExamplePatternGenerator(LinkingGenerator):
             pattern = template.pattern.with_known(terms)
             if pattern not in seen:
                 seen.add(pattern)
-                yield FilledExample(pattern, template.text, option.distance)
+                fits = option is not options[0] or self._fits(option)
+                confidence = confidence_at(option.distance) if fits else 0.0
+                yield FilledExample(
+                    replace(pattern, confidence=confidence), template.example.text, option.distance, fits
+                )
+
+    def shots(self, input: Mapping[str, Any], count: int) -> list[Question]:
+        """Return examples that differ in more than their entities, those nearest to a question first.
+
+        Args:
+            input: As for `invoke`; the question need not name an entity.
+            count: The most examples.
+        """
+        try:
+            slots = self._slots(input)
+        except EntityLinkingError:
+            slots = []
+        masked = mask(input["question"], [(slot.start, slot.end) for slot in slots])
+        vector = self.index.embed([masked])[0]
+        cosines: list[tuple[float, Question]] = []
+        for filled, vectors in self._vectors.items():
+            of_filled = np.einsum("ij,j->i", vectors, vector).round(SIMILARITY_DECIMALS).tolist()
+            examples = [template.example for template in self._templates[filled]]
+            cosines += zip(of_filled, examples, strict=True)
+        nearest = sorted(cosines, key=lambda pair: -pair[0])[:count]
+        return [example for _, example in nearest]
 
     def _options(self, question: str, slots: Sequence[QuestionEntity]) -> list[_Option]:
         """Return the nearest template of each kind that some entities of a question can fill."""
@@ -223,6 +257,18 @@ class ExamplePatternGenerator(LinkingGenerator):
         graph = self.index.graph
         ids = [id for entity in entities if (id := graph.entities.find(entity)) >= 0]
         return any(all(graph.adjacency.has_label(id, label) for label in labels) for id in ids)
+
+
+def confidence_at(distance: float) -> float:
+    """Return how likely the pattern of an example is right, by the distance of its question.
+
+    1 / (1 + exp(-(LOG_ODDS_AT_ZERO + LOG_ODDS_BY_DISTANCE * distance))), in (0, 1).
+
+    Example:
+        >>> confidence_at(0.0) > 0.9 > 0.5 > confidence_at(1.0)
+        True
+    """
+    return 1 / (1 + exp(-(LOG_ODDS_AT_ZERO + LOG_ODDS_BY_DISTANCE * distance)))
 
 
 def _slot_term(position: int) -> Known:

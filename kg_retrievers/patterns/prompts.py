@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.prompts import ChatPromptTemplate
@@ -137,18 +138,21 @@ def _prompt(text: str) -> ChatPromptTemplate:
     return ChatPromptTemplate.from_messages([("human", text)])
 
 
-#: Asks for the pattern of a question. Placeholder: `question`. The reply is read by `parse_pattern`.
+def write_shots(shots: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return questions and the objects that answer them as `PATTERN_PROMPT` shows them."""
+    return "\n\n".join(
+        f"Question: {question}\nJSON: {json.dumps(reply, ensure_ascii=False)}" for question, reply in shots
+    )
+
+
+#: Asks for the pattern of a question. Placeholders: `question`; `shots`, which is filled with `EXAMPLES` where nothing
+#: else is given. The reply is read by `parse_pattern`.
 PATTERN_PROMPT: ChatPromptTemplate = _prompt(
     "Rewrite a question as the small graph of facts that would answer it. The graph is then looked up in a knowledge "
     "graph, so leave the answer open even if you know it.\n\nRules\n"
     + _escape(_RULES)
-    + "\n\nExamples\n\n"
-    + "\n\n".join(
-        f"Question: {_escape(question)}\nJSON: {_escape(json.dumps(reply, ensure_ascii=False))}"
-        for question, reply in EXAMPLES
-    )
-    + "\n\nNow the question to rewrite\n\nQuestion: {question}\nJSON:"
-)
+    + "\n\nExamples\n\n{shots}\n\nNow the question to rewrite\n\nQuestion: {question}\nJSON:"
+).partial(shots=write_shots(EXAMPLES))
 
 #: Asks once more after an unreadable reply. Placeholders: `question`, `reply`, `error`.
 REPAIR_PROMPT: ChatPromptTemplate = _prompt(

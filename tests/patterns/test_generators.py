@@ -12,9 +12,10 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, PatternParseError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Unknown
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
-from kg_retrievers.patterns.examples import ExamplePatternGenerator
+from kg_retrievers.patterns.examples import ExamplePatternGenerator, confidence_at
 from kg_retrievers.patterns.linked import LinkedPatternGenerator
-from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.patterns.llm import SHOTS, LLMPatternGenerator
+from kg_retrievers.patterns.prompts import EXAMPLES
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -90,6 +91,34 @@ def test_llm_is_asked_twice_at_most() -> None:
         LLMPatternGenerator(llm).invoke({"question": "Who?"})
     assert caught.value.reply == "who?"
     assert len(llm.prompts) == 2
+
+
+def test_llm_fills_shots_into_a_prompt_that_asks_for_them() -> None:
+    prompt = PromptTemplate.from_template("LIKE {shots} ASK {question}")
+    examples = ExamplePatternGenerator(INDEX, [DIRECTED, WROTE, BOTH])
+    llm = ScriptedChatModel(replies=[GOOD, GOOD])
+    LLMPatternGenerator(llm, examples=examples, prompt=prompt).invoke({"question": "Who directed Amélie?"})
+    assert '[["Her", "directed by", "UNKNOWN x 1"]]' in llm.prompts[0][0].text.rpartition("Question:")[2]
+    LLMPatternGenerator(llm, prompt=prompt).invoke({"question": "Who directed Amélie?"})
+    assert llm.prompts[1][0].text.startswith("LIKE Question: Which river flows through Budapest?")
+
+
+def test_llm_is_shown_a_dozen_examples_in_all() -> None:
+    def shown(count: int) -> list[str]:
+        templates = [f"Who directed Her{' please' * repeats}?" for repeats in range(count)]
+        questions = [example(text, ("Her", "directed by", X)) for text in templates]
+        llm = ScriptedChatModel(replies=[GOOD])
+        generator = LLMPatternGenerator(llm, examples=ExamplePatternGenerator(INDEX, questions))
+        generator.invoke({"question": "Who directed Amélie?"})
+        lines = llm.prompts[0][0].text.splitlines()
+        return [line.removeprefix("Question: ") for line in lines if line.startswith("Question: ")][:-1]
+
+    ours = [text for text, _ in EXAMPLES]
+    assert shown(2)[:-2] == ours
+    assert shown(2)[-1] == "Who directed Her?"
+    assert shown(SHOTS - 1)[: -(SHOTS - 1)] == ours[:1]
+    assert len(shown(SHOTS + 3)) == SHOTS
+    assert not set(ours).intersection(shown(SHOTS + 3))
 
 
 # --- by examples ---
@@ -207,6 +236,16 @@ def test_examples_that_the_entity_cannot_fill_are_passed_over() -> None:
     starred = example("Who wrote for Her?", ("Her", "starring", X), ("Her", "directed by", Y))
     pattern = by_examples("Who wrote for Amélie?", WROTE, starred, DIRECTED)
     assert pattern == Pattern.of(("Amélie", "starring", X), ("Amélie", "directed by", Y), target="x")
+
+
+def test_confidence_falls_with_the_distance() -> None:
+    """It is 0 where the entity has none of the relations: the pattern leads nowhere."""
+    texts = ("Who directed Amélie?", "Who has directed Amélie?", "Amélie, please?")
+    patterns = [by_examples(text, DIRECTED) for text in texts]
+    confidences = [pattern.confidence or 0.0 for pattern in patterns]
+    assert confidences == sorted(confidences, reverse=True)
+    assert confidences[0] == pytest.approx(confidence_at(0.0), abs=0.01)
+    assert by_examples("Who wrote Amélie?", WROTE).confidence == 0.0
 
 
 def test_any_entity_of_an_ambiguous_name_will_do() -> None:

@@ -1,0 +1,116 @@
+"""Question -> Pattern by the first that is sure: an example that is near, the zero-shot generator, a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
+from kg_retrievers.datasets import Question
+from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph import Pattern
+from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
+from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
+from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
+
+#: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`.
+EXAMPLE_DISTANCE = 0.5
+
+#: Ours. The confidence from which on no language model is asked.
+SURE = 0.8
+
+
+def is_near(example: FilledExample) -> bool:
+    """Whether an example is taken: its question is at most `EXAMPLE_DISTANCE` away, and the entities fit."""
+    return example.fits and example.distance <= EXAMPLE_DISTANCE
+
+
+def is_sure(pattern: Pattern) -> bool:
+    """Whether no language model need be asked: the confidence is `SURE`, and the pattern covers the question."""
+    return pattern.confidence is not None and pattern.confidence >= SURE and not pattern.unplaced
+
+
+class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
+    """Takes the pattern of an example where one is near, else the zero-shot one, else that of a language model.
+
+    The language model, if there is one, is asked where the pattern is not sure (`is_sure`) or no entity is found; the
+    nearest examples are shown to it. Without one, the likelier of the zero-shot pattern and that of a more distant
+    example is taken, and its confidence says how likely it is right. The source of the pattern says who wrote it.
+
+    Args:
+        index: The indexed graph.
+        llm: The language model, if there is one.
+        examples: Questions with patterns, or the generator made of them, if there are some.
+        linker: Finds the entities of a question where none are given.
+
+    Raises:
+        InvalidArgumentError: If `llm` is no language model, or `examples` are given and none has a pattern.
+        EntityLinkingError: From `invoke`, if no entity is found, or none with facts, and there is no language model.
+        PatternParseError: From `invoke`, if the language model's second reply is unreadable, too.
+    """
+
+    def __init__(
+        self,
+        index: GraphIndex,
+        *,
+        llm: BaseLanguageModel[Any] | None = None,
+        examples: Sequence[Question] | ExamplePatternGenerator | None = None,
+        linker: EntityLinker | None = None,
+    ) -> None:
+        """Make the generators."""
+        check_index(type(self).__name__, index)
+        self.linker = linker or linker_of(index)
+        if examples is not None and not isinstance(examples, ExamplePatternGenerator):
+            examples = ExamplePatternGenerator(index, examples, linker=self.linker)
+        self.examples = examples
+        self.zero_shot: Runnable[Any, Pattern] = ZeroShotPatternGenerator(index, linker=self.linker)
+        self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples)
+        self.calls_model = llm is not None
+        self.prompts = self.model.prompts if self.model else {}
+
+    def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
+        """Ask the language model where the others are not sure."""
+        try:
+            pattern = yield from self._without_model(input)
+        except EntityLinkingError:
+            if self.model is None:
+                raise
+        else:
+            if self.model is None or is_sure(pattern):
+                return pattern
+        by_model: Pattern = yield Call(self.model, input)
+        return by_model
+
+    def _without_model(self, input: Mapping[str, Any]) -> Body[Pattern]:
+        """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
+        entities = yield Call(RunnableLambda(self._entities), input)
+        asked = {**input, "entities": entities}
+        example: FilledExample | None = None
+        if self.examples:
+            example = yield Call(RunnableLambda(self._nearest), asked)
+        if example and is_near(example):
+            return example.pattern
+        try:
+            zero_shot: Pattern = yield Call(self.zero_shot, asked)
+        except EntityLinkingError:
+            if example is None:
+                raise
+            return example.pattern
+        patterns = [zero_shot, example.pattern] if example else [zero_shot]
+        return max(patterns, key=lambda pattern: pattern.confidence or 0.0)
+
+    def _entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
+        found: list[QuestionEntity] | None = input.get("entities")
+        return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())
+
+    def _nearest(self, input: Mapping[str, Any]) -> FilledExample | None:
+        """Return the nearest example; None where the question has too few entities for any."""
+        assert self.examples
+        try:
+            return next(self.examples.nearest(input))
+        except EntityLinkingError:
+            return None
