@@ -1,0 +1,142 @@
+"""Figures and tables of asked questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from benchmarks.zero_shot.asking import Row
+
+#: How often questions are drawn with replacement for an interval of 95 % (percentile bootstrap).
+DRAWS = 1_000
+
+BINS = 10
+
+
+def auroc(confidences: Sequence[float], right: Sequence[float]) -> float | None:
+    """Return the chance that a right answer has the higher confidence than a wrong one, ties counted half.
+
+    Example:
+        >>> auroc([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0])
+        0.875
+    """
+    positive = np.asarray(right) > 0
+    count, others = int(positive.sum()), int((~positive).sum())
+    if not count or not others:
+        return None
+    _, inverse, sizes = np.unique(confidences, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[inverse]  # the mean rank of equal values
+    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * others))
+
+
+def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
+    """Return the ends of the 95 % bootstrap interval of a mean."""
+    drawn = np.random.default_rng(seed).integers(0, len(values), (DRAWS, len(values)))
+    low, high = np.quantile(np.asarray(values)[drawn].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def is_given(row: Row, threshold: float) -> bool:
+    """Tell whether an answer is given at a threshold."""
+    return row["confidence"] is not None and row["confidence"] >= threshold
+
+
+def outcome(row: Row, threshold: float) -> str:
+    """Return "right" (all the gold answers and no others), "partly" (one of them), "wrong" or "refused"."""
+    if not is_given(row, threshold):
+        return "refused"
+    return "right" if row["exact"] else "partly" if row["hit"] else "wrong"
+
+
+def answer_table(rows: Sequence[Row], threshold: float) -> str:
+    """Return the table of all sets: the answers without a threshold, and what the threshold does."""
+    head = ["set", "topic", "n", "hit", "95 %", "exact", "95 %", "F1", "95 %"]
+    head += ["answered", "wrong of these", "not exact", "AUROC hit", "AUROC exact", "lacking refused", "n"]
+    lines = [head]
+    for (name, topic, _), part in _groups(rows, "plain").items():
+        asked = [row for row in part if row["answerable"]]
+        given = [row for row in asked if is_given(row, threshold)]
+        answered = [row for row in asked if row["answered"]]
+        sure = [row["confidence"] or 0.0 for row in answered]
+        lost = [row for row in rows if _key(row)[:2] == (name, topic) and _is_lost(row)]
+        line = [name, topic, str(len(asked))]
+        for measure in ("hit", "exact", "f1"):
+            values = [row[measure] for row in asked]
+            line += [_share(np.mean(values)), "-".join(map(_share, interval(values)))]
+        line += [_share(len(given) / len(asked)), _mean(1 - row["hit"] for row in given)]
+        line += [_mean(1 - row["exact"] for row in given)]
+        line += [_share(auroc(sure, [row[name] for row in answered])) for name in ("hit", "exact")]
+        line += [_mean(not is_given(row, threshold) for row in lost), str(len(lost))]
+        lines.append(line)
+    return _markdown(lines)
+
+
+def kind_table(rows: Sequence[Row], threshold: float, names: Iterable[str]) -> str:
+    """Return what becomes of the questions of some sets, by kind, with examples and without."""
+    outcomes = ("right", "partly", "wrong", "refused")
+    lines = [["set", "topic", "examples", "kind", "n", *outcomes]]
+    for setting in ("plain", "examples"):
+        for (name, topic, _), part in _groups(rows, setting).items():
+            kinds = ["all", *dict.fromkeys(str(row["kind"]) for row in part)]
+            for kind in kinds if name in set(names) else []:
+                asked = [row for row in part if row["answerable"]] if kind == "all" else part
+                found = [outcome(row, threshold) for row in asked if kind in ("all", str(row["kind"]))]
+                shares = [_share(found.count(one) / len(found)) for one in outcomes]
+                lines.append([name, topic, "yes" if setting == "examples" else "no", kind, str(len(found)), *shares])
+    return _markdown(lines)
+
+
+def reliability_table(rows: Sequence[Row]) -> str:
+    """Return hit / exact (and how many) of the answers of each tenth of confidence, by set."""
+    edges = np.linspace(0, 1, BINS + 1)
+    lines = [["set", "topic", *(f"{low:.1f}-{high:.1f}" for low, high in pairwise(edges))]]
+    for (name, topic, _), part in _groups(rows, "plain").items():
+        answered = [row for row in part if row["answerable"] and row["confidence"] is not None]
+        bins = [min(int(BINS * (row["confidence"] or 0.0)), BINS - 1) for row in answered]
+        cells = []
+        for number in range(BINS):
+            inside = [row for row, at in zip(answered, bins, strict=True) if at == number]
+            means = [_mean(row[measure] for row in inside) for measure in ("hit", "exact")]
+            cells.append(f"{' / '.join(means)} ({len(inside)})" if inside else "")
+        lines.append([name, topic, *cells])
+    return _markdown(lines)
+
+
+def speed_table(times: Mapping[str, Sequence[float]]) -> str:
+    """Return the CPU time of a question."""
+    lines = [["one question", "n", "CPU ms p50", "p95"]]
+    for name, taken in times.items():
+        lines.append([name, str(len(taken)), *(f"{np.quantile(taken, share):.1f}" for share in (0.5, 0.95))])
+    return _markdown(lines)
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["set"], row["topic"], row["setting"]
+
+
+def _is_lost(row: Row) -> bool:
+    return not row["answerable"] and row["setting"] in ("plain", "lacking")
+
+
+def _groups(rows: Iterable[Row], setting: str) -> dict[tuple[str, str, str], list[Row]]:
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        if row["setting"] == setting:
+            groups.setdefault(_key(row), []).append(row)
+    return groups
+
+
+def _mean(values: Iterable[float]) -> str:
+    found = list(values)
+    return _share(np.mean(found) if found else None)
+
+
+def _share(value: float | np.floating | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _markdown(lines: Sequence[Sequence[str]]) -> str:
+    rows = ["| " + " | ".join(line) + " |" for line in lines]
+    return "\n".join([rows[0], "|---" * len(lines[0]) + "|", *rows[1:]])

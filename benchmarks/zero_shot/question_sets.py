@@ -1,0 +1,176 @@
+"""The question sets that are measured, each with its graph, and the same questions to graphs that lack what they ask.
+
+A question lacks a relation where one relation of its gold path, drawn with a fixed seed, is taken out of the graph; of
+FB15k-237, all relations between its topic and its answers. At most `GRAPHS` graphs are made of one: where more
+relations are asked for, a graph lacks several of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from benchmarks.question_splits import DATA
+from kg_retrievers import GraphIndex, KnowledgeGraph, Question, Triple
+from kg_retrievers.datasets import read_metaqa, read_pathquestion, read_questions
+from kg_retrievers.graph import Known
+
+#: How many graphs that lack relations are made of one graph.
+GRAPHS = 16
+
+#: What indexes a graph.
+BuildIndex = Callable[[KnowledgeGraph], GraphIndex]
+
+
+@dataclass
+class Source:
+    """A graph that several sets ask.
+
+    Attributes:
+        name: What it is called.
+        read: Reads it.
+        build: Indexes it.
+    """
+
+    name: str
+    read: Callable[[], KnowledgeGraph]
+    build: BuildIndex
+    _indexes: list[GraphIndex] = field(default_factory=list)
+
+    @property
+    def index(self) -> GraphIndex:
+        """The index of the whole graph."""
+        if not self._indexes:
+            self._indexes.append(self.build(self.read()))
+        return self._indexes[0]
+
+    def without(self, relations: Iterable[str]) -> GraphIndex:
+        """Return the index of the graph without some relations; its entities and their names stay."""
+        graph, gone = self.index.graph, set(relations)
+        kept = (triple for triple in graph.triples() if triple.relation not in gone)
+        labels = {key: graph.label(key) for key in graph.entities}
+        aliases = {key: names for key in graph.entities if (names := graph.aliases(key))}
+        types = {key: kinds for key in graph.entities if (kinds := graph.types_of(key))}
+        return self.build(KnowledgeGraph.from_triples(kept, labels=labels, aliases=aliases, types=types))
+
+
+@dataclass
+class QuestionSet:
+    """Questions to one graph.
+
+    Attributes:
+        name: What it is called.
+        source: The graph.
+        questions: The questions.
+        examples: Labelled questions that a retriever may be given; none of them is measured.
+        unanswerable: Questions that the graph does not answer.
+        own: Whether the set is a folder of one's own.
+    """
+
+    name: str
+    source: Source
+    questions: list[Question]
+    examples: list[Question] = field(default_factory=list)
+    unanswerable: list[Question] = field(default_factory=list)
+    own: bool = False
+
+
+def published_sets(names: Sequence[str], n: int, build: BuildIndex, seed: int = 0) -> Iterator[QuestionSet]:
+    """Yield the published sets of these names, `n` questions of each drawn with the seed, all where `n` is 0."""
+    sources = {
+        "fb237": Source("fb237", _read_fb237, build),
+        "metaqa": Source("metaqa", partial(KnowledgeGraph.from_file, DATA / "metaqa" / "kb.txt"), build),
+        "pathquestion-2": Source("pathquestion-2", partial(_read_pathquestion, 2), build),
+        "pathquestion-3": Source("pathquestion-3", partial(_read_pathquestion, 3), build),
+    }
+    for name in names:
+        source = sources["metaqa" if name.startswith("metaqa") else name]
+        yield QuestionSet(name, source, _drawn(PUBLISHED[name](), n, seed))
+
+
+def own_set(folder: Path, build: BuildIndex) -> QuestionSet:
+    """Read a folder with `graph.tsv`, `questions.jsonl`, `unanswerable.jsonl` and `examples.jsonl`."""
+    lost = [
+        Question(question.text, seed_entities=question.seed_entities, kind="unanswerable", answerable=False)
+        for question in read_questions(folder / "unanswerable.jsonl")
+    ]
+    source = Source(folder.name, partial(KnowledgeGraph.from_file, folder / "graph.tsv"), build)
+    questions, examples = (read_questions(folder / f"{name}.jsonl") for name in ("questions", "examples"))
+    return QuestionSet(folder.name, source, questions, examples, lost, own=True)
+
+
+def lacking(
+    sets: Iterable[QuestionSet], n: int, seed: int = 0
+) -> Iterator[tuple[GraphIndex, list[tuple[str, Question]]]]:
+    """Yield indexes with the questions whose relations they lack, and their sets' names; `n` questions of each set."""
+    by_source: dict[str, list[tuple[QuestionSet, Question, frozenset[str]]]] = {}
+    for one in sets:
+        rng = random.Random(seed)
+        for question in _drawn(one.questions, n, seed):
+            if relations := _gold_relations(one.source.index.graph, question, rng):
+                by_source.setdefault(one.source.name, []).append((one, question, relations))
+    for asked in by_source.values():
+        wanted = sorted({tuple(sorted(relations)) for _, _, relations in asked})
+        for part in range(min(GRAPHS, len(wanted))):
+            group = {frozenset(relations) for relations in wanted[part::GRAPHS]}
+            index = asked[0][0].source.without(frozenset().union(*group))
+            yield index, [(one.name, question) for one, question, relations in asked if relations in group]
+
+
+def large_vocabulary(build: BuildIndex, relations: int = 5_000, seed: int = 0) -> tuple[GraphIndex, list[Question]]:
+    """Return an index of made-up facts with as many relations, and 100 questions of one hop."""
+    rng = random.Random(seed)
+    syllables = ["ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "zu"]
+
+    def word(length: int) -> str:
+        return "".join(rng.choices(syllables, k=length))
+
+    words = sorted({word(3) for _ in range(1_000)})
+    names = sorted({"_".join(rng.sample(words, 2)) for _ in range(2 * relations)})
+    kinds = rng.sample(names, relations)
+    people = sorted({f"{word(3)} {word(4)}".title() for _ in range(20_000)})
+    triples = [Triple(rng.choice(people), kinds[at % relations], rng.choice(people)) for at in range(100_000)]
+    asked = [
+        Question(f"what is the {relation.replace('_', ' ')} of {head} ?", (head,), (tail,))
+        for head, relation, tail in rng.sample(triples, 100)
+    ]
+    return build(KnowledgeGraph.from_triples(triples)), asked
+
+
+def _gold_relations(graph: KnowledgeGraph, question: Question, rng: random.Random) -> frozenset[str]:
+    """Return the relations to take away: one of the gold path, else all between the topic and the answers."""
+    if question.pattern:
+        texts = [triple.relation.text for triple in question.pattern.triples if isinstance(triple.relation, Known)]
+        return frozenset([rng.choice(texts)])
+    gold, found = set(question.answers), set[str]()
+    for topic in question.seed_entities:
+        found |= {triple.relation for triple in graph.triples(head=topic) if triple.tail in gold}
+        found |= {triple.relation for triple in graph.triples(tail=topic) if triple.head in gold}
+    return frozenset(found)
+
+
+def _drawn(questions: list[Question], n: int, seed: int) -> list[Question]:
+    return random.Random(seed).sample(questions, n) if 0 < n < len(questions) else questions
+
+
+def _read_fb237() -> KnowledgeGraph:
+    home = DATA / "fb15k-237"
+    return KnowledgeGraph.from_file(home / "train.txt", format="tsv", entities=home / "entities.tsv")
+
+
+def _read_pathquestion(hops: int) -> KnowledgeGraph:
+    return KnowledgeGraph.from_file(DATA / "pathquestion" / f"{hops}H-kb.txt")
+
+
+#: What reads the questions of each published set.
+PUBLISHED: dict[str, Callable[[], list[Question]]] = {
+    "fb237": partial(read_questions, DATA / "relation_language" / "fb237_questions_dev.jsonl"),
+    **{f"metaqa-{hops}": partial(read_metaqa, DATA / "metaqa", hops) for hops in (1, 2, 3)},
+    "metaqa-1-paraphrased": partial(read_metaqa, DATA / "metaqa", 1, paraphrases=True),
+    **{
+        f"pathquestion-{hops}": partial(read_pathquestion, DATA / "pathquestion" / f"PQ-{hops}H.txt") for hops in (2, 3)
+    },
+}
