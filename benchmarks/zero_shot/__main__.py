@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -23,51 +24,44 @@ from benchmarks.zero_shot.asking import Row, Topic, ask, build_retriever, defaul
 from benchmarks.zero_shot.indexes import EmbeddingsName, Indexer, default_cache
 from benchmarks.zero_shot.question_sets import (
     PUBLISHED,
-    BuildIndex,
-    QuestionSet,
     lacking,
     large_vocabulary,
     own_set,
     published_sets,
 )
 
-#: Questions that are asked before the clock counts: the first search compiles.
-WARM_UP = 10
-
 
 def main() -> None:
     """Ask, print the tables and write the rows."""
     arguments = _arguments()
-    indexer = Indexer(arguments.embeddings, arguments.cache)
-    sets = list(published_sets(arguments.sets, arguments.n, indexer))
-    sets += [own_set(folder, indexer) for folder in arguments.own]
-    rows = []
-    with open(arguments.output or "/dev/null", "w", encoding="utf-8") as file:
-        for row in _asked(sets, arguments):
-            rows.append(row)
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    threshold = default_threshold(arguments.method)
-    if arguments.min_confidence is not None:
-        threshold = arguments.min_confidence
-    print(f"{arguments.method}, embeddings {arguments.embeddings}, threshold {threshold}\n")
-    print(measures.answer_table(rows, threshold), "\n\nReliability: hit / exact (n) by confidence\n")
-    print(measures.reliability_table(rows))
-    if arguments.own:
-        print("\n" + measures.kind_table(rows, threshold, [one.name for one in sets if one.own]))
-    times = {
-        one.name: [row["cpu_ms"] for row in rows if row["set"] == one.name and row["setting"] == "plain"][WARM_UP:]
-        for one in sets
-        if one.name.startswith("metaqa")
+    threshold = arguments.min_confidence
+    if threshold is None:
+        threshold = default_threshold(arguments.method)
+    if arguments.read:
+        rows = [json.loads(line) for line in arguments.read.read_text(encoding="utf-8").splitlines()]
+    else:
+        rows = []
+        with open(arguments.output or os.devnull, "w", encoding="utf-8") as file:
+            for row in _asked(arguments):
+                rows.append(row)
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        print(f"{arguments.method}, embeddings {arguments.embeddings}\n")
+    titles = {
+        f"Answers; the threshold is {threshold}": measures.answer_table(rows, threshold),
+        "By threshold: answered / wrong of these / lacking refused": measures.threshold_table(rows),
+        "By confidence: hit / exact (n)": measures.reliability_table(rows),
+        "By kind, at the threshold": measures.kind_table(rows, threshold),
+        "CPU ms of one question": measures.speed_table(rows),
     }
-    if arguments.speed:
-        times |= _large_vocabulary(arguments.method, indexer)
-    if times:
-        print("\n" + measures.speed_table(times))
+    for title, table in titles.items():
+        print(f"{title}\n\n{table}\n")
 
 
-def _asked(sets: list[QuestionSet], arguments: argparse.Namespace) -> Iterator[Row]:
+def _asked(arguments: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for each question and topic."""
-    for one in sets:
+    indexer = Indexer(arguments.embeddings, arguments.cache)
+    published = list(published_sets(arguments.sets, arguments.n, indexer))
+    for one in [*published, *(own_set(folder, indexer) for folder in arguments.own)]:
         settings = {"plain": build_retriever(arguments.method, one.source.index)}
         if one.examples:
             settings["examples"] = build_retriever(arguments.method, one.source.index, one.examples)
@@ -75,20 +69,16 @@ def _asked(sets: list[QuestionSet], arguments: argparse.Namespace) -> Iterator[R
             for topic in arguments.topic:
                 for question in (*one.questions, *one.unanswerable):
                     yield ask(retriever, question, topic, of=one.name, setting=setting)
-    published = [one for one in sets if not one.own]
     for index, asked in lacking(published, arguments.lacking) if arguments.lacking else ():
         retriever = build_retriever(arguments.method, index)
         for name, question in asked:
             for topic in arguments.topic:
                 yield ask(retriever, question, topic, of=name, setting="lacking")
-
-
-def _large_vocabulary(method: str, build: BuildIndex) -> dict[str, list[float]]:
-    """Return the CPU times of questions to a graph of 5,000 relations."""
-    index, questions = large_vocabulary(build)
-    retriever = build_retriever(method, index)
-    rows = [ask(retriever, question, "linked", of="5,000 relations", setting="plain") for question in questions]
-    return {"5,000 relations": [row["cpu_ms"] for row in rows[WARM_UP:]]}
+    if arguments.speed:
+        index, questions = large_vocabulary(indexer)
+        retriever = build_retriever(arguments.method, index)
+        for question in questions:
+            yield ask(retriever, question, "linked", of="5,000 relations", setting="speed")
 
 
 def _arguments() -> argparse.Namespace:
@@ -106,6 +96,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-speed", dest="speed", action="store_false", help="leave out the graph of 5,000 relations")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="the folder that keeps vectors")
     parser.add_argument("--output", type=Path, help="a file of JSON lines, a row a question")
+    parser.add_argument("--read", type=Path, help="ask nothing, and print the tables of such a file")
     return parser.parse_args()
 
 

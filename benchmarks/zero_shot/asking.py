@@ -26,7 +26,8 @@ class Row(TypedDict):
     Attributes:
         set: The set.
         topic: Whether the topic was given or linked.
-        setting: "plain"; "lacking" where the graph lacks a relation of the question; "examples" with examples.
+        setting: "plain"; "lacking" where the graph lacks a relation of the question; "examples" with examples; "speed"
+            where only the time is of interest.
         answerable: Whether the graph holds the answer.
         answers: Their names, at most `SHOWN`; without regard to the confidence.
         confidence: What the retriever says; 1 where it says nothing. None without answers.

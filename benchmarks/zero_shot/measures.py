@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +13,11 @@ from benchmarks.zero_shot.asking import Row
 DRAWS = 1_000
 
 BINS = 10
+
+THRESHOLDS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+#: Questions of each set whose time does not count: the first search compiles.
+WARM_UP = 10
 
 
 def auroc(confidences: Sequence[float], right: Sequence[float]) -> float | None:
@@ -73,14 +78,15 @@ def answer_table(rows: Sequence[Row], threshold: float) -> str:
     return _markdown(lines)
 
 
-def kind_table(rows: Sequence[Row], threshold: float, names: Iterable[str]) -> str:
-    """Return what becomes of the questions of some sets, by kind, with examples and without."""
+def kind_table(rows: Sequence[Row], threshold: float) -> str:
+    """Return what becomes of the questions of one's own sets, by kind, with examples and without."""
+    own = {row["set"] for row in rows if row["setting"] == "examples"}
     outcomes = ("right", "partly", "wrong", "refused")
     lines = [["set", "topic", "examples", "kind", "n", *outcomes]]
     for setting in ("plain", "examples"):
         for (name, topic, _), part in _groups(rows, setting).items():
             kinds = ["all", *dict.fromkeys(str(row["kind"]) for row in part)]
-            for kind in kinds if name in set(names) else []:
+            for kind in kinds if name in own else []:
                 asked = [row for row in part if row["answerable"]] if kind == "all" else part
                 found = [outcome(row, threshold) for row in asked if kind in ("all", str(row["kind"]))]
                 shares = [_share(found.count(one) / len(found)) for one in outcomes]
@@ -104,11 +110,29 @@ def reliability_table(rows: Sequence[Row]) -> str:
     return _markdown(lines)
 
 
-def speed_table(times: Mapping[str, Sequence[float]]) -> str:
-    """Return the CPU time of a question."""
-    lines = [["one question", "n", "CPU ms p50", "p95"]]
-    for name, taken in times.items():
-        lines.append([name, str(len(taken)), *(f"{np.quantile(taken, share):.1f}" for share in (0.5, 0.95))])
+def speed_table(rows: Sequence[Row]) -> str:
+    """Return the CPU time of a question, of MetaQA's sets and of what is asked for the time alone."""
+    lines = [["set", "topic", "n", "p50", "p95"]]
+    for setting in ("plain", "speed"):
+        for (name, topic, _), part in _groups(rows, setting).items():
+            taken = [row["cpu_ms"] for row in part][WARM_UP:]
+            if taken and (setting == "speed" or name.startswith("metaqa")):
+                lines.append([name, topic, str(len(taken)), *(f"{np.quantile(taken, at):.1f}" for at in (0.5, 0.95))])
+    return _markdown(lines)
+
+
+def threshold_table(rows: Sequence[Row]) -> str:
+    """Return what thresholds do: the share answered, the share of these that is wrong, the share of lacking refused."""
+    lines = [["set", "topic", *map(str, THRESHOLDS)]]
+    for (name, topic, _), part in _groups(rows, "plain").items():
+        asked = [row for row in part if row["answerable"]]
+        lost = [row for row in rows if _key(row)[:2] == (name, topic) and _is_lost(row)]
+        cells = []
+        for threshold in THRESHOLDS:
+            given = [row for row in asked if is_given(row, threshold)]
+            shares = [_share(len(given) / len(asked)), _mean(1 - row["hit"] for row in given)]
+            cells.append(" / ".join([*shares, _mean(not is_given(row, threshold) for row in lost)]))
+        lines.append([name, topic, *cells])
     return _markdown(lines)
 
 

@@ -67,7 +67,6 @@ class QuestionSet:
         questions: The questions.
         examples: Labelled questions that a retriever may be given; none of them is measured.
         unanswerable: Questions that the graph does not answer.
-        own: Whether the set is a folder of one's own.
     """
 
     name: str
@@ -75,7 +74,6 @@ class QuestionSet:
     questions: list[Question]
     examples: list[Question] = field(default_factory=list)
     unanswerable: list[Question] = field(default_factory=list)
-    own: bool = False
 
 
 def published_sets(names: Sequence[str], n: int, build: BuildIndex, seed: int = 0) -> Iterator[QuestionSet]:
@@ -99,7 +97,7 @@ def own_set(folder: Path, build: BuildIndex) -> QuestionSet:
     ]
     source = Source(folder.name, partial(KnowledgeGraph.from_file, folder / "graph.tsv"), build)
     questions, examples = (read_questions(folder / f"{name}.jsonl") for name in ("questions", "examples"))
-    return QuestionSet(folder.name, source, questions, examples, lost, own=True)
+    return QuestionSet(folder.name, source, questions, examples, lost)
 
 
 def lacking(
