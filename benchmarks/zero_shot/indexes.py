@@ -9,9 +9,8 @@ from typing import Literal
 
 from langchain_core.embeddings import Embeddings
 
-import kg_retrievers
 from benchmarks.question_splits import minilm
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, local_embeddings
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, default_embeddings, local_embeddings
 from kg_retrievers.index import EmbeddingCache, embed
 
 EmbeddingsName = Literal["default", "hashed", "minilm"]
@@ -49,5 +48,4 @@ class Indexer:
 def _load(name: EmbeddingsName) -> Embeddings:
     if name == "minilm":
         return local_embeddings(minilm())
-    default: type[Embeddings] = getattr(kg_retrievers, "default_embeddings", HashedEmbeddings)
-    return HashedEmbeddings() if name == "hashed" else default()
+    return HashedEmbeddings() if name == "hashed" else default_embeddings()
