@@ -10,6 +10,7 @@ from typing import Any, Literal
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked, quoted
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
+from kg_retrievers.graph.revisits import decide_revisits
 
 #: The function that returns the type of a relationship.
 TYPE_OF: dict[Dialect, str] = {"ladybug": "label", "neo4j": "type"}
@@ -27,7 +28,7 @@ def render(
     dialect: Dialect,
     *,
     entities: Mapping[Known, Sequence[str]] | None = None,
-    distinct: Literal["known", "nodes", "none"] = "known",
+    distinct: Literal["auto", "known", "nodes", "none"] = "auto",
     direction: Literal["ignore", "respect"] = "ignore",
     limit: int | None = None,
     nodes: bool = False,
@@ -43,7 +44,8 @@ def render(
         dialect: The Cypher to write.
         entities: The keys of which a known node may take one; by default the node's `entity`, or its text.
         distinct: As in `match_pattern`: "known": no other node takes the entity of a known node; "nodes": all nodes
-            take different entities; "none": any may be the same. Inequalities that the pattern states always hold.
+            take different entities; "none": any may be the same; "auto": "none" where the pattern may revisit what it
+            names, else "known" (see `decide_revisits`). Inequalities that the pattern states always hold.
         direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
         limit: The most rows; None for no LIMIT.
         nodes: Whether the nodes are returned too, for a `QueryExecutor`; other executors read the nodes they need.
@@ -85,6 +87,8 @@ def render(
         for node in names
         if isinstance(node, Known)
     }
+    if distinct == "auto":
+        distinct = "none" if decide_revisits(pattern).allowed else "known"
     query = _Rendering(pattern, schema, dialect, names, keys)
     conditions = query.conditions(distinct)
     lines = [*query.matches(conditions, direction), *query.result(direction, nodes)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from kg_retrievers.database.safety import check_read_only
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple, Unknown
+from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.methods.simgrag.matching import Candidates, MatchNode, MatchQuery, match_pattern
 
 Databases = list[tuple[KnowledgeGraph, LadybugExecutor]]
@@ -53,6 +55,18 @@ def test_a_database_finds_what_brute_force_finds(
     assert set(found) == brute_force(graph, pattern, mode["distinct"], mode["direction"])
     targets = [target or "" for target, _ in found]
     assert targets == sorted(targets, key=str.encode)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 7), patterns(), st.sampled_from([None, False, True]))
+def test_each_pattern_decides_whether_it_revisits(
+    databases: Databases, number: int, pattern: Pattern, revisits: bool | None
+) -> None:
+    graph, executor = databases[number]
+    pattern = replace(pattern, revisits=revisits)
+    if has_all_relations(graph, pattern):
+        mode = "none" if decide_revisits(pattern).allowed else "known"
+        assert set(found_by(executor, pattern)) == brute_force(graph, pattern, mode, "ignore")
 
 
 @settings(max_examples=75)
