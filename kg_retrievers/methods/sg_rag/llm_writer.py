@@ -35,7 +35,7 @@ from kg_retrievers.methods.sg_rag.queries import (
 )
 from kg_retrievers.methods.sg_rag.templates import label_examples
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
-from kg_retrievers.patterns.linked import LinkedPatternGenerator
+from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
 #: The most tokens of the schema that a language model is shown.
 MAX_SCHEMA_TOKENS = 1500
@@ -100,7 +100,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.index, self.llm, self.max_schema_tokens = index, llm, max_schema_tokens
         self.prompts = {"cypher": prompt, "repair": repair_prompt}
         self._directions = Directions(index)
-        self._patterns = PatternCypherWriter(index, LinkedPatternGenerator(index))
+        self._patterns = PatternCypherWriter(index, ZeroShotPatternGenerator(index))
         self._examples = [example for example in label_examples(index, examples) if example.pattern]
         self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)
         self._facts = dict(zip(*np.unique(index.graph.edges[:, 1], return_index=True), strict=True))

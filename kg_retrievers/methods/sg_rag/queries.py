@@ -10,6 +10,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
+from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.stages import EXACT, RetrievalState, check_types
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
@@ -25,13 +26,17 @@ HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail
 #: What to do about a query of another form.
 _FORM = 'Write a query as {"query": text, "parameters": {name: value}}, or as its text alone.'
 
-#: A query of the state: its text, its parameters, its writer, and the example that its template is from.
+#: A query of the state: its text, its parameters, its writer, how sure that is, the words of the question left over,
+#: the relations that came nearest, and the example that its template is from.
 CypherQuery = TypedDict(
     "CypherQuery",
     {
         "query": str,
         "parameters": NotRequired[dict[str, Any]],
         "from": NotRequired[str],
+        "confidence": NotRequired[Confidence],
+        "unplaced": NotRequired[list[str]],
+        "nearest": NotRequired[list[str]],
         "example": NotRequired[dict[str, Any]],
     },
 )

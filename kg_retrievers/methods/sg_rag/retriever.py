@@ -25,7 +25,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, linker_of, question_entities
-from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
+from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherState,
@@ -37,8 +37,6 @@ from kg_retrievers.methods.sg_rag.queries import (
 )
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
-from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, TemplateCypherWriter
-from kg_retrievers.patterns.linked import LinkedPatternGenerator
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
@@ -63,8 +61,9 @@ class CypherFields(RetrieverFields, total=False):
 class CypherRetriever(BaseKGRetriever):
     """Writes a Cypher query for the question and runs it; the rows hold the evidence and the answers.
 
-    The query comes from the template of the nearest example (`TemplateCypherWriter`), from a pattern
-    (`PatternCypherWriter`) or from a language model (`LLMCypherWriter`). Every query must only read, whoever wrote it:
+    The query comes from the template of an example that is near (`TemplateCypherWriter`), else from a zero-shot pattern
+    (`PatternCypherWriter`), or from a language model where neither is sure (`LLMCypherWriter`): see
+    `CascadeCypherWriter`. Every query must only read, whoever wrote it:
     see `check_read_only`. A workflow can be interrupted before `run_cypher`, so that a person approves or edits
     `cypher`.
 
@@ -80,9 +79,9 @@ class CypherRetriever(BaseKGRetriever):
     are parameters; a triple that several subgraphs share is shown once, with the first of them. `ties="overlap"` and
     `order="breadth_first"` are the merging and ordering of SG-RAG MOT, with our own measure of overlap.
 
-    Cost: no call of a language model with templates, one or two with `LLMCypherWriter`; then one to `MAX_QUERIES`
-    queries. Without `executor`, the graph is loaded into an embedded database the first time, and again in each copy of
-    the retriever: 6 s for 134,000 triples.
+    Cost: no call of the language model, or one or two where it is asked; then one to `MAX_QUERIES` queries. Without
+    `executor`, the graph is loaded into an embedded database the first time, and again in each copy of the retriever:
+    6 s for 134,000 triples.
 
     Example:
         >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
@@ -135,13 +134,13 @@ class CypherRetriever(BaseKGRetriever):
         model: None = None,
         **fields: Unpack[CypherFields],
     ) -> Self:
-        """Build the retriever with the best writer for what is given.
+        """Build the retriever with the cascade of writers, unless another writer is given.
 
         Args:
             index: The indexed graph.
-            llm: Writes the queries, if given.
-            examples: Questions with patterns or answers. Without `llm`, the nearest one is the template; with it, the
-                nearest ones are shown to it.
+            llm: Writes the queries where neither an example nor the zero-shot generator is sure; the examples nearest
+                to the question are shown to it.
+            examples: Questions with patterns or answers; one that is near is the template.
             model: None; there is nothing to train.
             **fields: Fields of the retriever.
 
@@ -154,12 +153,8 @@ class CypherRetriever(BaseKGRetriever):
             raise InvalidArgumentError(
                 f"{cls.__name__}: got writer= beside llm= or examples=, from which a writer is made. Leave one out."
             )
-        if llm is not None:
-            fields["writer"] = LLMCypherWriter(index, llm, examples=examples or ())
-        elif examples is not None:
-            fields["writer"] = TemplateCypherWriter(index, examples)
-        elif "writer" not in fields:
-            fields["writer"] = PatternCypherWriter(index, LinkedPatternGenerator(index))
+        if "writer" not in fields:
+            fields["writer"] = CascadeCypherWriter(index, llm=llm, examples=examples)
         return cls(index=index, **fields)
 
     @property
@@ -234,6 +229,8 @@ class CypherRetriever(BaseKGRetriever):
         """Run the queries in order until one has rows."""
         evidence: list[Evidence] = []
         for tried, written in enumerate(state["cypher"], 1):
+            unplaced, nearest = written.get("unplaced", ()), written.get("nearest", ())
+            self.check_confidence(state, written.get("confidence"), unplaced, nearest)
             rows = self.database.run(written["query"], written["parameters"], limit=self.max_rows, timeout=self.timeout)
             details = {**written, "tried": tried, "rows": len(rows)}
             subgraphs = subgraphs_of(rows, self.graph)
@@ -255,6 +252,7 @@ class CypherRetriever(BaseKGRetriever):
             score=1.0,
             answers=tuple(dict.fromkeys(key for subgraph in group for key in subgraph.answers)),
             truncated=truncated,
+            confidence=details.get("confidence"),
             details=details if self.ties == "merge" else {**details, "row": group[0].row},
         )
 

@@ -18,6 +18,7 @@ from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.types import PatternTriple
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.methods.sg_rag.directions import Directions, Edge
@@ -33,9 +34,6 @@ MAX_QUERIES = 5
 #: Masked questions that are nearer to each other than this differ only in their entities.
 SAME_QUESTION = 0.01
 
-#: The sources of patterns whose triples fit facts either way, since their generator reads no direction from the words.
-UNDIRECTED_SOURCES = frozenset({"linked"})
-
 Queries = list[dict[str, Any]]
 
 
@@ -43,8 +41,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     """Writes the pattern of a generator as Cypher, with entities as parameters.
 
     Replaces unknown relations and unlinked entities by the nearest ones in the graph, and leaves out unknown types. A
-    triple that can only point the other way in the graph is turned; triples of
-    `LinkedPatternGenerator`, made of words, fit facts either way. Where a name may mean several entities, the first
+    triple that can only point the other way in the graph is turned. Where a name may mean several entities, the first
     query is for all that fit it equally well, and one query follows for each further entity.
 
     Args:
@@ -87,6 +84,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     ) -> Iterator[dict[str, Any]]:
         """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first.
 
+        They also have what the pattern says of "confidence", "unplaced" and "nearest".
+
         Raises:
             PatternError: If the pattern names something and the graph is empty.
             StaleIndexError: If the database lacks a relation of the graph.
@@ -96,7 +95,6 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities) for node in known]
         has_unknown_relation = any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples)
-        either_way = pattern.source in UNDIRECTED_SOURCES or has_unknown_relation
         for chosen in _likeliest([len(of_node) for of_node in choices], MAX_QUERIES):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
             query, parameters = render(
@@ -105,10 +103,11 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 executor.dialect,
                 entities=keys,
                 distinct=self.distinct,
-                direction="ignore" if either_way else "respect",
+                direction="ignore" if has_unknown_relation else "respect",
                 nodes=isinstance(executor, QueryExecutor),
             )
-            yield {"query": query, "parameters": parameters, "from": pattern.source or "given"}
+            written = {"query": query, "parameters": parameters, "from": pattern.source or "given"}
+            yield written | _understanding(pattern)
 
     def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
         graph = self.index.graph
@@ -124,11 +123,12 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 raise PatternError(f"{type(self).__name__}: the graph is empty, it has nothing like {term.text!r}.")
             return Known(graph.relations[nearest[0]])
 
-        triples = [(node(head), relation(name), node(tail)) for head, name, tail in pattern.triples]
-        if triples == list(pattern.triples):
+        triples = tuple(PatternTriple(node(head), relation(name), node(tail)) for head, name, tail in pattern.triples)
+        if triples == pattern.triples:
             return pattern
-        different = [(node(one), node(other)) for one, other in pattern.different]
-        return Pattern.of(*triples, target=pattern.target, different=different, source=pattern.source)
+        return replace(
+            pattern, triples=triples, different=tuple((node(one), node(other)) for one, other in pattern.different)
+        )
 
     def _check_relations(self, pattern: Pattern, schema: DatabaseSchema) -> None:
         for _, relation, _ in pattern.triples:
@@ -176,6 +176,12 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             for position, triple in enumerate(pattern.triples)
         )
         return replace(pattern, triples=triples)
+
+
+def _understanding(pattern: Pattern) -> dict[str, Any]:
+    """Return how sure a pattern is, and what it leaves out, as far as it says so."""
+    written = pattern.to_dict()
+    return {name: written[name] for name in ("confidence", "unplaced", "nearest") if name in written}
 
 
 def _likeliest(counts: Sequence[int], most: int) -> list[tuple[int, ...]]:
@@ -248,7 +254,8 @@ class TemplateCypherWriter(PatternCypherWriter):
             shown = {"question": example.text, "distance": round(example.distance, 2)}
             queries = self.write(example.pattern, input["executor"], input["entities"])
             for rank, query in enumerate(islice(queries, MAX_QUERIES - template_rank)):
-                found.setdefault(json.dumps(query), (template_rank + rank, {**query, "example": shown}))
+                same = json.dumps([query["query"], query["parameters"]])
+                found.setdefault(same, (template_rank + rank, {**query, "example": shown}))
         return [query for _, query in sorted(found.values(), key=lambda pair: pair[0])][:MAX_QUERIES]
 
     def _nearest(self, input: Mapping[str, Any]) -> list[FilledExample]:

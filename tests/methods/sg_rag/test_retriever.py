@@ -14,7 +14,6 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_retrievers import (
-    ExamplePatternGenerator,
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
@@ -30,13 +29,20 @@ from kg_retrievers.errors import (
     DatabaseQueryError,
     DatabaseUnavailableError,
     InvalidArgumentError,
+    LowConfidenceError,
     MissingExtraError,
     StaleIndexError,
 )
 from kg_retrievers.evaluation.identity import identity
 from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.index import EntityLinker
-from kg_retrievers.methods.sg_rag import CypherRetriever, PatternCypherWriter, TemplateCypherWriter, subgraphs
+from kg_retrievers.methods.sg_rag import (
+    CascadeCypherWriter,
+    CypherRetriever,
+    PatternCypherWriter,
+    TemplateCypherWriter,
+    subgraphs,
+)
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 from kg_retrievers.testing.other_process import call_in_other_process
@@ -188,12 +194,12 @@ LEADING = [
 
 
 async def test_where_the_nearest_template_leads_nowhere_the_next_one_is_tried() -> None:
-    found = retriever(examples=LEADING)
+    found = retriever(writer=TemplateCypherWriter(INDEX, LEADING), min_confidence=0.0)
     question = "Which films, say, star those of Adaptation?"  # no other does
     (document,) = found.invoke(question)
     assert (await found.ainvoke(question)) == [document]
     details = document.metadata["details"]
-    assert set(details) == {"query", "parameters", "from", "example", "tried", "rows"}
+    assert set(details) == {"query", "parameters", "from", "confidence", "example", "tried", "rows"}
     assert (details["tried"], details["example"]["question"]) == (2, "Who starred in Her?")
     assert 0 < details["example"]["distance"] < 2
     assert document.metadata["answers"] == ["Streep"]
@@ -211,7 +217,9 @@ async def test_where_the_nearest_template_leads_nowhere_the_next_one_is_tried() 
 
 def test_a_person_takes_the_other_templates_away() -> None:
     workflow = build_workflow(
-        retriever(examples=LEADING), checkpointer=InMemorySaver(), interrupt_before=["run_cypher"]
+        retriever(writer=TemplateCypherWriter(INDEX, LEADING)),
+        checkpointer=InMemorySaver(),
+        interrupt_before=["run_cypher"],
     )
     workflow.invoke({"question": "Which films, say, star those of Adaptation?"}, thread("1"))
     row, *others = workflow.get_state(thread("1")).values["cypher"]
@@ -245,15 +253,46 @@ def test_more_rows_than_wanted() -> None:
 def test_without_examples_or_model() -> None:
     alone = CypherRetriever.from_index(INDEX, executor=executor_of(INDEX.graph))
     (document,) = alone.invoke("Who directed Arrival?")
-    assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Q1"], "linked")
+    assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Q1"], "zero-shot")
 
 
-def test_words_do_not_say_which_way_a_relation_points() -> None:
+def test_a_pattern_says_which_way_a_relation_points() -> None:
     graph = KnowledgeGraph.from_triples([("Anna", "parent of", "Berta"), ("Berta", "parent of", "Carla")])
     index = GraphIndex.build(graph, HashedEmbeddings())
-    family = CypherRetriever.from_index(index, executor=executor_of(graph))
-    for question in ("Who are the parents of Berta?", "Of whom is Berta the parent?"):
-        assert sorted(family.invoke(question)[0].metadata["answers"]) == ["Anna", "Carla"]
+    who = Unknown("who")
+    asks = {"Anna": (who, "parent of", "Berta"), "Carla": ("Berta", "parent of", who)}
+    for answer, triple in asks.items():
+        pattern = Pattern.of(triple, target="who", source="zero-shot")
+        writer = PatternCypherWriter(index, RunnableLambda(lambda _, pattern=pattern: pattern))
+        family = CypherRetriever.from_index(index, executor=executor_of(graph), writer=writer)
+        assert family.invoke("Who are the parents of Berta?")[0].metadata["answers"] == [answer]
+
+
+def test_the_first_that_is_sure_writes_the_query() -> None:
+    """An example that is near, else the zero-shot pattern, else the language model, which is shown the examples."""
+    reply = "MATCH (f)-[r0:starring]->(x) WHERE f.key IN $e0 RETURN x.key AS target, r0"
+
+    def asked(question: str, confidence: float) -> tuple[str, Any, int]:
+        llm = ScriptedChatModel(replies=[reply])
+        found = retriever(examples=EXAMPLES, llm=llm)
+        pattern = Pattern.of(("Arrival", BY, Unknown("x")), target="x", source="zero-shot", confidence=confidence)
+        found.writer.patterns.generator.zero_shot = RunnableLambda(lambda _: pattern)  # type: ignore[attr-defined]
+        (document,) = found.invoke(question)
+        return document.metadata["details"]["from"], document.metadata["confidence"], len(llm.prompts)
+
+    assert asked("Who directed Arrival?", 0.0)[::2] == ("examples", 0)
+    far = "Tell me by whom the making of Arrival was led"
+    assert asked(far, 0.9) == ("zero-shot", 0.9, 0)
+    assert asked(far, 0.1) == ("llm", None, 1)
+
+
+def test_an_unsure_query_is_not_run() -> None:
+    alone = CypherRetriever.from_index(INDEX, executor=executor_of(INDEX.graph), on_refusal="raise")
+    pattern = Pattern.of(("Her", BY, Unknown("x")), source="zero-shot", confidence=0.1, unplaced=["budget"])
+    alone.writer = PatternCypherWriter(INDEX, RunnableLambda(lambda _: pattern))
+    with pytest.raises(LowConfidenceError, match="'budget'"):
+        alone.invoke("What was the budget of Her?")
+    assert alone.invoke("What was the budget of Her?", min_confidence=0.1)[0].metadata["confidence"] == 0.1
 
 
 def test_a_database_is_made_when_there_is_none() -> None:
@@ -486,8 +525,7 @@ def test_what_writers_are_taken() -> None:
     assert not CypherRetriever.from_index(INDEX).stages[1].calls_model
     assert retriever(llm=llm).stages[1].calls_model
     assert retriever(writer=PatternCypherWriter(INDEX, LLMPatternGenerator(llm))).stages[1].calls_model
-    assert isinstance(retriever().writer, TemplateCypherWriter)
-    assert isinstance(retriever().writer.generator, ExamplePatternGenerator)
+    assert isinstance(retriever().writer, CascadeCypherWriter)
     assert set(retriever(llm=llm, examples=EXAMPLES).prompts) == {"cypher", "repair", "answer"}
     assert set(retriever().prompts) == {"answer"}
     with pytest.raises(InvalidArgumentError, match="writer= beside"):
