@@ -37,6 +37,8 @@ from .graph import Unknown as Unknown
 from .index import EntityLinker as EntityLinker
 from .index import GraphIndex as GraphIndex
 from .index import HashedEmbeddings as HashedEmbeddings
+from .index import StaticEmbeddings as StaticEmbeddings
+from .index import default_embeddings as default_embeddings
 from .index import local_embeddings as local_embeddings
 from .llama_index import as_llama_index as as_llama_index
 from .methods.g_retriever.graph_prompt import CausalLM as CausalLM
@@ -45,6 +47,7 @@ from .methods.g_retriever.graph_prompt import graph_prompt_examples as graph_pro
 from .patterns.cascade import CascadePatternGenerator as CascadePatternGenerator
 from .patterns.examples import ExamplePatternGenerator as ExamplePatternGenerator
 from .patterns.llm import LLMPatternGenerator as LLMPatternGenerator
+from .patterns.self_questions import generate_questions as generate_questions
 from .patterns.zero_shot import ZeroShotPatternGenerator as ZeroShotPatternGenerator
 from .training.pyg import to_pyg as to_pyg
 

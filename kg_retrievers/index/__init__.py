@@ -11,7 +11,8 @@ from kg_retrievers.index.embeddings import (
     local_embeddings,
 )
 from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, GraphIndex, check_index
-from kg_retrievers.index.linking import FUNCTION_WORDS, EntityLinker, LinkedEntity, Mention, linker_of
+from kg_retrievers.index.linking import EntityLinker, linker_of
+from kg_retrievers.index.mentions import LinkedEntity, Mention
 from kg_retrievers.index.question_entities import (
     MASK,
     QuestionEntity,
@@ -20,7 +21,9 @@ from kg_retrievers.index.question_entities import (
     mask,
     question_entities,
 )
+from kg_retrievers.index.static_embeddings import StaticEmbeddings, default_embeddings
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
+from kg_retrievers.index.words import FUNCTION_WORDS
 
 __all__ = [
     "EXACT_NAME_MARGIN",
@@ -38,8 +41,10 @@ __all__ = [
     "NameSearch",
     "QuestionEntity",
     "SentenceTransformerEmbeddings",
+    "StaticEmbeddings",
     "VectorStoreSearch",
     "check_index",
+    "default_embeddings",
     "embed",
     "embedding_name",
     "find_name",

@@ -1,9 +1,10 @@
-"""Texts to unit vectors: embeddings without a download, any others by batches and with a cache on disk."""
+"""Texts to unit vectors: hashed letters, models on this machine, any others by batches and with a cache on disk."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -48,7 +49,24 @@ def folded(text: str) -> str:
     return text.casefold()
 
 
-class HashedEmbeddings(Embeddings):
+class ArrayEmbeddings(Embeddings, ABC):
+    """Embeddings that make one array, which `embed` takes as it is."""
+
+    @abstractmethod
+    def embed_array(self, texts: Sequence[str]) -> Array:
+        """Return a unit vector for each text, shape (texts, dimension)."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return a unit vector for each text."""
+        vectors: list[list[float]] = self.embed_array(texts).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return a unit vector, the same as for a document."""
+        return self.embed_documents([text])[0]
+
+
+class HashedEmbeddings(ArrayEmbeddings):
     """Hashed words and character n-grams: no download, no training, the same vectors on every machine.
 
     Each word and each n-gram of the folded text, with marks at its two ends, adds `±(1 + ln(count))` to one axis;
@@ -78,8 +96,8 @@ class HashedEmbeddings(Embeddings):
             raise InvalidArgumentError(f"HashedEmbeddings: dimension must be 1 or more, but got {dimension}.")
         self.dimension = dimension
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return a unit vector for each text."""
+    def embed_array(self, texts: Sequence[str]) -> Array:
+        """Return a unit vector for each text, float64 of shape (texts, dimension)."""
         hashes: list[int] = []
         counts: list[int] = []
         sizes: list[int] = []
@@ -95,12 +113,8 @@ class HashedEmbeddings(Embeddings):
         positions = rows * self.dimension + axes % self.dimension
         vectors = np.bincount(positions, weights, len(texts) * self.dimension).reshape(-1, self.dimension)
         vectors[~vectors.any(axis=1), 0] = 1
-        unit: list[list[float]] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()
+        unit: Array = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return unit
-
-    def embed_query(self, text: str) -> list[float]:
-        """Return a unit vector, the same as for a document."""
-        return self.embed_documents([text])[0]
 
 
 def _features(text: str) -> Counter[str]:
@@ -273,6 +287,9 @@ def embed(
 
 
 def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:
+    if isinstance(embeddings, ArrayEmbeddings):
+        made: Array = embeddings.embed_array(texts).astype(np.float32, copy=False)
+        return made
     rows = embeddings.embed_documents(texts)
     if len(rows) != len(texts):
         raise _bad(embeddings, f"{len(rows)} vectors for {len(texts)} texts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from unicodedata import category, normalize
 
@@ -56,7 +57,8 @@ class TokenTable(Immutable):
         self.tokens = tuple(tokens)
         self._rows, self._scales = rows, scales.astype(np.float32)[:, None]
         self._ids = {token: number for number, token in enumerate(self.tokens)}
-        self._ids_of_word: Callable[[str], tuple[int, ...]] = lru_cache(maxsize=_REMEMBERED)(self._split)
+        #: Returns the ids of the tokens of a word, as the function `words` finds it in a text.
+        self.ids_of_word: Callable[[str], tuple[int, ...]] = lru_cache(maxsize=_REMEMBERED)(self._split)
 
     def __reduce__(self) -> tuple[type[TokenTable], tuple[tuple[str, ...], Array, Array]]:
         """Pickle the arrays; the words that were remembered are left out."""
@@ -74,10 +76,7 @@ class TokenTable(Immutable):
 
     def token_ids(self, text: str) -> list[int]:
         """Return the ids of the tokens of a text, in its order."""
-        ids: list[int] = []
-        for word in words(text):
-            ids += self._ids_of_word(word)
-        return ids
+        return list(chain.from_iterable(map(self.ids_of_word, words(text))))
 
     def rows(self, ids: Sequence[int] | Array) -> Array:
         """Return the rows of tokens, float32 of shape (ids, dimension)."""

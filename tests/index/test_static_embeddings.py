@@ -1,0 +1,169 @@
+"""The default embeddings: synonyms, typos, and the same vectors everywhere."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, StaticEmbeddings, default_embeddings, sample
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.index import embed, embedding_name
+from kg_retrievers.index.static_embeddings import BATCH, LETTER_AXES, LETTERS
+
+NAMES = ["Her", "Spike Jonze", "Amélie", "$", "1984", "", "Кино", "place of birth"]
+
+
+def cosines(text: str, *others: str, letters: float = LETTERS) -> list[float]:
+    one, *rows = StaticEmbeddings(letters).embed_array([text, *others])
+    return [float(one @ row) for row in rows]
+
+
+@given(st.lists(st.text(st.characters()), max_size=4), st.sampled_from([0, LETTERS, 1]))
+def test_vectors_are_unit_and_do_not_depend_on_their_neighbours(texts: list[str], letters: float) -> None:
+    embeddings = StaticEmbeddings(letters)
+    vectors = embeddings.embed_array(texts)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(texts), embeddings.dimension)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    for text, vector in zip(texts, vectors, strict=True):
+        assert np.allclose(embeddings.embed_query(text), vector, atol=1e-6)
+        assert np.array_equal(embed(embeddings, [text])[0], embeddings.embed_array([text])[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "synonym", "unrelated"),
+    [
+        ("spouse", "wife", "river"),
+        ("place of birth", "birthplace", "official language"),
+        ("movies directed", "film director", "bank account"),
+        ("manager", "boss", "colour"),
+        ("employer", "company", "mountain"),
+        ("cost", "price", "author"),
+    ],
+)
+def test_synonyms_are_nearer_than_unrelated_words(text: str, synonym: str, unrelated: str) -> None:
+    near, far = cosines(text, synonym, unrelated)
+    assert near > far + 0.1
+
+
+@pytest.mark.parametrize(("right", "typo"), [("Spike Jonze", "spike jonez"), ("Denis Villeneuve", "Dennis Vilneuve")])
+def test_typos_are_forgiven(right: str, typo: str) -> None:
+    others = [name for name in sample.load_graph().entities if name != right]
+    near, *far = cosines(typo, right, *others)
+    assert near > max(far)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [("Amélie", "AMELIE"), ("place_of_birth", "place of birth"), ("", " \n"), ("Kevin\u00a0Bacon", "kevin bacon")],
+)
+def test_case_accents_and_blanks_do_not_count(a: str, b: str) -> None:
+    a, b = a.replace("_", " "), b.replace("_", " ")
+    assert cosines(a, b) == [pytest.approx(1)]
+
+
+def test_other_scripts_have_a_spelling_and_no_meaning() -> None:
+    vector = StaticEmbeddings().embed_array(["Кто снял этот фильм?", "東京"])
+    assert not vector[1, :-LETTER_AXES].any()
+    assert np.linalg.norm(vector[0, :-LETTER_AXES]) < 0.3, "the question mark alone is known"
+    same, other = cosines("Ленинград", "Ленинградский", "Париж")
+    assert same > 0.5 > other
+
+
+def test_an_empty_text_is_far_from_all_others() -> None:
+    assert max(map(abs, cosines("", *NAMES[:5], *NAMES[6:]))) < 0.35
+
+
+def test_the_share_of_letters_goes_from_meaning_to_spelling() -> None:
+    meaning = cosines("spouse", "wife", "spruce", letters=0)
+    spelling = cosines("spouse", "wife", "spruce", letters=1)
+    assert meaning[0] > meaning[1]
+    assert spelling[0] < spelling[1]
+
+
+@pytest.mark.parametrize("letters", [-0.1, 1.5, float("nan")])
+def test_letters_is_a_share(letters: float) -> None:
+    with pytest.raises(InvalidArgumentError, match="letters must be from 0 to 1, but got"):
+        StaticEmbeddings(letters)
+
+
+def test_more_texts_than_fit_a_batch() -> None:
+    texts = [f"name {number}" for number in range(BATCH + 3)]
+    vectors = StaticEmbeddings().embed_array(texts)
+    assert np.array_equal(vectors[-3:], StaticEmbeddings().embed_array(texts[-3:]))
+
+
+def test_no_texts() -> None:
+    assert StaticEmbeddings().embed_documents([]) == []
+
+
+def test_vectors_are_the_same_in_every_process() -> None:
+    code = (
+        "from kg_retrievers.index import default_embeddings, embed; from hashlib import sha256;"
+        f"print(sha256(embed(default_embeddings(), {NAMES!r}).tobytes()).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(digests) == 1
+
+
+def test_copies_pickles_and_threads() -> None:
+    embeddings = StaticEmbeddings(0.4)
+    wanted = embeddings.embed_array(NAMES)
+    pickled = pickle.dumps(embeddings)
+    assert len(pickled) < 1000, "the share, not the table"
+    for again in (copy.deepcopy(embeddings), pickle.loads(pickled)):
+        assert embedding_name(again) == embedding_name(embeddings) != embedding_name(StaticEmbeddings())
+        assert np.array_equal(again.embed_array(NAMES), wanted)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(np.array_equal(found, wanted) for found in pool.map(embeddings.embed_array, [NAMES] * 50))
+
+
+def test_an_index_finds_a_relation_by_another_word_for_it() -> None:
+    graph = KnowledgeGraph.from_triples(
+        [("Ann", "spouse", "Bob"), ("Ann", "employer", "Acme"), ("Ann", "born_in", "Rome")]
+    )
+    found = {
+        text: graph.relations[GraphIndex.build(graph, default_embeddings()).nearest_relations([text], k=1)[0].ids[0]]
+        for text in ("wife", "works for", "birthplace")
+    }
+    assert found == {"wife": "spouse", "works for": "employer", "birthplace": "born_in"}
+
+
+def test_the_name_tells_the_embeddings_from_others() -> None:
+    assert embedding_name(default_embeddings()) != embedding_name(HashedEmbeddings(512))
+    assert embedding_name(default_embeddings()) == (
+        "kg_retrievers.index.static_embeddings.StaticEmbeddings(model='tokens of all-MiniLM-L6-v2 and 2-4-grams at "
+        "0.3, 1', dimension=512)"
+    )
+
+
+def test_a_text_is_embedded_in_little_time() -> None:
+    texts = [f"{name} {number}" for number in range(100) for name in sample.load_graph().entities]
+    default_embeddings().embed_array(texts[:10])
+    best = min(_seconds(texts) for _ in range(3))
+    assert best / len(texts) < 1e-4, "0.013 ms where it was measured; slow machines have room"
+
+
+def _seconds(texts: list[str]) -> float:
+    start = time.process_time()
+    default_embeddings().embed_array(texts)
+    return time.process_time() - start
