@@ -12,7 +12,14 @@ from langchain_core.prompts import PromptTemplate
 from kg_retrievers.chains.evidence import check_token_budget, show_evidence
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, RefusalError
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    InvalidArgumentError,
+    LowConfidenceError,
+    MissingExtraError,
+    RefusalError,
+    SearchBudgetError,
+)
 from kg_retrievers.graph.verbalize import approximate_tokens
 
 try:
@@ -30,6 +37,12 @@ EVIDENCE_PROMPT = PromptTemplate.from_template(
 #: The same where nothing was found; the reason follows.
 NOTHING_FOUND = "A knowledge graph was searched for the user's question. It holds no fact on it."
 
+#: The same where the question was not understood surely enough.
+NOT_UNDERSTOOD = "A knowledge graph was asked the user's question, and did not understand it. It may hold facts on it."
+
+#: The same where a budget ended the search.
+SEARCH_ENDED = "A knowledge graph was searched for the user's question. The search ended before it found anything."
+
 
 class KnowledgeGraphState(AgentState[Any]):
     """The keys that the middleware adds to the state of an agent."""
@@ -38,14 +51,17 @@ class KnowledgeGraphState(AgentState[Any]):
     knowledge_graph_documents: NotRequired[list[Document]]
     #: Why there is none: what was not understood, and what came nearest.
     knowledge_graph_reason: NotRequired[str | None]
+    #: What the model is told then; None where the message names no entity of the graph.
+    knowledge_graph_refusal: NotRequired[str | None]
 
 
 class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
     """Retrieves evidence for the user's last message, once a run, and shows it to the model of `create_agent`.
 
     The Documents stay in the state of the agent, as `knowledge_graph_documents`. Where the retriever refuses the
-    question, whatever its `on_refusal`, the model is shown the reason, so that it can ask the user; it stays in the
-    state as `knowledge_graph_reason`.
+    question, whatever its `on_refusal`, the reason stays there as `knowledge_graph_reason`. The model is shown it, so
+    that it can ask the user, unless the message names no entity of the graph: then it is shown nothing, since "Hello"
+    is no question about the graph.
 
     Args:
         retriever: Any retriever of this package.
@@ -84,7 +100,7 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
             question = _question(state)
             return _update(self.retriever.invoke(question, on_refusal="raise") if question else [])
         except RefusalError as refusal:
-            return _update([], str(refusal))
+            return _update([], refusal)
 
     async def abefore_agent(self, state: KnowledgeGraphState, runtime: Any) -> dict[str, Any]:
         """Do as `before_agent`."""
@@ -92,7 +108,7 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
             question = _question(state)
             return _update(await self.retriever.ainvoke(question, on_refusal="raise") if question else [])
         except RefusalError as refusal:
-            return _update([], str(refusal))
+            return _update([], refusal)
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[Any], ModelResponse[Any]]) -> Any:
         """Add the evidence to the system message."""
@@ -106,18 +122,35 @@ class KnowledgeGraphMiddleware(AgentMiddleware[KnowledgeGraphState, Any, Any]):
 
     def _with_evidence(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         documents: list[Document] = request.state.get("knowledge_graph_documents") or []  # type: ignore[assignment]
-        reason: Any = request.state.get("knowledge_graph_reason")
-        text = f"{NOTHING_FOUND} {reason}" if reason else NOTHING_FOUND
+        text: Any = request.state.get("knowledge_graph_refusal")
         if documents:
             shown = show_evidence(documents, "numbered", max_tokens=self.max_tokens, count_tokens=self.count_tokens)
             text = self.prompt.format(evidence=shown.text)
+        if not text:
+            return request
         before = request.system_message.content_blocks if request.system_message else []
         text = f"\n\n{text}" if before else text
         return request.override(system_message=SystemMessage(content_blocks=[*before, {"type": "text", "text": text}]))
 
 
-def _update(documents: list[Document], reason: str | None = None) -> dict[str, Any]:
-    return {"knowledge_graph_documents": documents, "knowledge_graph_reason": reason}
+def _update(documents: list[Document], refusal: RefusalError | None = None) -> dict[str, Any]:
+    return {
+        "knowledge_graph_documents": documents,
+        "knowledge_graph_reason": None if refusal is None else str(refusal),
+        "knowledge_graph_refusal": None if refusal is None else _told(refusal),
+    }
+
+
+def _told(refusal: RefusalError) -> str | None:
+    """Return what the model is told where a question is refused; nothing where it names no entity of the graph."""
+    if isinstance(refusal, EntityLinkingError):
+        return None
+    said = NOTHING_FOUND
+    if isinstance(refusal, LowConfidenceError):
+        said = NOT_UNDERSTOOD
+    elif isinstance(refusal, SearchBudgetError):
+        said = SEARCH_ENDED
+    return f"{said} {refusal}"
 
 
 def _question(state: KnowledgeGraphState) -> str:

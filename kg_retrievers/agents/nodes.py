@@ -110,8 +110,7 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
 
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         given, inputs = state.get("given") or {}, dict[str, Any](on_refusal="raise")
-        if "k" in given:
-            inputs["k"] = given["k"]
+        inputs |= {name: given[name] for name in ("k", "min_confidence") if name in given}
         # The retriever may be on another graph.
         if seeds := [seed for seed in state.get("seed_entities", []) if retriever.graph.entities.find(seed) >= 0]:
             inputs["seed_entities"] = seeds

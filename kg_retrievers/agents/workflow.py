@@ -333,9 +333,9 @@ def build_workflow(
 
     `prepare`, the stages, `verbalize`, `answer`, `check_citations`; without evidence `fallback`, if given, else
     `refuse`. A draft whose citations fail is asked for once more; a citation of a fact that was not shown never reaches
-    the final state. A question that the retriever refuses is answered by `NO_ANSWER`, or by `SEARCH_ENDED` where a
-    budget ended the search, with the reason in the state, whatever its `on_refusal`. The answers of a text are read by
-    the retriever's `parse_answers`.
+    the final state. A question that the retriever refuses is answered by `NO_ANSWER`, `NOT_UNDERSTOOD` or
+    `SEARCH_ENDED` (see `answer_chain`), with the reason in the state, whatever its `on_refusal`. The answers of a text
+    are read by the retriever's `parse_answers`.
 
     Its input is `{"question": ...}` with, if wanted, any input of the retriever: `k`, `seed_entities`, and what a stage
     writes, which is then skipped. Its output is a `WorkflowOutput`.

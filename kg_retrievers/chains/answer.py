@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_token_budget, evidence_of, show_evidence
+from kg_retrievers.core.ambiguity import tell_ambiguous_names
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -44,13 +45,17 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     """
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
-        """Return the labels, each once; `refusal_text` without evidence, `NO_TARGET` without answers."""
+        """Return the labels, each once; `refusal_text` without evidence, `NO_TARGET` without answers.
+
+        The `note` of the input, if any, follows in parentheses.
+        """
         return self._call_with_config(self._answer, input, config)
 
     def _answer(self, input: AnswerInput) -> str:
         if not input["documents"]:
             return refusal_text(input)
-        return "; ".join(proposed_answers(input["documents"])) or NO_TARGET
+        answers = "; ".join(proposed_answers(input["documents"])) or NO_TARGET
+        return f"{answers}\n({input['note']})" if input.get("note") else answers
 
 
 def refusal_text(input: AnswerInput) -> str:
@@ -159,8 +164,9 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
         except RefusalError as error:
             nothing = AnswerInput(question=input, documents=[], evidence="", citable=[])
             return {**nothing, "reason": str(error), "refusal": refusal_of(error)}
-        shown = self.show(documents)
-        return {"question": input, "documents": documents, "evidence": shown.text, "citable": shown.citable}
+        shown, note = self.show(documents), tell_ambiguous_names(documents)
+        given = AnswerInput(question=input, documents=documents, evidence=shown.text, citable=shown.citable)
+        return {**given, "note": note} if note else given
 
 
 def answer_chain(
@@ -172,8 +178,9 @@ def answer_chain(
 ) -> Runnable[str, str]:
     """Return a chain from a question to an answer; it streams what the answerer streams.
 
-    A question that the retriever refuses is answered by `NO_ANSWER`, or by `SEARCH_ENDED` where a budget ended the
-    search, and the reason; whatever its `on_refusal`.
+    A question that the retriever refuses is answered by `NO_ANSWER`, or by `NOT_UNDERSTOOD` where it names no entity of
+    the graph or is not understood surely enough, or by `SEARCH_ENDED` where a budget ended the search, and the reason;
+    whatever its `on_refusal`.
 
     Args:
         retriever: Any retriever of this package.

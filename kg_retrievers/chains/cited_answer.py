@@ -14,6 +14,7 @@ from kg_retrievers.chains.answer import Retrieval, choose_answerer, proposed_ans
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
+from kg_retrievers.core.ambiguity import tell_ambiguous_names
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -25,7 +26,7 @@ class CitedAnswer(TypedDict):
     """An answer and the facts it rests on.
 
     Attributes:
-        answer: The answers as one text, or `NO_ANSWER`, or `SEARCH_ENDED`.
+        answer: The answers as one text, or `NO_ANSWER`, `NOT_UNDERSTOOD` or `SEARCH_ENDED`.
         answers: The answers, as the model or the graph calls them; empty where the evidence holds none.
         explanation: How the facts answer the question; why there are none, where the question was refused.
         citations: The facts that the answers rest on; only facts that were shown.
@@ -56,11 +57,12 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
             return no_answer(input)
         shown = evidence_of(input, "numbered")
         answers, own = proposed_answers(documents), documents[0].metadata["triples"]
+        said = "The best evidence proposes these entities." if answers else NO_TARGET
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
         return {
             "answer": "; ".join(answers) or NO_TARGET,
             "answers": answers,
-            "explanation": "The best evidence proposes these entities." if answers else NO_TARGET,
+            "explanation": " ".join([said, *filter(None, [tell_ambiguous_names(documents)])]),
             "citations": shown.cite(numbers)[0],
             "rejected_citations": 0,
         }
@@ -195,8 +197,9 @@ def cited_answer_chain(
 ) -> Runnable[str, CitedAnswer]:
     """Return a chain from a question to an answer with citations.
 
-    A question that the retriever refuses is answered by `NO_ANSWER`, or by `SEARCH_ENDED` where a budget ended the
-    search, with the reason as the explanation; whatever its `on_refusal`.
+    A question that the retriever refuses is answered by `NO_ANSWER`, or by `NOT_UNDERSTOOD` where it names no entity of
+    the graph or is not understood surely enough, or by `SEARCH_ENDED` where a budget ended the search, with the reason
+    as the explanation; whatever its `on_refusal`.
 
     Args:
         retriever: Any retriever of this package.

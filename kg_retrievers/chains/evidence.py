@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from kg_retrievers.core.ambiguity import tell_ambiguous_names
 from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
@@ -32,6 +33,7 @@ class AnswerInput(TypedDict):
         documents: The evidence, best first; none where the question was refused.
         reason: Why it was refused: what was not understood, and what came nearest.
         refusal: What is answered then; `NO_ANSWER` where this is left out.
+        note: The names in the question that several entities bear.
         evidence: The text to show to a model; without it, an answerer shows all of the documents.
         citable: The triples that this text numbers, the first of them being `[1]`.
         feedback: What was wrong with the `draft`, where an answer is asked for once more.
@@ -42,6 +44,7 @@ class AnswerInput(TypedDict):
     documents: list[Document]
     reason: NotRequired[str]
     refusal: NotRequired[str]
+    note: NotRequired[str]
     evidence: NotRequired[str]
     citable: NotRequired[list[list[str]]]
     feedback: NotRequired[str]
@@ -149,7 +152,8 @@ def show_evidence(
 ) -> ShownEvidence:
     """Write evidence as a text for a model.
 
-    Shows each triple whole or not at all. Leaves out from the end the triples that do not fit, and says how many.
+    Shows each triple whole or not at all. Leaves out from the end the triples that do not fit, and says how many. Says
+    at the end which names of the question several entities bear, unless that takes more than half of the budget.
 
     Args:
         documents: The evidence, best first.
@@ -167,6 +171,10 @@ def show_evidence(
         >>> show_evidence([Document("", metadata=facts)], "numbered").text
         '[1] Her -> directed by -> Spike Jonze'
     """
+    note = tell_ambiguous_names(documents)
+    if note and max_tokens is not None:
+        room = max_tokens - count_tokens(f"\n\n{note}")
+        note, max_tokens = (note, room) if 2 * room > max_tokens else ("", max_tokens)
     if style == "numbered":
         labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
         triples = list(dict.fromkeys(triple for document in documents for triple in _triples(document)))
@@ -184,7 +192,7 @@ def show_evidence(
         raise InvalidArgumentError(
             f"show_evidence: max_tokens={max_tokens} has no room for a single fact of the evidence. Allow more."
         )
-    return ShownEvidence(text, citable)
+    return ShownEvidence(f"{text}\n\n{note}" if note else text, citable)
 
 
 def _triples(document: Document) -> list[Triple]:

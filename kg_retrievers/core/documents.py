@@ -63,6 +63,7 @@ def _document(
         "rank": rank,
         "retriever": retriever,
         "answers": list(evidence.answers),
+        "confidence": None if evidence.confidence is None else float(evidence.confidence),
         "truncated": evidence.truncated,
         "style": style,
         "details": dict(evidence.details),
@@ -91,10 +92,11 @@ def documents_answers(documents: Sequence[Document]) -> list[str]:
 def flat_metadata(document: Document) -> Document:
     """Return a copy whose metadata holds only texts, numbers and truth values, as Chroma and its like accept.
 
-    Lists and dictionaries become JSON texts.
+    Lists and dictionaries become JSON texts; what is None is left out.
     """
     flat = {
         name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
         for name, value in document.metadata.items()
+        if value is not None
     }
     return Document(document.page_content, id=document.id, metadata=flat)

@@ -12,7 +12,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from kg_retrievers.errors import AnswerParseError, RefusalError, SearchBudgetError
+from kg_retrievers.errors import (
+    AnswerParseError,
+    EntityLinkingError,
+    LowConfidenceError,
+    RefusalError,
+    SearchBudgetError,
+)
 
 #: How many characters of a reply are read, after its reasoning.
 MAX_REPLY = 100_000
@@ -22,6 +28,9 @@ MAX_DEPTH = 8
 
 #: Stands for the answer where there is no evidence, or a model finds no answer in it.
 NO_ANSWER = "The knowledge graph holds no answer to this question."
+
+#: Stands for the answer where the question names no entity of the graph, or is not understood surely enough.
+NOT_UNDERSTOOD = "The question was not understood."
 
 #: Stands for the answer where a budget ended the search; the graph may hold one.
 SEARCH_ENDED = "The search ended before it found anything."
@@ -36,7 +45,12 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 def refusal_of(error: RefusalError) -> str:
-    """Return the answer to a refused question: `NO_ANSWER`, unless a budget ended the search."""
+    """Return the answer to a refused question: `NOT_UNDERSTOOD`, `SEARCH_ENDED`, or `NO_ANSWER`.
+
+    The graph may hold an answer to a question that was not understood, or whose search a budget ended.
+    """
+    if isinstance(error, EntityLinkingError | LowConfidenceError):
+        return NOT_UNDERSTOOD
     return SEARCH_ENDED if isinstance(error, SearchBudgetError) else NO_ANSWER
 
 
@@ -98,7 +112,7 @@ def is_abstention(text: str) -> bool:
         (True, False)
     """
     words = " ".join(text[:400].casefold().split()).strip("*_`\"' ")
-    return words.startswith(NO_TARGET.casefold()) or _ABSTENTION.match(words) is not None
+    return words.startswith((NO_TARGET.casefold(), NOT_UNDERSTOOD.casefold())) or _ABSTENTION.match(words) is not None
 
 
 def plain_answers(reply: str) -> list[str]:

@@ -16,6 +16,8 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from typing_extensions import TypedDict, Unpack
 
+from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
+from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
@@ -58,6 +60,7 @@ class RetrieverFields(TypedDict, total=False):
     k: int
     style: DocumentStyle
     on_refusal: OnRefusal
+    min_confidence: float
     answer_prompt: BasePromptTemplate[Any]
     parse_answers: Callable[[str], list[str]]
     name: str | None
@@ -79,7 +82,8 @@ class BaseKGRetriever(BaseRetriever):
     Raises:
         InvalidArgumentError: If the question is empty, or a field or an argument is misspelt or out of range.
         RefusalError: If the question is refused and `on_refusal` is "raise": `EntityLinkingError` where no entity of
-            the graph is found in it, `NoEvidenceError` where nothing fits.
+            the graph is found in it, `LowConfidenceError` where it is not understood surely enough, `NoEvidenceError`
+            where nothing fits.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
@@ -99,10 +103,14 @@ class BaseKGRetriever(BaseRetriever):
     granularity: Literal["subgraph", "path", "triple"] = "subgraph"
     #: How the facts of a Document are written: see `verbalize`, whose "numbered" would begin with 1 in each Document.
     style: DocumentStyle = "grouped"
-    #: What to do with a question that is refused, since no entity is found in it or nothing in the graph fits. "empty":
-    #: return no Documents, log the reason as a warning and send it as the event `kg_retrievers.refused`; chains, tools
-    #: and workflows answer with the reason. "raise": raise it as a `RefusalError`.
+    #: What to do with a question that is refused, since no entity is found in it, it is not understood surely enough
+    #: (`min_confidence`) or nothing in the graph fits. "empty": return no Documents, log the reason as a warning and
+    #: send it as the event `kg_retrievers.refused`; chains, tools and workflows answer with the reason. "raise": raise
+    #: it as a `RefusalError`.
     on_refusal: OnRefusal = "empty"
+    #: A question whose answers are less likely right is refused; 0 refuses none. Without effect where the method, or
+    #: what it was built from, states no confidence: `metadata["confidence"]` is None then.
+    min_confidence: float = Field(default=MIN_CONFIDENCE, ge=0, le=1, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
     answer_prompt: AnswerPrompt = ANSWER_PROMPT
     #: Reads the answers from a model's reply to `answer_prompt`; none where the model abstains.
@@ -199,7 +207,8 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError("as_tool: args_schema and arg_types are fixed; the tool takes a text, `query`.")
 
         def shown(documents: list[Document]) -> tuple[str, list[Document]]:
-            return "\n\n".join(document.page_content for document in documents), documents
+            texts = [document.page_content for document in documents]
+            return "\n\n".join([*texts, *filter(None, [tell_ambiguous_names(documents)])]), documents
 
         def search(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
             try:
@@ -252,9 +261,25 @@ class BaseKGRetriever(BaseRetriever):
         return checked
 
     def documents_from(self, evidence: Sequence[Evidence], k: int) -> list[Document]:
-        """Return the first k Documents of the evidence, best first, in the granularity of this retriever."""
+        """Return the first k Documents of the evidence, best first, in the granularity of this retriever.
+
+        Names that several entities of the question bear stand in `details["ambiguous"]`.
+        """
         who, single = type(self).__name__, self.granularity == "triple"
-        return documents_of(evidence, k, self.graph, retriever=who, style=self.style, single_triples=single)
+        noted = note_ambiguous_names(evidence, self.index)
+        return documents_of(noted, k, self.graph, retriever=who, style=self.style, single_triples=single)
+
+    def check_confidence(
+        self, state: RetrievalState, confidence: float | None, unplaced: Sequence[str] = (), nearest: Sequence[str] = ()
+    ) -> None:
+        """Check that the question of a state was understood surely enough; see `kg_retrievers.core.confidence`.
+
+        Raises:
+            LowConfidenceError: If not.
+        """
+        wanted = state.get("min_confidence", self.min_confidence)
+        who, question = type(self).__name__, state["question"]
+        check_confidence(who, question, confidence, wanted, unplaced=unplaced, nearest=nearest)
 
     def _body(self, question: str, inputs: dict[str, Any]) -> Body[list[Document]]:
         """Run the stages; a refusal becomes what `on_refusal` says."""

@@ -12,6 +12,7 @@ from langchain_core.runnables import Runnable
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
+from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.validation import reasons
 
@@ -51,6 +52,8 @@ class RetrievalState(TypedDict, total=False):
     k: Annotated[int, Field(ge=1, le=MAX_K, strict=True)]
     #: Keys of entities.
     seed_entities: list[str]
+    #: As the field of this name, for one question.
+    min_confidence: Confidence
     #: The answers that all evidence with the top score proposes: see `top_answers`.
     answers: list[str]
     documents: list[Document]

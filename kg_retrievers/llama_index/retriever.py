@@ -96,7 +96,7 @@ class LlamaIndexRetriever(BaseRetriever):
             >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
             >>> engine = as_llama_index(retriever).as_query_engine(llm=MockLLM())
             >>> print(engine.query("Who directed Xyzzyplugh?"))  # doctest: +ELLIPSIS
-            The knowledge graph holds no answer to this question. No entity of the graph was found in ...
+            The question was not understood. No entity of the graph was found in ...
         """
         return RefusingQueryEngine.from_args(self._raising(), **{"text_qa_template": self.answer_template, **options})
 

@@ -31,6 +31,7 @@ from kg_retrievers.errors import (
     EntityLinkingError,
     InvalidArgumentError,
     KGRetrieversError,
+    LowConfidenceError,
     MissingExtraError,
     RefusalError,
 )
@@ -51,7 +52,18 @@ except ImportError as cause:
     raise MissingExtraError("RetrieverContract", "test") from cause
 
 #: The keys of a Document's metadata.
-METADATA = {"triples", "labels", "score", "rank", "retriever", "answers", "truncated", "style", "details"}
+METADATA = {
+    "triples",
+    "labels",
+    "score",
+    "rank",
+    "retriever",
+    "answers",
+    "confidence",
+    "truncated",
+    "style",
+    "details",
+}
 
 
 class RetrieverContract(RetrieversIntegrationTests):
@@ -147,6 +159,7 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert type(metadata["score"]) is float
             assert math.isfinite(metadata["score"])
             assert type(metadata["truncated"]) is bool
+            assert metadata["confidence"] is None or 0 <= metadata["confidence"] <= 1
             assert metadata["retriever"] == type(retriever).__name__
             assert metadata["style"] == retriever.style
             assert metadata["triples"]
@@ -490,7 +503,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         written = [key for stage in retriever.stages for key in stage.writes]
         assert len(set(names)) == len(names)
         assert all(stage.writes for stage in retriever.stages)
-        assert set(written) <= set(get_type_hints(retriever.state_class)) - {"question", "k"}
+        assert set(written) <= set(get_type_hints(retriever.state_class)) - {"question", "k", "min_confidence"}
         assert {"answers", "documents"} <= set(written)
 
     def test_stages_pass_on_what_a_checkpoint_can_hold(self) -> None:
@@ -520,9 +533,9 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert state["answers"] == answers
 
     def test_what_is_supplied_is_not_computed(self) -> None:
-        """A stage is skipped where the caller hands in all that it writes."""
+        """A stage is skipped where the caller hands in all that it writes; what a caller gives has no confidence."""
         retriever = self.build(k=3)
-        expected = _written(retriever.invoke(self.question))
+        expected = _without_confidence(retriever.invoke(self.question))
         names = [stage.name for stage in retriever.stages]
         state, supplied = retriever.initial_state(self.question), dict[str, Any]()
         for count, stage in enumerate(retriever.stages, 1):
@@ -532,7 +545,19 @@ class RetrieverContract(RetrieversIntegrationTests):
             seen = _SeenEvents()
             documents = retriever.invoke(self.question, {"callbacks": [seen]}, **supplied)
             assert seen.stages == names[count:]
-            assert _written(documents) == expected
+            assert _without_confidence(documents) == expected
+
+    def test_low_confidence_is_refused(self) -> None:
+        """Each Document is as sure as is wanted, or states no confidence; a call may want less than the field."""
+        retriever = self.build(min_confidence=1.0, on_refusal="raise")
+        try:
+            documents = retriever.invoke(self.question)
+        except LowConfidenceError:
+            documents = []
+        assert {document.metadata["confidence"] for document in documents} <= {None, 1.0}
+        assert retriever.invoke(self.question, min_confidence=0)
+        with pytest.raises(InvalidArgumentError, match="min_confidence"):
+            retriever.invoke(self.question, min_confidence=1.5)
 
     async def test_stages_are_seen_and_traced(self) -> None:
         """One event for each stage, and everything that runs is a child of the retriever; so is a retriever it asks."""
@@ -607,6 +632,14 @@ def _thread(name: str) -> RunnableConfig:
 def _written(documents: Sequence[Document]) -> str:
     """Write Documents as text, in the order of everything they hold."""
     return json.dumps([document.model_dump() for document in documents])
+
+
+def _without_confidence(documents: Sequence[Document]) -> list[dict[str, Any]]:
+    """Return all that Documents hold but their confidence."""
+    rows = [document.model_dump() for document in documents]
+    for row in rows:
+        del row["metadata"]["confidence"]
+    return rows
 
 
 def _not_plain(value: Any) -> list[Any]:

@@ -10,13 +10,22 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraphMiddleware, SimGRAGRetriever
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = "Who starred in Amélie?"
+UNSURE = Pattern.of(
+    ("Spike Jonze", "directed_by", Unknown("x")),
+    target="x",
+    confidence=0.125,
+    unplaced=["salary"],
+    nearest=["directed_by", "starring"],
+)
 SHOWN = "[1] Amélie -> starring -> Audrey Tautou\n[2] Amélie -> starring -> Mathieu Kassovitz"
 
 
@@ -88,11 +97,11 @@ async def test_each_question_has_its_own_evidence(retriever: SimGRAGRetriever) -
     config = {"configurable": {"thread_id": "1"}}
     for question in (QUESTION, "Who directed Her?", "Hello there!"):
         got = agent.invoke({"messages": [HumanMessage(question)]}, config)
-    first, second, third = (messages[0].text for messages in model.prompts)
+    first, second = (messages[0].text for messages in model.prompts[:2])
     assert "Audrey Tautou" in first
     assert "[1] Her -> directed by -> Spike Jonze" in second
     assert "Audrey Tautou" not in second
-    assert "It holds no fact on it. No entity of the graph was found in 'Hello there!'." in third
+    assert not any(isinstance(message, SystemMessage) for message in model.prompts[2])
     assert got["knowledge_graph_documents"] == []
 
 
@@ -102,18 +111,46 @@ async def test_the_middleware_shows_why_there_is_no_evidence(
     retriever: SimGRAGRetriever, on_refusal: str, asynchronous: bool
 ) -> None:
     model = ScriptedChatModel(replies=["Whom do you mean?", "Spike Jonze"])
-    refusing = retriever.model_copy(update={"on_refusal": on_refusal})
+    far = {"on_refusal": on_refusal, "max_distance": 0.01, "min_confidence": 0.0}
+    refusing = retriever.model_copy(update=far)
     agent: Any = create_agent(model, middleware=[KnowledgeGraphMiddleware(refusing)], checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1"}}
-    given = {"messages": [HumanMessage("Who directed Xyzzyplugh?")]}
+    given = {"messages": [HumanMessage("Who directed Adaptatiom?")]}
     got = await agent.ainvoke(given, config) if asynchronous else agent.invoke(given, config)
-    assert "It holds no fact on it. No entity" in model.prompts[0][0].text
-    assert "Did you mean: 'David Lynch'" in model.prompts[0][0].text
-    assert got["knowledge_graph_reason"].startswith("No entity of the graph was found")
+    told = (
+        "It holds no fact on it. SimGRAGRetriever: nothing in the graph fits the question 'Who directed Adaptatiom?'."
+    )
+    assert told in model.prompts[0][0].text
+    assert got["knowledge_graph_reason"].startswith("SimGRAGRetriever: nothing in the graph fits")
     again = {"messages": [HumanMessage("Who directed Her?")]}
     got = await agent.ainvoke(again, config) if asynchronous else agent.invoke(again, config)
     assert got["knowledge_graph_reason"] is None
-    assert "No entity" not in model.prompts[1][0].text
+    assert "no fact" not in model.prompts[1][0].text
+
+
+@pytest.mark.parametrize("message", ["Hello!", "Who directed Xyzzyplugh?"])
+async def test_the_middleware_says_nothing_of_a_message_that_names_no_entity(
+    retriever: SimGRAGRetriever, message: str
+) -> None:
+    model = ScriptedChatModel(replies=["Hello!", "Hello!"])
+    agent: Any = create_agent(model, system_prompt="Be brief.", middleware=[KnowledgeGraphMiddleware(retriever)])
+    given = {"messages": [HumanMessage(message)]}
+    got, same = agent.invoke(given), await agent.ainvoke(given)
+    assert [messages[0].text for messages in model.prompts] == ["Be brief."] * 2
+    assert got["knowledge_graph_reason"].startswith("No entity of the graph was found")
+    assert got["knowledge_graph_refusal"] is same["knowledge_graph_refusal"] is None
+
+
+def test_the_middleware_says_what_was_not_understood(retriever: SimGRAGRetriever) -> None:
+    model = ScriptedChatModel(replies=["What do you mean?"])
+    unsure = SimGRAGRetriever.from_index(
+        retriever.index, pattern_generator=RunnableLambda(lambda _: UNSURE), min_confidence=0.5
+    )
+    agent: Any = create_agent(model, middleware=[KnowledgeGraphMiddleware(unsure)])
+    agent.invoke({"messages": [HumanMessage("What salary has Spike Jonze?")]})
+    told = model.prompts[0][0].text
+    assert "did not understand it. It may hold facts on it. SimGRAGRetriever: not sure what" in told
+    assert "no relation fits 'salary'; the nearest are 'directed by', 'starring'" in told
 
 
 def test_the_middleware_keeps_to_a_budget_and_takes_a_prompt(retriever: SimGRAGRetriever) -> None:

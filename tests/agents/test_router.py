@@ -19,7 +19,7 @@ from kg_retrievers import (
 )
 from kg_retrievers.agents import question_shape
 from kg_retrievers.agents.nodes import STOPPED
-from kg_retrievers.chains import NO_ANSWER
+from kg_retrievers.chains import NOT_UNDERSTOOD
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
@@ -41,7 +41,7 @@ class OpenRetriever(SimGRAGRetriever):
 class FindsNothing(OpenRetriever):
     """Finds nothing at all."""
 
-    def match(self, pattern: Pattern, k: int | None = None) -> list[Evidence]:
+    def match(self, pattern: Pattern, k: int | None = None, **given: Any) -> list[Evidence]:
         return []
 
 
@@ -114,7 +114,7 @@ async def test_it_answers_and_goes_on_where_nothing_is_found(
     assert (got["retriever"], got["reason"]) == ("joins", None)
     assert got["documents"] == retrievers["joins"].invoke(question, seed_entities=["Amélie"], k=2)
     got = await ask(question=UNKNOWN)
-    assert (got["answer"], got["documents"], got["retriever"]) == (NO_ANSWER, [], "patterns")
+    assert (got["answer"], got["documents"], got["retriever"]) == (NOT_UNDERSTOOD, [], "patterns")
     assert "No entity" in got["reason"]
 
 
@@ -156,7 +156,7 @@ def test_a_function_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:
     router = build_router(retrievers, choose=lambda question: ["joins"])
     assert order(router, {"question": QUESTION}) == (["joins"], "choose")
     assert order(build_router(retrievers, choose=lambda question: "open"), {"question": QUESTION})[0] == ["open"]
-    assert router.invoke({"question": UNKNOWN})["answer"] == NO_ANSWER
+    assert router.invoke({"question": UNKNOWN})["answer"] == NOT_UNDERSTOOD
     for chosen in ([], ["cypher"], None):
         with pytest.raises(InvalidArgumentError, match=r"choose gave .*the methods are \['open'"):
             build_router(retrievers, choose=lambda question, chosen=chosen: chosen).invoke({"question": QUESTION})

@@ -33,7 +33,14 @@ from kg_retrievers import (
     cited_answer_chain,
 )
 from kg_retrievers.agents.nodes import STOPPED
-from kg_retrievers.chains import NO_ANSWER, SEARCH_ENDED, ExtractiveAnswerer, LLMCitedAnswerer, llm_answerer
+from kg_retrievers.chains import (
+    NO_ANSWER,
+    NOT_UNDERSTOOD,
+    SEARCH_ENDED,
+    ExtractiveAnswerer,
+    LLMCitedAnswerer,
+    llm_answerer,
+)
 from kg_retrievers.core.stages import RetrievalState, Stage
 from kg_retrievers.errors import (
     AnswerParseError,
@@ -109,7 +116,7 @@ def test_schemas_ask_for_the_question_alone(retriever: SimGRAGRetriever) -> None
     workflow = build_workflow(retriever)
     given = workflow.get_input_jsonschema()
     assert given["required"] == ["question"]
-    assert set(given["properties"]) == {"question", "k", "seed_entities", "pattern"}
+    assert set(given["properties"]) == {"question", "k", "seed_entities", "min_confidence", "pattern"}
     assert {"answer", "citations", "documents", "cost"} <= set(workflow.get_output_jsonschema()["properties"])
 
 
@@ -274,7 +281,7 @@ async def test_no_entity_is_refused_with_the_reason(
     model = llm()
     refusing = retriever.model_copy(update={"on_refusal": on_refusal})
     got = await run(build_workflow(refusing, model), asynchronous, {"question": UNKNOWN})
-    assert (got["answer"], got["documents"], got["citations"], got["answers"]) == (NO_ANSWER, [], [], [])
+    assert (got["answer"], got["documents"], got["citations"], got["answers"]) == (NOT_UNDERSTOOD, [], [], [])
     assert "No entity of the graph was found" in got["reason"]
     assert "Did you mean: 'David Lynch'" in got["reason"]
     assert model.prompts == []
@@ -296,7 +303,7 @@ async def test_the_fallback_is_asked_where_nothing_is_found(retriever: SimGRAGRe
     assert (got["answer"], got["reason"]) == ("Ann", None)
     assert got["citations"][0]["triple"] == ["Xyzzyplugh", "directed_by", "Ann"]
     got = await run(workflow, asynchronous, {"question": "Who directed Plugh the Unheard?"})
-    assert (got["answer"], got["documents"]) == (NO_ANSWER, [])
+    assert (got["answer"], got["documents"]) == (NOT_UNDERSTOOD, [])
     assert "No entity" in got["reason"]
     got = await run(workflow, asynchronous, {"question": QUESTION})
     assert got["answers"] == CAST
@@ -325,7 +332,7 @@ def test_a_search_without_time_goes_to_the_fallback(retriever: SimGRAGRetriever)
         assert (cited["answer"], cited["explanation"]) == (SEARCH_ENDED, "nothing was found in time.")
     assert build_workflow(slow, fallback=retriever).invoke({"question": QUESTION})["answers"] == CAST
     both = build_workflow(slow, fallback=Stuck.from_index(retriever.index)).invoke({"question": UNKNOWN})
-    assert both["answer"] == NO_ANSWER  # of the first refusal, as the reason
+    assert both["answer"] == NOT_UNDERSTOOD  # of the first refusal, as the reason
     assert both["reason"].startswith("No entity")
     assert slow.as_tool().invoke({"query": QUESTION}) == "nothing was found in time."
 
@@ -333,7 +340,7 @@ def test_a_search_without_time_goes_to_the_fallback(retriever: SimGRAGRetriever)
 class Stuck(SimGRAGRetriever):
     """Never finds anything in time."""
 
-    def match(self, pattern: Pattern, k: int | None = None) -> Any:
+    def match(self, pattern: Pattern, k: int | None = None, **given: Any) -> Any:
         raise SearchBudgetError("nothing was found in time.")
 
 

@@ -11,7 +11,7 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import ExtractiveAnswerer, GraphIndex, HashedEmbeddings, SimGRAGRetriever, answer_chain
-from kg_retrievers.chains import NO_ANSWER, llm_answerer, show_evidence
+from kg_retrievers.chains import NO_ANSWER, NOT_UNDERSTOOD, llm_answerer, show_evidence
 from kg_retrievers.core.replies import NO_TARGET, plain_answers
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Triple, verbalize
@@ -23,7 +23,7 @@ QUESTION = "Who starred in Amélie?"
 ANSWER = "Audrey Tautou; Mathieu Kassovitz; Dominique Pinon"
 UNKNOWN = "Who directed Xyzzyplugh?"
 REFUSAL = (
-    f"{NO_ANSWER} No entity of the graph was found in 'Who directed Xyzzyplugh?'. "
+    f"{NOT_UNDERSTOOD} No entity of the graph was found in 'Who directed Xyzzyplugh?'. "
     "Did you mean: 'David Lynch', 'Denis Villeneuve', 'Alien Resurrection'?"
 )
 SHORT = PromptTemplate.from_template("{question}\n{evidence}")

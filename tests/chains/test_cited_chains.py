@@ -26,6 +26,7 @@ from kg_retrievers import (
 )
 from kg_retrievers.chains import (
     NO_ANSWER,
+    NOT_UNDERSTOOD,
     AnswerInput,
     ExtractiveCitedAnswerer,
     FactVerifier,
@@ -281,7 +282,7 @@ async def test_no_model_is_called_without_evidence(retriever: SimGRAGRetriever) 
         refusing = retriever.model_copy(update={"on_refusal": on_refusal})
         got = cited_answer_chain(refusing, llm).invoke(nothing)
         assert got == await cited_answer_chain(refusing).ainvoke(nothing)
-        assert (got["answer"], got["answers"], got["citations"]) == (NO_ANSWER, [], [])
+        assert (got["answer"], got["answers"], got["citations"]) == (NOT_UNDERSTOOD, [], [])
         assert got["explanation"].startswith(reason)
         verdict = fact_verification_chain(refusing, llm).invoke(nothing)
         assert verdict == await fact_verification_chain(refusing, llm).ainvoke(nothing)

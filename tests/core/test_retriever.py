@@ -398,7 +398,7 @@ def test_fields_are_checked(field: dict[str, Any]) -> None:
 
 
 def test_documents_hold_the_evidence() -> None:
-    evidence = Evidence(tuple(GRAPH.triples("Q155653", "directed_by")), 0.5, ("Q55400",), True, {"by": "hand"})
+    evidence = Evidence(tuple(GRAPH.triples("Q155653", "directed_by")), 0.5, ("Q55400",), True, 0.25, {"by": "hand"})
     (document,) = toy().documents_from([evidence], 5)
     assert document.metadata == {
         "triples": [["Q155653", "directed_by", "Q55400"]],
@@ -407,6 +407,7 @@ def test_documents_hold_the_evidence() -> None:
         "rank": 1,
         "retriever": "Toy",
         "answers": ["Q55400"],
+        "confidence": 0.25,
         "truncated": True,
         "style": "grouped",
         "details": {"by": "hand"},
@@ -421,7 +422,7 @@ def test_id_changes_with_what_a_document_says() -> None:
         Evidence((triple,), 1.0),
         Evidence((other,), 1.0),
         Evidence((triple,), 1.0, ("Amélie",)),
-        Evidence((triple,), 1.0, (), False, {"way": 2}),
+        Evidence((triple,), 1.0, details={"way": 2}),
     ]
     documents = toy().documents_from(evidence, 9)
     assert len({document.id for document in documents}) == 4

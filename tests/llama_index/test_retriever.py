@@ -52,7 +52,7 @@ from openai_server import OpenAIServer, Reply
 from pydantic import Field
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Pattern, SimGRAGRetriever, Unknown, answer_chain
-from kg_retrievers.chains import NO_ANSWER
+from kg_retrievers.chains import NOT_UNDERSTOOD
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.llama_index import LlamaIndexChatModel, LlamaIndexEmbeddings, as_llama_index
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
@@ -528,7 +528,7 @@ async def test_an_engine_says_why_a_question_is_refused(
     parts, response = await ask(engine, NO_ENTITY, asynchronous)
     (reason,) = parts
     assert reason.startswith(
-        f"{NO_ANSWER} No entity of the graph was found in '{NO_ENTITY}'. Did you mean: 'David Lynch'"
+        f"{NOT_UNDERSTOOD} No entity of the graph was found in '{NO_ENTITY}'. Did you mean: 'David Lynch'"
     )
     assert (response.source_nodes, llm.asked) == ([], [])
     parts, response = await ask(engine, QUESTION, asynchronous)
@@ -545,7 +545,7 @@ async def test_a_chat_over_the_engine_says_why_a_question_is_refused(
     engine = as_llama_index(retriever).as_query_engine(llm=RecordingLLM(replies=[]))
     chat = CondenseQuestionChatEngine.from_defaults(engine, llm=RecordingLLM(replies=[NO_ENTITY]))
     response = await chat.achat(NO_ENTITY) if asynchronous else chat.chat(NO_ENTITY)
-    assert response.response.startswith(f"{NO_ANSWER} No entity of the graph was found")
+    assert response.response.startswith(f"{NOT_UNDERSTOOD} No entity of the graph was found")
 
 
 @both

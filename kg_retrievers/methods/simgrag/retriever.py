@@ -7,6 +7,7 @@ Retrieval-Augmented Generation. Findings of ACL 2025, arXiv:2412.15272.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
@@ -15,6 +16,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
+from kg_retrievers.core.ambiguity import AmbiguousName, ambiguous_name
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
@@ -22,13 +24,13 @@ from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
+from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
-from kg_retrievers.patterns.examples import ExamplePatternGenerator
-from kg_retrievers.patterns.linked import LinkedPatternGenerator
-from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.methods.simgrag.widening import find_widening
+from kg_retrievers.patterns.cascade import CascadePatternGenerator
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
@@ -58,7 +60,7 @@ class SimGRAGFields(RetrieverFields, total=False):
     k_nodes: int
     k_relations: int
     k_types: int
-    distinct: Literal["known", "nodes", "none"]
+    distinct: Literal["auto", "known", "nodes", "none"]
     direction: Literal["ignore", "respect"]
     ties: Literal["merge", "break"]
     max_distance: float | None
@@ -77,13 +79,14 @@ class SimGRAGRetriever(BaseKGRetriever):
     limit marks its result as truncated: see `kg_retrievers.methods.simgrag.matching`.
 
     Differs from the paper: results that differ only in the entities of the unknowns are one piece of evidence, so that
-    "all films of this director" are complete (`ties="merge"`); no other node takes the entity of a known node, but two
-    unknowns may share one, since one person can both write and direct (`distinct="known"`); a typed node adds the
+    "all films of this director" are complete (`ties="merge"`); two unknowns may share an entity, since one person can
+    both write and direct, and each pattern decides whether an unknown may be an entity that it names
+    (`distinct="auto"`); "widened" in the details marks what is found only because it may; a typed node adds the
     distance of its entity's type beyond that of the nearest type of the graph, and an entity without type adds nothing;
-    embeddings are unit vectors. A pattern can also come from labelled examples, or from the entities named in the
-    question, without a language model.
+    embeddings are unit vectors. The language model writes a pattern only where neither an example nor the zero-shot
+    generator is sure: see `CascadePatternGenerator`; `pattern_generator=LLMPatternGenerator(llm)` asks it always.
 
-    Cost: one call of the language model, two where its first reply is unreadable, none with the other generators.
+    Cost: no call of the language model, one where it is asked, two where its first reply is unreadable.
     The search is linear in the edges around the candidates for a pattern without cycles.
 
     Example:
@@ -109,8 +112,9 @@ class SimGRAGRetriever(BaseKGRetriever):
     k_relations: int = Field(default=K_RELATIONS, ge=1)
     #: How many types are candidates for a node's type; types are ignored where the graph has none.
     k_types: int = Field(default=K_TYPES, ge=1)
-    #: Which nodes must be different entities; see `match_pattern`.
-    distinct: Literal["known", "nodes", "none"] = "known"
+    #: Which nodes must be different entities; see `match_pattern`. "auto": "none" where the pattern may revisit what it
+    #: names, else "known"; see `decide_revisits`.
+    distinct: Literal["auto", "known", "nodes", "none"] = "auto"
     #: Whether a triple fits an edge of the pattern either way; see `match_pattern`.
     direction: Literal["ignore", "respect"] = "ignore"
     #: Whether equal results are one; see `match_pattern`.
@@ -139,29 +143,28 @@ class SimGRAGRetriever(BaseKGRetriever):
         model: None = None,
         **fields: Unpack[SimGRAGFields],
     ) -> Self:
-        """Build the retriever with the best pattern generator for what is given.
+        """Build the retriever with the cascade of pattern generators, unless another generator is given.
 
         Args:
             index: The indexed graph.
-            llm: Writes the patterns, if given.
-            examples: Questions with patterns; without `llm`, the nearest one serves as template.
+            llm: Writes the patterns where neither an example nor the zero-shot generator is sure; the examples nearest
+                to the question are shown to it.
+            examples: Questions with patterns; one that is near serves as template.
             model: None; SimGRAG has nothing to train.
             **fields: Fields of the retriever.
 
         Raises:
-            InvalidArgumentError: If a model is given, or more than one of `llm`, `examples` and `pattern_generator`.
+            InvalidArgumentError: If a model is given, or `pattern_generator` beside `llm` or `examples`.
         """
         check_index(cls.__name__, index)
         refuse_model(cls.__name__, model)
-        given = {"llm": llm, "examples": examples, "pattern_generator": fields.get("pattern_generator")}
-        if len(sources := [name for name, value in given.items() if value is not None]) > 1:
-            raise InvalidArgumentError(f"SimGRAGRetriever: got {sources}; patterns come from one of them.")
-        if llm is not None:
-            fields["pattern_generator"] = LLMPatternGenerator(llm)
-        elif examples is not None:
-            fields["pattern_generator"] = ExamplePatternGenerator(index, examples)
-        elif not sources:
-            fields["pattern_generator"] = LinkedPatternGenerator(index)
+        if fields.get("pattern_generator") is None:
+            fields["pattern_generator"] = CascadePatternGenerator(index, llm=llm, examples=examples)
+        elif llm is not None or examples is not None:
+            raise InvalidArgumentError(
+                f"{cls.__name__}: got pattern_generator= beside llm= or examples=, from which a generator is made. "
+                "Leave one out."
+            )
         return cls(index=index, **fields)
 
     @property
@@ -179,15 +182,19 @@ class SimGRAGRetriever(BaseKGRetriever):
         return {**getattr(self.pattern_generator, "prompts", {}), "answer": self.answer_prompt}
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """As in the base; a pattern may be a `Pattern` or its dictionary, and is read like a model's."""
+        """As in the base; a pattern may be a `Pattern` or its dictionary, and is read like a model's.
+
+        Whoever gives a pattern is sure of it: its confidence is None.
+        """
         if (pattern := inputs.get("pattern")) is not None:
             read = pattern if isinstance(pattern, Pattern) else Pattern.from_dict(pattern)
-            inputs = {**inputs, "pattern": read.to_dict()}
+            inputs = {**inputs, "pattern": replace(read, confidence=None).to_dict()}
         return super().check_inputs(inputs)
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
         pattern = self._pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [])
-        evidence = self.match(pattern, state["k"])
+        self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest)
+        evidence = self.match(pattern, state["k"], question=state["question"])
         return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
     def _pin_seeds(self, pattern: Pattern, seeds: Sequence[str]) -> Pattern:
@@ -203,26 +210,45 @@ class SimGRAGRetriever(BaseKGRetriever):
                     pinned[node] = Known(node.text, node.type, meant[0])
         return pattern.with_known(pinned)
 
-    def match(self, pattern: Pattern, k: int | None = None) -> list[Evidence]:
-        """Return the k pieces of evidence nearest to a pattern, best first, without a question.
+    def match(self, pattern: Pattern, k: int | None = None, *, question: str = "") -> list[Evidence]:
+        """Return the k pieces of evidence nearest to a pattern, best first.
+
+        With `distinct="auto"`, words of the question may exclude the entities that it names; see `decide_revisits`.
 
         Raises:
             PatternError: If nothing in the pattern is known.
         """
-        found = match_pattern(
-            self.graph.adjacency,
-            len(self.graph.relations),
-            self.query(pattern),
-            k=self.k if k is None else k,
-            distinct=self.distinct,
-            direction=self.direction,
-            ties=self.ties,
-            max_distance=float("inf") if self.max_distance is None else self.max_distance,
-            max_bindings=self.max_bindings,
-            max_scans=self.max_scans,
-            max_seconds=self.max_seconds,
-        )
-        return [self._evidence(pattern, match) for match in found]
+        query = self.query(pattern)
+        found, widened = self._found(pattern, query, self.k if k is None else k, question)
+        ambiguous = self._ambiguous_names(pattern, query) if found else []
+        evidence = [self._evidence(pattern, match, ambiguous) for match in found]
+        evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]
+        best = [replace(one, confidence=pattern.confidence) for one in evidence if one.score == evidence[0].score]
+        return best + evidence[len(best) :]
+
+    def _found(self, pattern: Pattern, query: MatchQuery, k: int, question: str) -> tuple[list[Match], int]:
+        """Return the matches, and how many of the first are found only because an unknown may be what is named."""
+
+        def find(distinct: Literal["known", "nodes", "none"], max_distance: float) -> list[Match]:
+            return match_pattern(
+                self.graph.adjacency,
+                len(self.graph.relations),
+                query,
+                k=k,
+                distinct=distinct,
+                direction=self.direction,
+                ties=self.ties,
+                max_distance=max_distance,
+                max_bindings=self.max_bindings,
+                max_scans=self.max_scans,
+                max_seconds=self.max_seconds,
+            )
+
+        limit = float("inf") if self.max_distance is None else self.max_distance
+        if self.distinct != "auto":
+            return find(self.distinct, limit), 0
+        found, widened = find_widening(find, decide_revisits(pattern, question), limit)
+        return found[:k], widened
 
     def query(self, pattern: Pattern) -> MatchQuery:
         """Return what the matcher searches for: each text of a pattern with its candidates.
@@ -234,7 +260,18 @@ class SimGRAGRetriever(BaseKGRetriever):
             pattern, self.index, k_nodes=self.k_nodes, k_relations=self.k_relations, k_types=self.k_types
         )
 
-    def _evidence(self, pattern: Pattern, match: Match) -> Evidence:
+    def _ambiguous_names(self, pattern: Pattern, query: MatchQuery) -> list[AmbiguousName]:
+        """Return the texts of a pattern that several entities fit equally well."""
+        entities, found = self.graph.entities, []
+        for node, candidates in zip(pattern.nodes, (node.entities for node in query.nodes), strict=True):
+            if isinstance(node, Known) and candidates is not None and len(candidates.ids) > 1:
+                best = candidates.ids[candidates.distances <= candidates.distances.min()]
+                if len(best) > 1:
+                    keys = [entities[entity] for entity in best.tolist()]
+                    found.append(ambiguous_name(self.index, node.text, keys))
+        return found
+
+    def _evidence(self, pattern: Pattern, match: Match, ambiguous: Sequence[AmbiguousName]) -> Evidence:
         graph = self.graph
         entities = dict(zip(pattern.nodes, match.entities, strict=True))
         triples = dict.fromkeys(triple for edge in match.triples for triple in edge.tolist())
@@ -244,7 +281,7 @@ class SimGRAGRetriever(BaseKGRetriever):
             score=1 / (1 + match.distance),
             answers=() if target is None else tuple(graph.entities[entity] for entity in target.tolist()),
             truncated=match.truncated,
-            details=self._details(pattern, match),
+            details=self._details(pattern, match) | ({"ambiguous": list(ambiguous)} if ambiguous else {}),
         )
 
     def _details(self, pattern: Pattern, match: Match) -> dict[str, Any]:
@@ -257,7 +294,7 @@ class SimGRAGRetriever(BaseKGRetriever):
             "distance": match.distance,
             "entities": [[node.text, key] for node, key in firsts if isinstance(node, Known)],
             "relations": [[term.text, name] for term, name in relations if isinstance(term, Known)],
-            "pattern": pattern.to_dict(),
+            "pattern": replace(pattern, confidence=None).to_dict(),  # it stands in the metadata
         }
         if self.ties == "break":  # each unknown is one thing; two bindings may share all their facts
             details["unknowns"] = {

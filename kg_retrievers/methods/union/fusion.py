@@ -51,7 +51,9 @@ def member_results(
         triples = tuple(Triple(*triple) for triple in row["triples"])
         details = {**row["details"]}
         paths = read_paths(details.pop("paths", None), triples)
-        evidence = Evidence(triples, score, tuple(row["answers"]), row["truncated"], details=details)
+        evidence = Evidence(
+            triples, score, tuple(row["answers"]), row["truncated"], row.get("confidence"), details=details
+        )
         results.append(MemberResult(member, ranks[score], weight * value, evidence, paths))
     return results
 
@@ -92,12 +94,17 @@ def _fused(
     best = {result.member: result for result in reversed(results)}
     first = results[0].evidence
     found_by = {
-        member: {"rank": best[member].rank, "score": best[member].evidence.score}
-        | {"details": dict(best[member].evidence.details)}
+        member: {
+            "rank": best[member].rank,
+            "score": best[member].evidence.score,
+            "confidence": best[member].evidence.confidence,
+            "details": dict(best[member].evidence.details),
+        }
         for member in members
         if member in best
     }
     details = {name: value for name, value in first.details.items() if name not in OWN_DETAILS}
+    stated = [one.evidence.confidence for one in results if one.evidence.confidence is not None]
     ordered = tuple(dict.fromkeys(triple for triple in first.triples if triple in triples))
     if paths := [] if is_part else dict.fromkeys(path for result in results for path in result.paths):
         details["paths"] = path_rows(paths, ordered)
@@ -106,6 +113,7 @@ def _fused(
         score=fsum(result.value for result in best.values()),
         answers=tuple(dict.fromkeys(key for result in results for key in result.evidence.answers)),
         truncated=any(result.evidence.truncated for result in results),
+        confidence=max(stated, default=None),
         details={**details, "found_by": found_by},
     )
 

@@ -19,6 +19,7 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import Field, StrictBool, ValidationInfo, field_validator, model_validator, with_config
 from typing_extensions import TypedDict, Unpack
 
+from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -55,6 +56,7 @@ class FoundEvidence(TypedDict):
     score: Number
     answers: NotRequired[list[str]]
     truncated: NotRequired[StrictBool]
+    confidence: NotRequired[Confidence | None]
     details: NotRequired[dict[str, Any]]
 
 
@@ -100,9 +102,13 @@ class UnionRetriever(BaseKGRetriever):
 
     - the details of the member that contributes most,
     - "paths": the paths of all of them (see `Evidence`), each once, if there are any,
-    - "found_by": `{member: {"rank", "score", "details"}}`, all that found these triples,
+    - "found_by": `{member: {"rank", "score", "confidence", "details"}}`, all that found these triples,
     - "parts_found_by": `[member, ...]`, those that found a part of them in a Document that was left out, if any,
     - "failed": `{member: message}`, if any failed.
+
+    The confidence of a Document is the highest that a member states which found it: the others only add to it. Each
+    member refuses what it is not sure of, by its own `min_confidence`, or by that of the union where one is given; the
+    others go on.
 
     `granularity="triple"` gives single triples, each scored by the best Document that holds it in each member.
 
@@ -271,6 +277,8 @@ class UnionRetriever(BaseKGRetriever):
     def initial_state(self, question: str, **inputs: Any) -> dict[str, Any]:
         """As in the base; where `found` is given, no member is asked, and none failed unless that is given too."""
         state = super().initial_state(question, **inputs)
+        if "min_confidence" in self.model_fields_set:  # else each member has its own
+            state.setdefault("min_confidence", self.min_confidence)
         return {"failed": {}, **state} if "found" in state else state
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,6 +319,7 @@ class UnionRetriever(BaseKGRetriever):
             "score": row["score"],
             "answers": answers,
             "truncated": row.get("truncated", False),
+            "confidence": row.get("confidence"),
             "details": details,
         }
 
@@ -360,10 +369,12 @@ class _MemberRun(GeneratorRunnable[UnionState, list[Document] | Exception]):
         self.member, self.k = member, k
 
     def body(self, input: UnionState) -> Body[list[Document] | Exception]:
-        """Ask with the seed entities that were given."""
+        """Ask with the seed entities and the least confidence that were given."""
         inputs: dict[str, Any] = {"on_refusal": "raise"} | ({} if self.k is None else {"k": self.k})
         if seeds := input.get("seed_entities"):
             inputs["seed_entities"] = seeds
+        if "min_confidence" in input:
+            inputs["min_confidence"] = input["min_confidence"]
         try:
             documents: list[Document] = yield Call(self.member.bind(**inputs), input["question"])
         except Exception as error:

@@ -302,7 +302,7 @@ def test_paths_of_the_members_are_kept() -> None:
     details = [document.metadata["details"] for document in documents]
     assert [one["paths"] for one in details] == [[["a", [0]], ["b", [1]], ["c", [1, 0]]], [["e", [0]]], [["c", [1, 0]]]]
     assert details[0]["found_by"] == {
-        name: {"rank": 1, "score": 2.0, "details": {}} for name in ("Scripted", "Scripted-2")
+        name: {"rank": 1, "score": 2.0, "confidence": None, "details": {}} for name in ("Scripted", "Scripted-2")
     }
     cut = "[1]\na -> r -> b\n\n(4 more facts left out)"
     assert show_evidence(documents, max_tokens=len(cut), count_tokens=len).text == cut
@@ -441,7 +441,7 @@ def test_every_kind_of_member_together() -> None:
     )
     first = union.invoke(AMELIE)[0]
     assert first.metadata["answers"] == ["Audrey Tautou", "Mathieu Kassovitz", "Dominique Pinon"]
-    assert first.metadata["details"]["pattern"]["source"] == "linked"
+    assert first.metadata["details"]["pattern"]["source"] == "zero-shot"
     assert first.metadata["details"]["parts_found_by"] == ["TripleSimilarityRetriever"]
     assert union.k == K
 
@@ -594,7 +594,7 @@ def test_what_was_found_may_be_given() -> None:
     given = {"Scripted": ({"triples": [AB], "score": 0.5}, {"triples": (BC,), "score": 2, "details": {"x": (1,)}})}
     documents = union.invoke("?", found=given)
     assert seen(documents) == [([BC], 1 / 61), ([AB], 1 / 62)]  # ranks follow the scores
-    assert documents[0].metadata["details"]["found_by"]["Scripted"] == {"rank": 1, "score": 2.0, "details": {"x": [1]}}
+    assert documents[0].metadata["details"]["found_by"]["Scripted"]["details"] == {"x": [1]}
     failed = union.invoke("?", found=given, failed={"Scripted-2": "late"})
     assert failed[0].metadata["details"]["failed"] == {"Scripted-2": "late"}
     fresh = UnionRetriever.of(told(([AB], 1)))

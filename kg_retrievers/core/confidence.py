@@ -1,0 +1,74 @@
+"""How sure a retriever is of what a question asks for, and the refusal where it is not sure enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from math import floor
+from typing import Annotated
+
+from pydantic import Field
+
+from kg_retrievers.errors import LowConfidenceError
+from kg_retrievers.graph import readable
+
+#: The least confidence of an answer: chosen on questions that are not reported, by benchmarks/zero_shot.
+MIN_CONFIDENCE = 0.5
+
+#: How likely answers are right, in [0, 1].
+Confidence = Annotated[float, Field(ge=0, le=1, strict=True)]
+
+#: How many words and relations a refusal names.
+NAMED = 3
+
+
+def check_confidence(
+    who: str,
+    question: str,
+    confidence: float | None,
+    wanted: float,
+    *,
+    unplaced: Sequence[str] = (),
+    nearest: Sequence[str] = (),
+) -> None:
+    """Check that a question was understood surely enough.
+
+    Args:
+        who: The class that answers it, for the message.
+        question: The question.
+        confidence: How likely the answers are right, in [0, 1]; None, where nobody can tell, is enough.
+        wanted: The least confidence that is enough.
+        unplaced: The words of the question that nothing in the graph fits.
+        nearest: The relations that came nearest to the question, the nearest first.
+
+    Raises:
+        LowConfidenceError: If not; it says what was not understood, and what came nearest.
+
+    Example:
+        >>> check_confidence("Retriever", "What salary does Ann have?", 0.125, 0.5, unplaced=["salary"])
+        ... # doctest: +ELLIPSIS, +NORMALIZE_WHITESPACE
+        Traceback (most recent call last):
+        kg_retrievers.errors.LowConfidenceError: Retriever: not sure what 'What salary does Ann have?' asks for
+        (confidence 0.12, wanted 0.5): no relation fits 'salary'. Rephrase it ...
+    """
+    if confidence is None or confidence >= wanted:
+        return
+    why = []
+    if unplaced:
+        why.append(f"no relation fits {_named(unplaced)}")
+    if nearest:
+        why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(map(readable, nearest))}")
+    shown = floor(100 * confidence) / 100  # never shown as what was wanted
+    raise LowConfidenceError(
+        f"{who}: not sure what {question!r:.200} asks for (confidence {shown:.2f}, wanted {wanted:g})"
+        f"{': ' if why else ''}{'; '.join(why)}.",
+        confidence,
+        unplaced,
+        nearest,
+        hint_python="Rephrase it with a relation of the graph, lower min_confidence, or give examples= or llm=.",
+        hint_shell="Rephrase it with a relation of the graph, lower --min-confidence, or give --examples or --llm.",
+    )
+
+
+def _named(words: Iterable[str]) -> str:
+    return ", ".join(map(repr, islice(words, NAMED)))

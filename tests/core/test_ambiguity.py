@@ -1,0 +1,110 @@
+"""Names that several entities bear."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from langchain_core.documents import Document
+
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    NeighborhoodRetriever,
+    SimGRAGRetriever,
+    UnionRetriever,
+    answer_chain,
+    build_workflow,
+)
+from kg_retrievers.chains import cited_answer_chain, show_evidence
+from kg_retrievers.core.ambiguity import tell_ambiguous_names
+from kg_retrievers.graph import Known, Pattern, Unknown
+from kg_retrievers.llama_index import as_llama_index
+from kg_retrievers.testing import ScriptedChatModel
+
+FACTS = [
+    ("d1", "directed_by", "David Lynch"),
+    ("d2", "directed_by", "Denis Villeneuve"),
+    ("d1", "release_year", "1984"),
+    ("d2", "release_year", "2021"),
+    ("Her", "directed_by", "Spike Jonze"),
+]
+GRAPH = KnowledgeGraph.from_triples(FACTS, labels={"d1": "Dune", "d2": "Dune"})
+INDEX = GraphIndex.build(GRAPH, HashedEmbeddings())
+QUESTION = "Who directed Dune?"
+DIRECTOR = Pattern.of(("Dune", "directed_by", Unknown("x")), target="x")
+APART = (
+    "'Dune' is the name of 2 entities: Dune (d1, directed by: David Lynch) and "
+    "Dune (d2, directed by: Denis Villeneuve)."
+)
+
+
+@pytest.fixture(scope="module")
+def retriever() -> SimGRAGRetriever:
+    return SimGRAGRetriever.from_index(INDEX)
+
+
+def test_a_pattern_that_several_entities_fit(retriever: SimGRAGRetriever) -> None:
+    documents = retriever.invoke(QUESTION, pattern=DIRECTOR, k=2)
+    assert [document.metadata["answers"] for document in documents] == [["David Lynch"], ["Denis Villeneuve"]]
+    for document in documents:
+        (name,) = document.metadata["details"]["ambiguous"]
+        assert name["name"] == "Dune"
+        assert [(one["key"], one["text"]) for one in name["entities"]] == [
+            ("d1", "directed by: David Lynch"),
+            ("d2", "directed by: Denis Villeneuve"),
+        ]
+        assert json.loads(json.dumps(name)) == name
+    assert tell_ambiguous_names(documents) == APART
+    assert tell_ambiguous_names(documents[1:]) == f"{APART} The evidence is about d2."
+
+
+def test_nothing_is_told_where_the_entity_is_known(retriever: SimGRAGRetriever) -> None:
+    pinned = Pattern.of((Known("Dune", entity="d1"), "directed_by", Unknown("x")), target="x")
+    for documents in (
+        retriever.invoke(QUESTION, pattern=pinned),
+        retriever.invoke(QUESTION, pattern=DIRECTOR, seed_entities=["d2"]),
+        retriever.invoke("Who directed Her?", min_confidence=0),
+        NeighborhoodRetriever.from_index(INDEX).invoke(QUESTION, seed_entities=["d1"]),
+    ):
+        assert "ambiguous" not in documents[0].metadata["details"]
+        assert tell_ambiguous_names(documents) == ""
+
+
+def test_entities_that_start_a_search() -> None:
+    near = NeighborhoodRetriever.from_index(INDEX, max_hops=1)
+    documents = near.invoke(QUESTION)
+    assert tell_ambiguous_names(documents) == APART
+    assert UnionRetriever.of(near).invoke(QUESTION)[0].metadata["details"]["ambiguous"]
+    assert as_llama_index(near).retrieve(QUESTION)[0].metadata["details"]["ambiguous"]
+
+
+def test_chains_workflows_and_tools_tell(retriever: SimGRAGRetriever) -> None:
+    sure = retriever.model_copy(update={"min_confidence": 0.0})
+    told = f"{APART} The evidence is about d1."
+    assert answer_chain(sure).invoke(QUESTION) == f"David Lynch\n({told})"
+    assert told in cited_answer_chain(sure).invoke(QUESTION)["explanation"]
+    assert told in build_workflow(sure).invoke({"question": QUESTION})["explanation"]
+    assert sure.as_tool().invoke({"query": QUESTION}) == f"Dune -> directed by -> David Lynch\n\n{told}"
+    model = ScriptedChatModel(replies=["Answer: David Lynch"])
+    assert answer_chain(sure, model).invoke(QUESTION) == "David Lynch"
+    assert told in str(model.prompts[0])
+
+
+@pytest.mark.parametrize("style", ["documents", "numbered"])
+def test_a_note_that_fills_the_budget_is_left_out(retriever: SimGRAGRetriever, style: str) -> None:
+    documents = retriever.invoke(QUESTION, pattern=DIRECTOR)
+    whole = show_evidence(documents, style)  # type: ignore[arg-type]
+    assert whole.text.endswith("The evidence is about d1.")
+    tight = show_evidence(documents, style, max_tokens=20)  # type: ignore[arg-type]
+    assert "David Lynch" in tight.text
+    assert "is the name" not in tight.text
+
+
+def test_of_many_entities_the_first_are_told() -> None:
+    entities = [{"key": f"k{n}", "label": "Ann", "text": f"k{n}"} for n in range(6)]
+    details = {"ambiguous": [{"name": "ann", "entities": entities}]}
+    document = Document("", metadata={"details": details})
+    told = "'ann' is the name of 6 entities: Ann (k0), Ann (k1), Ann (k2), Ann (k3) and 2 more."
+    assert tell_ambiguous_names([document]) == told

@@ -1,0 +1,158 @@
+"""How sure a retriever is of what a question asks for, and the refusal where it is not sure enough."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, NeighborhoodRetriever, SimGRAGRetriever, answer_chain
+from kg_retrievers.agents import build_router, build_workflow
+from kg_retrievers.chains import NOT_UNDERSTOOD, cited_answer_chain
+from kg_retrievers.core.confidence import check_confidence
+from kg_retrievers.core.documents import flat_metadata
+from kg_retrievers.errors import InvalidArgumentError, LowConfidenceError
+from kg_retrievers.graph import Pattern, Unknown
+from kg_retrievers.llama_index import as_llama_index
+from kg_retrievers.testing import tiny_graph
+
+INDEX = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+SALARY = "What salary has Spike Jonze?"
+UNSURE = Pattern.of(
+    (Unknown("x"), "directed_by", "Spike Jonze"),
+    target="x",
+    confidence=0.125,
+    unplaced=["salary"],
+    nearest=["directed_by", "written_by"],
+)
+FILMS = ["Her", "Adaptation"]
+SAID = (
+    "SimGRAGRetriever: not sure what 'What salary has Spike Jonze?' asks for (confidence 0.12, wanted 0.5): no "
+    "relation fits 'salary'; the nearest are 'directed by', 'written by'."
+)
+
+
+def unsure(**fields: Any) -> SimGRAGRetriever:
+    fields = {"min_confidence": 0.5, **fields}
+    return SimGRAGRetriever.from_index(INDEX, pattern_generator=RunnableLambda(lambda _: UNSURE), **fields)
+
+
+def test_a_refusal_says_what_was_not_understood_and_what_to_do() -> None:
+    with pytest.raises(LowConfidenceError) as refusal:
+        unsure().invoke(SALARY, on_refusal="raise")
+    error = refusal.value
+    assert error.message == SAID
+    assert (error.confidence, error.unplaced, error.nearest) == (0.125, ["salary"], ["directed_by", "written_by"])
+    assert "lower min_confidence, or give examples= or llm=" in str(error)
+    assert "lower --min-confidence, or give --examples or --llm" in error.on_shell
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({}, "(confidence 0.49, wanted 0.5). Rephrase"),
+        ({"unplaced": ["tax", "of"]}, "0.5): no relation fits 'tax', 'of'. Rephrase"),
+        ({"nearest": ["paidBy", "b", "c", "d"]}, "0.5): the nearest relations are 'paid by', 'b', 'c'. Rephrase"),
+    ],
+)
+def test_a_refusal_names_what_there_is(told: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(LowConfidenceError) as refusal:
+        check_confidence("Toy", "Tax of Ann?", 0.4999, 0.5, **told)
+    assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.5, 1.0])
+def test_who_is_sure_enough_or_cannot_tell_answers(confidence: float | None) -> None:
+    check_confidence("Toy", "Tax of Ann?", confidence, 0.5)
+
+
+async def test_a_refused_question_gives_no_documents_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    assert unsure().invoke(SALARY) == await unsure().ainvoke(SALARY) == []
+    assert caplog.text.count(SAID) == 2
+
+
+async def test_a_call_may_want_less_or_more() -> None:
+    retriever = unsure()
+    documents = retriever.invoke(SALARY, min_confidence=0.125)
+    assert documents == await retriever.ainvoke(SALARY, min_confidence=0) == unsure(min_confidence=0.1).invoke(SALARY)
+    assert documents[0].metadata["confidence"] == 0.125
+    assert documents[0].metadata["answers"] == FILMS
+    assert unsure(min_confidence=0).invoke(SALARY, min_confidence=1) == []
+    assert flat_metadata(documents[0]).metadata["confidence"] == 0.125
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, "0.5", True, float("nan")])
+def test_the_least_confidence_is_a_share(wrong: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="min_confidence"):
+        unsure(min_confidence=wrong)
+    with pytest.raises(InvalidArgumentError, match="min_confidence"):
+        unsure().invoke(SALARY, min_confidence=wrong)
+
+
+def test_whoever_gives_a_pattern_is_sure_of_it() -> None:
+    for given in (UNSURE, UNSURE.to_dict()):
+        document = unsure().invoke(SALARY, pattern=given)[0]
+        assert document.metadata["confidence"] is None
+        assert "confidence" not in flat_metadata(document).metadata
+
+
+def test_worse_matches_have_no_confidence() -> None:
+    documents = unsure(min_confidence=0).invoke(SALARY, k=2)
+    assert documents[1].metadata["score"] < documents[0].metadata["score"]
+    assert [document.metadata["confidence"] for document in documents] == [0.125, None]
+
+
+def test_single_triples_have_the_confidence_of_their_evidence() -> None:
+    documents = unsure(min_confidence=0, granularity="triple").invoke(SALARY, k=2)
+    assert [document.metadata["confidence"] for document in documents] == [0.125, 0.125]
+
+
+# --- what answers -----------------------------------------------------------------------------------------------------
+
+
+async def test_chains_and_engines_answer_with_the_reason() -> None:
+    retriever = unsure()
+    assert answer_chain(retriever).invoke(SALARY).startswith(f"{NOT_UNDERSTOOD} {SAID}")
+    cited = await cited_answer_chain(retriever).ainvoke(SALARY)
+    assert cited["answer"] == NOT_UNDERSTOOD
+    assert cited["explanation"].startswith(SAID)
+    assert retriever.as_tool().invoke({"query": SALARY}).startswith(SAID)
+    bridge = as_llama_index(retriever)
+    assert bridge.retrieve(SALARY) == []
+    assert str(bridge.as_tool().call(input=SALARY)).startswith(SAID)
+    assert as_llama_index(retriever, min_confidence=0).retrieve(SALARY)[0].metadata["confidence"] == 0.125
+
+
+async def test_a_workflow_answers_with_the_reason() -> None:
+    workflow = build_workflow(unsure())
+    got = await workflow.ainvoke({"question": SALARY})
+    assert (got["answer"], got["documents"]) == (NOT_UNDERSTOOD, [])
+    assert got["reason"].startswith(SAID)
+    assert workflow.invoke({"question": SALARY, "min_confidence": 0.1})["answers"] == FILMS
+    assert workflow.invoke({"question": SALARY, "pattern": UNSURE})["answers"] == FILMS
+
+
+def test_a_person_may_approve_an_unsure_pattern() -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    workflow = build_workflow(unsure(), checkpointer=InMemorySaver(), interrupt_before=["match_subgraphs"])
+    approved, left = ({"configurable": {"thread_id": thread}} for thread in ("approved", "left"))
+    for config in (approved, left):
+        workflow.invoke({"question": SALARY}, config)
+    workflow.update_state(approved, {"pattern": workflow.get_state(approved).values["pattern"]})
+    assert workflow.invoke(None, approved)["answers"] == FILMS
+    assert workflow.invoke(None, left)["answer"] == NOT_UNDERSTOOD
+
+
+def test_a_router_goes_on_to_the_next_retriever() -> None:
+    near = NeighborhoodRetriever.from_index(INDEX, max_hops=1)
+    router = build_router({"patterns": unsure(), "near": near}, choose=lambda _: ["patterns", "near"])
+    got = router.invoke({"question": SALARY})
+    assert (got["retriever"], got["reason"]) == ("near", None)
+    assert got["documents"][0].metadata["confidence"] is None
+    assert router.invoke({"question": SALARY, "min_confidence": 0})["retriever"] == "patterns"
+    alone = build_router({"patterns": unsure()})
+    assert alone.invoke({"question": SALARY})["reason"].startswith(SAID)
