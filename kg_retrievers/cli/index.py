@@ -11,7 +11,7 @@ import kg_retrievers
 from kg_retrievers.cli.load import read_graph
 from kg_retrievers.cli.show import show, status
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.loading import HASHED, load_embeddings, record_embeddings
+from kg_retrievers.serving.loading import STATIC, load_embeddings, record_embeddings
 
 
 def run(options: argparse.Namespace) -> int:
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     if output.exists() and any(output.iterdir()) and not (output / "index.json").exists():
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
     graph = read_graph(options)
-    name = options.embeddings or HASHED
+    name = options.embeddings or STATIC
     with status(f"loading {name}"):
         embeddings = load_embeddings(name)
     kg_retrievers.GraphIndex.build(graph, embeddings, output, triples=options.triples, progress=sys.stderr.isatty())

@@ -14,7 +14,7 @@ from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
-from kg_retrievers.serving.loading import HASHED, is_database, is_uri, load_embeddings, recorded_embeddings
+from kg_retrievers.serving.loading import STATIC, is_database, is_uri, load_embeddings, recorded_embeddings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -72,7 +72,7 @@ def read_index(options: argparse.Namespace) -> GraphIndex:
     """Open the index of a folder, or index the graph of a file or database in memory."""
     graph = read_graph(options)
     is_folder = Path(options.graph).is_dir()
-    name = options.embeddings or (recorded_embeddings(options.graph) if is_folder else HASHED)
+    name = options.embeddings or (recorded_embeddings(options.graph) if is_folder else STATIC)
     with status(f"loading {name}"):
         embeddings = load_embeddings(name)
     if is_folder:

@@ -21,7 +21,7 @@ from kg_retrievers.database.neo4j_login import address_in
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, SEPARATOR
-from kg_retrievers.serving.loading import HASHED, is_database_file, is_uri
+from kg_retrievers.serving.loading import HASHED, STATIC, is_database_file, is_uri
 
 EPILOG = """\
 examples:
@@ -318,8 +318,9 @@ def _embeddings(parser: _Options) -> None:
         "--embeddings",
         type=_embeddings_name,
         metavar="WHICH",
-        help=f"{HASHED} (no download), local:MODEL_OR_FOLDER (sentence-transformers) or PROVIDER:MODEL (LangChain), as "
-        f"openai:text-embedding-3-small; default: those that a folder was built with, else {HASHED}",
+        help=f"{STATIC} (words and letters) or {HASHED} (letters), which need no download, local:MODEL_OR_FOLDER "
+        "(sentence-transformers) or PROVIDER:MODEL (LangChain), as openai:text-embedding-3-small; default: those that "
+        f"a folder was built with, else {STATIC}",
     )
 
 
@@ -526,8 +527,10 @@ def _assignment(text: str, example: str, named_elsewhere: Collection[str]) -> tu
 
 def _embeddings_name(text: str) -> str:
     kind, _, model = text.partition(":")
-    if text != HASHED and not (kind and model):
-        raise argparse.ArgumentTypeError(f"wanted {HASHED}, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got {text!r}")
+    if text not in (STATIC, HASHED) and not (kind and model):
+        raise argparse.ArgumentTypeError(
+            f"wanted {STATIC}, {HASHED}, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got {text!r}"
+        )
     if kind == "local" and Path(model).is_dir():
         return f"local:{Path(model).resolve()}"
     return text

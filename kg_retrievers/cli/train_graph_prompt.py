@@ -23,8 +23,8 @@ from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving.loading import (
-    HASHED,
     RECORD,
+    STATIC,
     SavedModel,
     build_retriever,
     choose_methods,
@@ -191,7 +191,7 @@ class PromptTraining:
         with ExitStack() as at_end:
             if options.format in GRAPH_FORMATS:
                 questions, validation = _read_questions_with_graphs(options)
-                name = options.embeddings or HASHED
+                name = options.embeddings or STATIC
                 with status(f"loading {name}"):
                     embeddings = load_embeddings(name)
                 to_examples = partial(_examples_of_graphs, spec, embeddings)

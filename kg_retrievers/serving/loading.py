@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 #: The file that records an index's embeddings, or a graph prompt's retriever.
 RECORD = "cli.json"
 
-#: The default embeddings; they need no download.
+#: The default embeddings: static token vectors, which the package brings.
+STATIC = "static"
+
+#: Embeddings of letters alone, the default up to version 0.2.
 HASHED = "hashed"
 
 #: The prefix for the name or folder of a model of sentence-transformers.
@@ -73,11 +76,18 @@ def open_index(folder: str | Path, embeddings: str | None = None, *, graph: Know
 
 
 def recorded_embeddings(folder: str | Path) -> str:
-    """Return the name of the embeddings that an index was built with; `HASHED` for one that was built in Python."""
+    """Return the name of the embeddings that an index was built with.
+
+    An index that was built in Python records the class alone; `STATIC` if that is none of this package's two.
+    """
     record = Path(folder) / RECORD
-    if not record.exists():
-        return HASHED
-    return str(json.loads(record.read_text("utf-8"))["embeddings"])
+    if record.exists():
+        return str(json.loads(record.read_text("utf-8"))["embeddings"])
+    from kg_retrievers.graph.columns import saved_meta  # loads numpy
+    from kg_retrievers.index import embedding_name
+
+    built_with = saved_meta(Path(folder), "index").get("embeddings")
+    return HASHED if built_with == embedding_name(load_embeddings(HASHED)) else STATIC
 
 
 def record_embeddings(folder: str | Path, name: str) -> None:
@@ -111,14 +121,16 @@ def load_embeddings(name: str) -> Embeddings:
     """Return embeddings by their name.
 
     Args:
-        name: "hashed", "local:MODEL_OR_FOLDER" for sentence-transformers (extra `local`), or "PROVIDER:MODEL" for any
-            embeddings of LangChain, as in "openai:text-embedding-3-small" (extra `langchain` and the provider's
-            package); a key comes from the environment.
+        name: "static" or "hashed" for those of this package, "local:MODEL_OR_FOLDER" for sentence-transformers (extra
+            `local`), or "PROVIDER:MODEL" for any embeddings of LangChain, as in "openai:text-embedding-3-small" (extra
+            `langchain` and the provider's package); a key comes from the environment.
 
     Raises:
         InvalidArgumentError: If there is no such provider, its package is missing, or it refuses, as without a key.
         MissingExtraError: If the extra is not installed.
     """
+    if name == STATIC:
+        return kg_retrievers.default_embeddings()
     if name == HASHED:
         return kg_retrievers.HashedEmbeddings()
     if name.startswith(LOCAL):
@@ -223,10 +235,10 @@ def build_retriever(
         executor: Returns the database in which queries are run; by default each retriever makes one for itself.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings
+        >>> from kg_retrievers import GraphIndex, default_embeddings
         >>> from kg_retrievers.methods.registry import find_methods
         >>> from kg_retrievers.sample import load_graph
-        >>> index = GraphIndex.build(load_graph(), HashedEmbeddings())
+        >>> index = GraphIndex.build(load_graph(), default_embeddings())
         >>> build_retriever(find_methods("kaping"), index, {"k": 3}).k
         3
     """

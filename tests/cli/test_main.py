@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -104,13 +105,13 @@ def mistake(done: tuple[int, str, str]) -> str:
 def test_ask_shows_the_answer_and_where_it_comes_from(run: Run) -> None:
     code, out, err = run("ask", "films.csv", "Who directed Her?")
     assert (code, err) == (0, "")
-    assert out.splitlines() == [
+    assert re.sub(r"confidence [01]\.\d\d,", "confidence ...,", out).splitlines() == [
         "Question  Who directed Her?",
         "Answer    Spike Jonze",
         "Pattern   Her -> directed_by -> ?entity 1",
-        "          made from the entities named in the question (no LLM, no examples)",
+        f"          made {show.PATTERN_SOURCES['zero-shot']}",
         "",
-        "Evidence 1: score 1.000, 1 triple",
+        "Evidence 1: confidence ..., score 1.000, 1 triple",
         " #  head  relation     tail",
         " 1  Her   directed_by  Spike Jonze",
     ]
@@ -152,6 +153,8 @@ def test_ask_says_that_there_is_another_reading(run: Run) -> None:
     code, out, err = run(*question)
     assert code == 0
     assert "Dune [Dune (1984)]  directed_by  David Lynch" in out
+    assert "Note      'Dune' is the name of 2 entities: Dune (Dune (1984), " in out
+    assert "The evidence is about Dune (1984). --seed KEY chooses one.\n" in out
     assert err == "kg-retrievers: another reading of the question is equally good: use --k 2\n"
     _, out, err = run(*question, "--k", "2")
     assert "Answer    David Lynch\n          or Denis Villeneuve\n" in out
@@ -159,7 +162,31 @@ def test_ask_says_that_there_is_another_reading(run: Run) -> None:
     assert err == ""
     _, out, err = run(*question, "--seed", "Dune (2021)")
     assert "Answer    Denis Villeneuve\n" in out
+    assert "Note " not in out
     assert err == ""
+
+
+def test_ask_refuses_what_it_does_not_understand(run: Run, json_of: Callable[..., Any], folder: Path) -> None:
+    question = "What salary does Spike Jonze have?"
+    asked = ("ask", "films.csv", question, "--min-confidence", "1")
+    code, out, err = run(*asked)
+    assert (code, err) == (1, "")
+    said = f"SimGRAGRetriever: not sure what {question!r} asks for (confidence "
+    assert f"Answer    The question was not understood. {said}" in out
+    assert "lower --min-confidence, or give --examples or --llm." in out
+    found = json_of(*asked, code=1)
+    assert 0 <= found["confidence"] < 1
+    assert found["reason"].startswith(said)
+    assert {"unplaced", "nearest"} <= set(found)
+    found = json_of("ask", "films.csv", question, "--min-confidence", "0")
+    assert found["confidence"] == found["documents"][0]["metadata"]["confidence"]
+    assert "nearest" not in found
+
+
+@pytest.mark.parametrize("wrong", ["1.5", "-0.1", "high", "nan"])
+def test_the_least_confidence_is_a_share(run: Run, wrong: str) -> None:
+    told = mistake(run("ask", "films.csv", HER, f"--min-confidence={wrong}"))
+    assert f"wanted a number from 0 to 1, but got {wrong!r}" in told
 
 
 #: What is said where no earlier call has compiled a method.
@@ -228,11 +255,12 @@ def test_ask_says_that_evidence_is_truncated(capsys: pytest.CaptureFixture[str])
         "labels": {"a": "A", "b": "b"},
         "rank": 1,
         "score": 0.5,
+        "confidence": 0.999,
         "truncated": True,
         "style": "grouped",
     }
     show.show(show.evidence(Document("", metadata=metadata)))
-    assert "Evidence 1: score 0.500, 1 triple, cut short by a limit: there may be more\n" in capsys.readouterr().out
+    assert "Evidence 1: confidence 0.99, score 0.500, 1 triple, cut short by a limit: there may be more\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("question", ["Who painted Guernica?", "What is this?"])
@@ -346,7 +374,7 @@ def test_index_then_ask_the_folder(run: Run, json_of: Callable[..., Any]) -> Non
     code, out, err = run("index", "films.csv", "--output", "my index")
     assert (code, err) == (0, "")
     assert out == (
-        "Indexed 4 entities, 2 relations, 3 triples in my index, with hashed embeddings.\n"
+        "Indexed 4 entities, 2 relations, 3 triples in my index, with static embeddings.\n"
         "Ask it: kg-retrievers ask 'my index' 'Who ...?'\n"
     )
     assert json_of("ask", "my index", HER) == json_of("ask", "films.csv", HER)
@@ -360,7 +388,7 @@ def test_index_then_ask_the_folder(run: Run, json_of: Callable[..., Any]) -> Non
 def test_index_embeds_triples_too(run: Run, folder: Path) -> None:
     code, out, err = run("index", "films.csv", "--output", "films.index", "--triples")
     assert (code, err) == (0, "")
-    assert "3 triples in films.index, with hashed embeddings, also of the triples.\n" in out
+    assert "3 triples in films.index, with static embeddings, also of the triples.\n" in out
     assert list(folder.glob("films.index/index-*/triples.npy"))
     run("index", "films.csv", "--output", "films.index")
     assert not list(folder.glob("films.index/index-*/triples.npy"))
@@ -462,7 +490,7 @@ def test_demo(run: Run) -> None:
         (["ask", "films.csv", HER, "--embeddings", "minilm"], "MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'minilm'"),
         (
             ["ask", "films.csv", HER, "--embeddings", "local:"],
-            "wanted hashed, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'local:'",
+            "wanted static, hashed, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got 'local:'",
         ),
         (["ask", "films.csv", HER, "--encoding", "utf-9"], "no text encoding 'utf-9'"),
         (["ask", "films.csv", HER, "--entities", "none.tsv"], "none.tsv: there is no such file"),

@@ -10,10 +10,19 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from langchain_core.embeddings import Embeddings
 
 import kg_retrievers
-from kg_retrievers import GraphIndex, HashedEmbeddings, SimGRAGRetriever, UnionRetriever, cli
-from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    SimGRAGRetriever,
+    UnionRetriever,
+    cli,
+    default_embeddings,
+)
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError, StaleIndexError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method, find_methods
 from kg_retrievers.serving import loading
@@ -135,6 +144,26 @@ def test_a_folder_without_a_model(tmp_path: Path) -> None:
 
 
 # --- embeddings -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "name"), [(default_embeddings(), loading.STATIC), (HashedEmbeddings(), loading.HASHED)]
+)
+def test_an_index_that_was_built_in_python_opens_with_its_own_embeddings(
+    tmp_path: Path, embeddings: Embeddings, name: str
+) -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+    built = GraphIndex.build(graph, embeddings, tmp_path)
+    assert loading.recorded_embeddings(tmp_path) == name
+    assert loading.open_index(tmp_path).fingerprint == built.fingerprint
+
+
+def test_an_index_whose_record_says_hashed_opens_with_it(tmp_path: Path) -> None:
+    GraphIndex.build(KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")]), HashedEmbeddings(), tmp_path)
+    loading.record_embeddings(tmp_path, "hashed")
+    assert isinstance(loading.open_index(tmp_path).embeddings, HashedEmbeddings)
+    with pytest.raises(StaleIndexError, match=r"was built with .*Hashed.*, but got .*Static"):
+        loading.open_index(tmp_path, "static")
 
 
 @pytest.mark.usefixtures("provider")
