@@ -14,7 +14,7 @@ from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer, retriever_models
 from kg_retrievers.cli.load import check_database_is_used, read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, evidence, note, show, single_triples, status, summary
-from kg_retrievers.errors import RefusalError
+from kg_retrievers.errors import LowConfidenceError, RefusalError
 from kg_retrievers.methods.registry import GRAPH_PROMPT, joined_names
 from kg_retrievers.serving.loading import SavedModel, build_retriever, choose_methods, load_llm, read_models
 
@@ -37,14 +37,26 @@ class _Found:
     Attributes:
         documents: The evidence, best first.
         answer: The answer from the evidence, if there is one.
-        reason: Why there is no evidence.
+        refusal: Why there is no evidence.
         is_tie: Whether the first document that is not shown is equally good.
     """
 
     documents: list[Document]
     answer: str | None
-    reason: str | None
+    refusal: RefusalError | None
     is_tie: bool
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no evidence, and what to do next on the shell."""
+        return None if self.refusal is None else self.refusal.on_shell
+
+    @property
+    def confidence(self) -> float | None:
+        """How likely the answers are right, or would have been."""
+        if isinstance(self.refusal, LowConfidenceError):
+            return self.refusal.confidence
+        return self.documents[0].metadata["confidence"] if self.documents else None
 
 
 @dataclass(frozen=True)
@@ -97,11 +109,12 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
     from kg_retrievers.core.stages import MAX_K  # loads numpy, which the help does not need
 
     seeds = retriever.check_inputs({"seed_entities": options.seed}) if options.seed else {}
+    given = {"min_confidence": options.min_confidence, **seeds}
     wanted = min(k + int(retriever.proposes_answers), MAX_K)
     try:
-        found = retriever.invoke(options.question, k=wanted, on_refusal="raise", **seeds)
+        found = retriever.invoke(options.question, k=wanted, on_refusal="raise", **given)
     except RefusalError as refusal:
-        return _Found([], None, refusal.on_shell, False)
+        return _Found([], None, refusal, False)
     documents = found[:k]
     answer = _answer(options.question, documents, retriever, answerers)
     return _Found(documents, answer, None, len(found) > k and _is_tie(found[0], found[k]))
@@ -134,15 +147,31 @@ def _is_tie(one: Document, other: Document) -> bool:
 def _show(found: _Found, retriever: BaseKGRetriever, options: argparse.Namespace) -> None:
     """Print the answer and the evidence, for programs or for people."""
     if options.json:
-        documents = [document.model_dump() for document in found.documents]
-        reply = {"question": options.question, "answer": found.answer, "reason": found.reason, "documents": documents}
-        print(json.dumps(reply), flush=True)
+        print(json.dumps(_reply(found, options.question)), flush=True)
         return
-    answer = found.answer if found.documents else f"No evidence found. {found.reason}"
+    answer = found.answer
+    if found.refusal is not None:
+        unsure = isinstance(found.refusal, LowConfidenceError)
+        said = kg_retrievers.chains.NOT_UNDERSTOOD if unsure else "No evidence found."
+        answer = f"{said} {found.reason}"
     parts = [evidence(document) for document in found.documents]
     if found.documents and retriever.granularity == "triple":
         parts = [single_triples(found.documents)]
     show(summary(options.question, answer, found.documents), *parts)
+
+
+def _reply(found: _Found, question: str) -> dict[str, Any]:
+    """Return what a program is shown."""
+    reply: dict[str, Any] = {
+        "question": question,
+        "answer": found.answer,
+        "confidence": found.confidence,
+        "reason": found.reason,
+        "documents": [document.model_dump() for document in found.documents],
+    }
+    if isinstance(found.refusal, LowConfidenceError):
+        reply |= {"unplaced": found.refusal.unplaced, "nearest": found.refusal.nearest}
+    return reply
 
 
 def _why_no_answer(methods: str, answerers: _Answerers) -> str:

@@ -7,6 +7,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
@@ -38,10 +39,14 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 def summary(question: str, answer: str | None, documents: list[Document]) -> RenderableType:
     """Lay out the answer to a question, if there is one, and the pattern or query that led to it."""
+    from kg_retrievers.core.ambiguity import tell_ambiguous_names  # loads numpy, which the help does not need
+
     details = documents[0].metadata["details"] if documents else {}
     rows = [("Question", question)]
     if answer is not None:
         rows.append(("Answer", answer))
+    if told := tell_ambiguous_names(documents):
+        rows.append(("Note", f"{told} --seed KEY chooses one."))
     if pattern := details.get("pattern"):
         rows.append(("Pattern", _pattern(pattern)))
     if details.get("query"):
@@ -69,7 +74,10 @@ def evidence(document: Document) -> RenderableType:
     """Lay out the triples of a document, or its paths where that is its style."""
     triples = _named_triples(document)
     count = "1 triple" if len(triples) == 1 else f"{len(triples):,} triples"
-    title = f"Evidence {document.metadata['rank']}: score {document.metadata['score']:.3f}, {count}{_limit(document)}"
+    metadata = document.metadata
+    title = (
+        f"Evidence {metadata['rank']}: {_confidence(document)}score {metadata['score']:.3f}, {count}{_limit(document)}"
+    )
     if document.metadata["style"] == "paths":
         return table(title, ("#", "path"), list(enumerate(document.page_content.splitlines(), 1)))
     rows = [(position, *triple) for position, triple in enumerate(triples, 1)]
@@ -87,6 +95,12 @@ def _named_triples(document: Document) -> list[tuple[str, str, str]]:
     labels = document.metadata["labels"]
     names = {key: key if label == key else f"{label} [{key}]" for key, label in labels.items()}
     return [(names[head], relation, names[tail]) for head, relation, tail in document.metadata["triples"]]
+
+
+def _confidence(document: Document) -> str:
+    """Return how likely the answers are right, rounded down, so that 1.00 is certain."""
+    confidence = document.metadata["confidence"]
+    return "" if confidence is None else f"confidence {floor(100 * confidence) / 100:.2f}, "
 
 
 def _limit(*documents: Document) -> str:
