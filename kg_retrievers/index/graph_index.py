@@ -18,6 +18,7 @@ from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_co
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embeddings import EmbeddingCache, embed, embedding_name
+from kg_retrievers.index.name_table import NAME_COLUMNS, VERSION, NameTable, name_columns
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 
 #: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
@@ -37,6 +38,9 @@ TRIPLE_BATCH = LABEL_BATCH = 1024
 #: Similarities of triples are rounded to so many decimals. One text embedded in two batches has cosines that differ by
 #: up to 2e-7 (MiniLM): of 6 decimals, up to 3 % of them would still differ, of 5 only 0.3 %.
 SIMILARITY_DECIMALS = 5
+
+# Begins the names of the columns of the table of names.
+_LINKING = "linking."
 
 
 class GraphIndex(Immutable):
@@ -83,6 +87,7 @@ class GraphIndex(Immutable):
         self._folder: Path | None = None
         self._recent: dict[str, Array] = {}
         self._probe: tuple[str, Array] | None = None
+        self._linking: dict[str, Array] | None = None
         #: What is derived from the index and shared by all that use it, such as its linker.
         self.derived = Cache()
         self._lock = LocalLock()
@@ -137,7 +142,10 @@ class GraphIndex(Immutable):
         dimension = vectors.shape[1]
         if path is not None:
             graph.save(path)
-            save_columns(path, "index", columns, _identity(graph, embeddings, dimension) | {"store": bool(store)})
+            linking = name_columns(graph)
+            saved = columns | {_LINKING + name: column for name, column in linking.items()}
+            meta = _identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
+            save_columns(path, "index", saved, meta)
         return cls(graph, embeddings, dimension, *_searches(columns, store), triples=columns.get("triples"))
 
     @classmethod
@@ -172,6 +180,8 @@ class GraphIndex(Immutable):
             index = cls(graph, embeddings, meta["dimension"], *searches, triples=columns.get("triples"))
             if len(graph.relations):
                 index._probe = (readable(graph.relations[0]), columns["relations"][0])
+            if meta.get("linking") == VERSION:
+                index._linking = {name: columns[_LINKING + name] for name in NAME_COLUMNS}
         except KeyError as cause:
             raise IndexLoadError(f"{cause} is missing. Build the index again.", path) from cause
         except GraphLoadError as cause:
@@ -284,6 +294,12 @@ class GraphIndex(Immutable):
             StaleIndexError: If the embeddings do not fit the index.
         """
         return self._nearest(self._types, self.graph.types, texts, k, lambda text: self._exact_types.get(text, ()))
+
+    @property
+    def name_table(self) -> NameTable:
+        """The names of the graph by what a question may call them; made now where no folder holds it."""
+        graph = self.graph
+        return self.derived.get("names", (), lambda: NameTable(graph, self._linking or name_columns(graph)))
 
     @property
     def keeps_names(self) -> bool:
