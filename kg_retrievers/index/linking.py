@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import chain, groupby
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -16,96 +14,28 @@ from kg_retrievers.graph.adjacency import is_backward
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.graph_index import GraphIndex
+from kg_retrievers.index.mentions import (
+    BLANKS_SCORE,
+    CASE_SCORE,
+    EXACT_SCORE,
+    How,
+    LinkedEntity,
+    Match,
+    Mention,
+    QuestionText,
+    apart,
+    longest,
+    with_ranks,
+)
+from kg_retrievers.index.misspelt_names import misspelt, misspelt_windows, near_entities, nearest_labels
+from kg_retrievers.index.short_names import ShortNames
+from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capitals, words_of
 
-How = Literal["exact", "case", "fuzzy"]
 NoEntity = Literal["raise", "empty"]
-
-#: Scores of an entity whose name is written exactly; but for case, accents or punctuation; but for blanks as well; and
-#: the most that a fuzzy mention gets.
-EXACT_SCORE, CASE_SCORE, BLANKS_SCORE, FUZZY_SCORE = 1.0, 0.9, 0.8, 0.8
-
-#: The least share of equal letters between a fuzzy mention and a name: one wrong letter in six passes. On MetaQA dev
-#: with a random typo in each topic, 81 % are linked right by it and 1 % wrong; of names that are not in the graph, 1 %.
-FUZZY_SHARE = 0.83
-
-#: How many near names a fuzzy mention is compared with; of how many words it is at most; how many mentions are tried.
-FUZZY_NAMES, FUZZY_WORDS, FUZZY_WINDOWS = 8, 10, 256
 
 # Words with the same first letters as a word of the schema are taken for it: "director" beside "directed_by".
 _STEM = 4
-
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-_WORD = re.compile(r"[^\W_]+")
-
-#: No mentions by themselves in lower case, since films are called "Her", "It" and "Up".
-FUNCTION_WORDS = frozenset(
-    _WORD.findall(
-        "a about after all also am an and any are as at be been before but by can could d did do does during each find "
-        "for from get give had has have he her him his how i if in into is it its list ll m many may me more most much "
-        "my name no not of off on one or other our out over please re s same see shall she should show so some such t "
-        "tell than that the their them then there these they this those to under up us ve was we were what when where "
-        "which while who whom whose why will with would you your film films movie movies"
-    )
-)
-
-
-@dataclass(frozen=True)
-class LinkedEntity:
-    """An entity that a mention may mean.
-
-    Attributes:
-        entity: Its key.
-        label: What it is called.
-        score: In (0, 1]: 1 if a name is written exactly, 0.9 but for case, accents or punctuation, 0.8 but for blanks
-            as well; 0.8 times the share of equal letters for a fuzzy mention.
-        how: "exact", "case" or "fuzzy".
-    """
-
-    entity: str
-    label: str
-    score: float
-    how: How
-
-
-@dataclass(frozen=True)
-class Mention:
-    """A part of a question that names an entity.
-
-    Attributes:
-        text: The part, `question[start:end]`.
-        start: Where it begins.
-        end: Where it ends.
-        candidates: The entities it may mean, best first; all entities of an ambiguous label have equal scores.
-        rank: 1 for the mention most likely to be the topic of the question, then 2, 3 ...
-    """
-
-    text: str
-    start: int
-    end: int
-    candidates: tuple[LinkedEntity, ...]
-    rank: int
-
-
-class _Token(NamedTuple):
-    start: int
-    end: int
-    word: str  # its letters and digits, folded
-    capital: bool
-
-
-class _Match(NamedTuple):
-    start: int
-    end: int
-    candidates: tuple[LinkedEntity, ...]
-    marked: bool  # has capitals, digits or signs, other than at the very beginning of the question
-
-
-class _Table(NamedTuple):
-    texts: dict[str, list[str]]  # names and keys by their letters and digits, folded
-    longest: int
-    schema: frozenset[str]  # the first letters of words in relations and types
 
 
 class EntityLinker:
@@ -162,6 +92,8 @@ class EntityLinker:
     def link(self, question: str) -> list[Mention]:
         """Find the mentions of entities in a question.
 
+        Cost: linear in the length of the question.
+
         Returns:
             The mentions by position; none overlap.
 
@@ -171,23 +103,20 @@ class EntityLinker:
         """
         if not question.strip():
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
-        tokens = [
-            _Token(*found.span(), _squeezed(found[0]), found[0][0].isupper() or found[0][0].isdigit())
-            for found in _TOKEN.finditer(question)
-        ]
-        matches, generic = self._named(question, tokens)
-        windows = self._fuzzy_windows(tokens, matches)
-        near = self._near([question[start:end] for start, end in windows])
-        fuzzy = []
-        for (start, end), entities in zip(windows, near, strict=True):
-            if close := tuple(entity for entity in entities if entity.score >= FUZZY_SCORE * FUZZY_SHARE):
-                fuzzy.append(_Match(start, end, close[: self.max_candidates], _marked(question, start, end)))
-        fuzzy.sort(key=lambda match: -match.candidates[0].score)
-        matches = self._without_words(question, sorted(_apart(fuzzy + matches) or ([] if windows else generic)))
+        text = QuestionText(question)
+        named, generic = self._named(text)
+        short = self._short_names.find(text, named)
+        windows = misspelt_windows(text, named, self._is_generic)
+        near = near_entities(self.index, [text.text(*window) for window in windows])
+        fuzzy = misspelt(text, windows, near, [*named, *short], self.max_candidates)
+        matches = apart([*fuzzy, *named, *short])
+        if not matches and windows and not text.has_capital:
+            short = self._short_names.find_in_lower_case(text)
+            matches = apart([match for match in short if not self._is_english(text, match)])
+        matches = self._without_words(text, matches or ([] if windows else generic))
         if not matches and self.no_entity == "raise":
-            raise EntityLinkingError(f"No entity of the graph was found in {question!r}.", _labels(chain(*near)))
-        ranks = {match: rank for rank, match in enumerate(sorted(matches, key=_likelihood, reverse=True), 1)}
-        return [Mention(question[m.start : m.end], m.start, m.end, m.candidates, ranks[m]) for m in matches]
+            raise EntityLinkingError(f"No entity of the graph was found in {question!r}.", nearest_labels(chain(*near)))
+        return with_ranks(question, matches)
 
     def resolve(self, keys: Sequence[str]) -> list[str]:
         """Check entities that a caller names, each by its key, or by a label or alias that no other entity has.
@@ -213,194 +142,117 @@ class EntityLinker:
         if len(found) > 1:
             raise EntityLinkingError(f"{key!r} is the name of several entities; give one of the keys {found}.")
         if not found:
-            near = self._near([key] if key.strip() else [])
-            raise EntityLinkingError(f"{key!r} is no entity key, label or alias of the graph.", _labels(chain(*near)))
+            near = near_entities(self.index, [key] if key.strip() else [])
+            message = f"{key!r} is no entity key, label or alias of the graph."
+            raise EntityLinkingError(message, nearest_labels(chain(*near)))
         return found[0]
 
     @property
-    def _table(self) -> _Table:
-        return self._cache.get("table", (self.index,), lambda: _table_of(self.index.graph))
+    def _schema(self) -> frozenset[str]:
+        return self._cache.get("schema", (self.index,), lambda: _stems(self.index.graph))
 
-    def _named(self, question: str, tokens: Sequence[_Token]) -> tuple[list[_Match], list[_Match]]:
+    @property
+    def _short_names(self) -> ShortNames:
+        index = self.index
+        made_from = (index, self.max_candidates)
+        return self._cache.get(
+            "short",
+            made_from,
+            lambda: ShortNames(index.graph, index.name_table, self._is_generic, self.max_candidates),
+        )
+
+    def _named(self, text: QuestionText) -> tuple[list[Match], list[Match]]:
         """Return the mentions by name, and those that are lower-case words of the schema, each without overlaps."""
-        table = self._table
-        found: list[_Match] = []
-        generic: list[_Match] = []
-        for first, token in enumerate(tokens):
-            squeezed = ""
-            for last in tokens[first:]:
-                start, end = token.start, last.end
-                squeezed += last.word
-                if len(squeezed) > table.longest or end - start > 2 * table.longest:
-                    break
-                text = question[start:end]
-                names = table.texts.get(squeezed or text, ())
-                if not names or (text not in names and not (token.word and last.word)):
-                    continue
-                words = _words(text)
-                marked = _marked(question, start, end)
-                whole = text == question.strip()
-                if not whole and words and FUNCTION_WORDS.issuperset(words) and not (marked and text in names):
-                    continue
-                if not whole and not words and not _stands_alone(question, start, end):
-                    continue
-                known = not whole and not marked and all(map(self._is_generic, words))
-                (generic if known else found).append(_Match(start, end, self._candidates(text, names), marked))
-        return _longest(found), _longest(generic)
+        table = self.index.name_table
+        names_of, candidates_of = cache(table.names), cache(self._candidates)
+        found: list[Match] = []
+        generic: list[Match] = []
+        for first, last, digest in text.named_windows(table):
+            written = text.text(first, last)
+            squeezed = "".join(token.word for token in text.tokens[first : last + 1])
+            names = names_of(squeezed or written, digest)
+            if not names or (written not in names and not (text.tokens[first].word and text.tokens[last].word)):
+                continue
+            start, end = text.tokens[first].start, text.tokens[last].end
+            words = words_of(written)
+            marked, whole = text.is_marked(start, end), text.is_whole(start, end)
+            if not whole and words and FUNCTION_WORDS.issuperset(words) and not (marked and written in names):
+                continue
+            if not whole and not words and not text.stands_alone(start, end):
+                continue
+            known = not whole and not (marked and written in names) and all(map(self._is_generic, words))
+            match = Match(start, end, candidates_of(written, tuple(names)), marked)
+            (generic if known else found).append(match)
+        return longest(found), longest(generic)
 
     def _candidates(self, text: str, names: Sequence[str]) -> tuple[LinkedEntity, ...]:
         graph = self.index.graph
-        words = _words(text)
+        words = words_of(text)
         scores = {
-            name: EXACT_SCORE if name == text else CASE_SCORE if _words(name) == words else BLANKS_SCORE
+            name: EXACT_SCORE if name == text else CASE_SCORE if words_of(name) == words else BLANKS_SCORE
             for name in names
         }
         entities: dict[str, LinkedEntity] = {}
         for name, score in sorted(scores.items(), key=lambda item: -item[1]):
-            for key in [name] * (name in graph.entities) + graph.entities_named(name):
+            for entity in [name] * (name in graph.entities) + graph.entities_named(name):
                 how: How = "exact" if name == text else "case"
-                entities.setdefault(key, LinkedEntity(key, graph.label(key), score, how))
+                entities.setdefault(entity, LinkedEntity(entity, graph.label(entity), score, how))
         return tuple(entities.values())[: self.max_candidates]
 
     def _is_generic(self, word: str) -> bool:
-        return word in FUNCTION_WORDS or word[:_STEM] in self._table.schema
+        return word in FUNCTION_WORDS or word[:_STEM] in self._schema
 
-    def _without_words(self, question: str, matches: list[_Match]) -> list[_Match]:
-        """Leave out lower-case words that, beside a mention with capitals, are hardly meant as names."""
-        cased = [match for match in matches if _has_capitals(_inside(question, match.start, match.end))]
-        words = [match for match in matches if _is_word(question[match.start : match.end], match.candidates)]
+    def _without_words(self, text: QuestionText, matches: list[Match]) -> list[Match]:
+        """Leave out words of English, and lower-case words beside a mention with capitals, hardly meant as names."""
+        matches = [match for match in matches if not self._is_english(text, match)] or matches
+        cased = [match for match in matches if text.has_capitals(match)]
+        words = {match for match in matches if _is_word(text.question[match.start : match.end], match.candidates)}
         if not cased or not words:
             return matches
-        near = np.concatenate([self._around(match)[0] for match in cased])
+        around = cache(self._around)
+        near = np.zeros(len(self.index.graph.entities), np.bool_)
+        for match in cased:
+            near[around(match.candidates)[0]] = True
 
-        def is_meant(match: _Match) -> bool:
-            around, is_tail = self._around(match)
-            return is_tail or bool(np.isin(around, near).any())
+        def is_meant(match: Match) -> bool:
+            ids, is_tail = around(match.candidates)
+            return is_tail or bool(near[ids].any())
 
         return [match for match in matches if match not in words or is_meant(match)]
 
-    def _around(self, match: _Match) -> tuple[Array, bool]:
+    def _is_english(self, text: QuestionText, match: Match) -> bool:
+        """Return whether a mention is one lower-case word, but for function words, and likelier English than a name.
+
+        Its share of English text is compared with the share of the facts that has what it may mean.
+        """
+        written = text.question[match.start : match.end]
+        telling = set(words_of(written)) - FUNCTION_WORDS
+        if len(telling) != 1 or not all(character.islower() or character.isspace() for character in written):
+            return False
+        graph = self.index.graph
+        rows = [graph.adjacency.row(graph.entities.find(candidate.entity)) for candidate in match.candidates]
+        facts: int = sum(row.stop - row.start for row in rows)
+        return english_share(telling.pop()) * len(graph) >= facts
+
+    def _around(self, candidates: tuple[LinkedEntity, ...]) -> tuple[Array, bool]:
         """Return the ids of what a mention may mean and of its neighbors, and whether any is the tail of a fact."""
         graph, adjacency = self.index.graph, self.index.graph.adjacency
-        ids = [graph.entities.find(candidate.entity) for candidate in match.candidates]
+        ids = [graph.entities.find(candidate.entity) for candidate in candidates]
         rows = [adjacency.row(id) for id in ids]
         is_tail = any(is_backward(adjacency.labels[row]).any() for row in rows)
         return np.concatenate([ids, *(adjacency.neighbors[row] for row in rows)]), is_tail
 
-    def _fuzzy_windows(self, tokens: Sequence[_Token], matches: Sequence[_Match]) -> list[tuple[int, int]]:
-        """Return where misspelt names may be: runs of capitalised words that are not all matched, else anywhere."""
-        opening = tokens[0]._replace(capital=tokens[0].capital and tokens[0].word not in FUNCTION_WORDS)
-        runs = [list(run) for capital, run in groupby([opening, *tokens[1:]], lambda token: token.capital) if capital]
-        windows = []
-        for first, run in enumerate(runs):
-            for last in range(first, len(runs)):
-                inside = list(chain.from_iterable(runs[first : last + 1]))
-                if len(inside) <= FUZZY_WORDS and not all(any(_covers(m, token) for m in matches) for token in inside):
-                    windows.append((run[0].start, inside[-1].end))
-        if not windows and not matches:
-            for first, token in enumerate(tokens):
-                for last in range(first, min(first + FUZZY_WORDS, len(tokens))):
-                    words = [token.word for token in tokens[first : last + 1]]
-                    ends_in_name = words[0] and words[-1] and words[-1] not in FUNCTION_WORDS
-                    if ends_in_name and not all(map(self._is_generic, words)):
-                        windows.append((token.start, tokens[last].end))
-        return windows[:FUZZY_WINDOWS]
 
-    def _near(self, texts: Sequence[str]) -> list[list[LinkedEntity]]:
-        """Return the entities with the names nearest to each text, by falling share of equal letters."""
-        graph = self.index.graph
-        found = []
-        for text, candidates in zip(texts, self.index.nearest_entities(texts, FUZZY_NAMES), strict=True):
-            near = []
-            for key in (graph.entities[id] for id in candidates.ids.tolist()):
-                label = graph.label(key)
-                share = max(_same_letters(text, name) for name in (label, *graph.aliases(key)))
-                near.append(LinkedEntity(key, label, FUZZY_SCORE * share, "fuzzy"))
-            found.append(sorted(near, key=lambda entity: -entity.score))
-        return found
-
-
-def _table_of(graph: KnowledgeGraph) -> _Table:
-    texts: dict[str, list[str]] = {}
-    for text in chain(graph.names, graph.entities):
-        same = texts.setdefault(_squeezed(text) or text.strip(), [])
-        if text not in same:
-            same.append(text)
-    words = chain.from_iterable(map(_words, chain(graph.relations, graph.types)))
-    schema = frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
-    return _Table(texts, max(map(len, texts), default=0), schema)
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(folded(text))
-
-
-def _squeezed(text: str) -> str:
-    return "".join(_words(text))
-
-
-def _same_letters(a: str, b: str) -> float:
-    """Return the letters that two texts share in order, as a share of the longer text."""
-    a, b = " ".join(_words(a)), " ".join(_words(b))
-    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
-    return sum(block.size for block in blocks) / max(len(a), len(b), 1)
-
-
-def _marked(question: str, start: int, end: int) -> bool:
-    text = _inside(question, start, end)
-    return _has_capitals(text) or not all(character.isalpha() or character.isspace() for character in text)
-
-
-def _inside(question: str, start: int, end: int) -> str:
-    """Return a part of a question without its very first letter, where a capital says nothing."""
-    beginning = len(question) - len(question.lstrip())
-    return question[max(start, beginning + 1) : end]
+def _stems(graph: KnowledgeGraph) -> frozenset[str]:
+    """Return the first letters of the words in relations and types."""
+    words = chain.from_iterable(map(words_of, chain(graph.relations, graph.types)))
+    return frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
 
 
 def _is_word(text: str, candidates: Sequence[LinkedEntity]) -> bool:
     """Return whether a mention is a word in lower case where the names have capitals."""
-    differs = candidates[0].how == "case" and all(_has_capitals(candidate.label) for candidate in candidates)
+    differs = candidates[0].how == "case" and all(has_capitals(candidate.label) for candidate in candidates)
     return differs and text.isalpha() and text.islower()
-
-
-def _has_capitals(text: str) -> bool:
-    return any(map(str.isupper, text))
-
-
-def _stands_alone(question: str, start: int, end: int) -> bool:
-    """Return whether a mention of signs has blanks around it and is not the full stop or question mark."""
-    closing = question[start:end] in (".", "?", "!") and not question[end:].strip()
-    return not closing and not question[start - 1 : start].strip() and not question[end : end + 1].strip()
-
-
-def _covers(match: _Match, token: _Token) -> bool:
-    return match.start <= token.start < match.end
-
-
-def _likelihood(match: _Match) -> tuple[bool, bool, int, float]:
-    """Return a sort key, greater for a likelier topic."""
-    best = match.candidates[0]
-    return match.marked, best.how != "fuzzy", match.end - match.start, best.score
-
-
-def _longest(matches: list[_Match]) -> list[_Match]:
-    """Keep the longest of overlapping matches, and none that differs in blanks where there is another."""
-    return _apart(sorted(matches, key=lambda m: (m.candidates[0].score <= BLANKS_SCORE, m.start - m.end, m.start)))
-
-
-def _apart(matches: Iterable[_Match]) -> list[_Match]:
-    """Keep each match that does not overlap an earlier one."""
-    kept: list[_Match] = []
-    for match in matches:
-        if all(match.end <= other.start or other.end <= match.start for other in kept):
-            kept.append(match)
-    return kept
-
-
-def _labels(entities: Iterable[LinkedEntity]) -> list[str]:
-    """Return the labels of the three entities with the highest scores."""
-    best = sorted(entities, key=lambda entity: -entity.score)
-    return list(dict.fromkeys(entity.label for entity in best))[:3]
 
 
 def linker_of(index: GraphIndex) -> EntityLinker:

@@ -25,6 +25,7 @@ class QuestionEntity:
         entities: The keys of what it may be, best first.
         best: How many of the first candidates are tied.
         given: Whether the caller named it by key.
+        short: Whether the question shortens its name.
     """
 
     start: int
@@ -33,11 +34,12 @@ class QuestionEntity:
     entities: tuple[str, ...]
     best: int
     given: bool
+    short: bool = False
 
     @property
     def term(self) -> Known:
-        """The node that represents it in a pattern: the given entity, else anything with the name."""
-        only = self.given and len(self.entities) == 1  # of several, any may be meant
+        """The node that represents it in a pattern: the given or shortened entity, else anything with the name."""
+        only = (self.given or self.short) and len(self.entities) == 1  # of several, any may be meant
         return Known(self.name, entity=self.entities[0] if only else None)
 
 
@@ -53,7 +55,8 @@ def question_entities(linker: EntityLinker, question: str, given: Sequence[str] 
         for mention in sorted(linker.link(question), key=lambda mention: mention.rank):
             scores = [candidate.score for candidate in mention.candidates]
             keys = tuple(candidate.entity for candidate in mention.candidates)
-            found.append(QuestionEntity(mention.start, mention.end, mention.text, keys, scores.count(scores[0]), False))
+            best, short = scores.count(scores[0]), mention.candidates[0].how == "short"
+            found.append(QuestionEntity(mention.start, mention.end, mention.text, keys, best, False, short))
         return found
     graph = linker.index.graph
     alike: dict[str, list[str]] = {}

@@ -130,7 +130,7 @@ def test_max_candidates(graph: KnowledgeGraph, linker: EntityLinker) -> None:
 @pytest.mark.parametrize(
     ("question", "texts"),
     [
-        ("who gave her the film, what is it and who is up?", []),
+        ("who gave her the thing, what is it and who is up?", []),
         ("What is it?", []),
         ("Who was it?", []),
         ("It was what?", []),
@@ -260,7 +260,7 @@ def test_nothing_found(linker: EntityLinker) -> None:
         EntityLinkingError, match=rf"No entity .* in '{question}'\. Did you mean: 'Tom Hanks'"
     ) as caught:
         linker.link(question)
-    assert len(caught.value.suggestions) == 3
+    assert caught.value.suggestions == ["Tom Hanks"], "no other name is like a part of the question"
     assert EntityLinker(linker.index, no_entity="empty").link(question) == []
 
 
