@@ -144,6 +144,7 @@ class Pattern:
         different: Pairs of nodes that must not be the same entity.
         revisits: Whether an unknown may be an entity that the pattern names, as the other parent of one's child is not;
             None leaves it to the retriever.
+        directed: Whether the directions of the triples count; None leaves it to the retriever.
         source: Who wrote the pattern: "llm", "examples", "zero-shot", or None. This and what follows are not part of
             equality.
         confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.
@@ -163,6 +164,7 @@ class Pattern:
     target: str | None = None
     different: tuple[tuple[Term, Term], ...] = ()
     revisits: bool | None = None
+    directed: bool | None = None
     source: str | None = field(default=None, compare=False)
     confidence: float | None = field(default=None, compare=False)
     unplaced: tuple[str, ...] = field(default=(), compare=False)
@@ -193,8 +195,11 @@ class Pattern:
                 raise PatternError(f"Pattern: {pair[0]} cannot differ from itself.")
 
     def _check_understanding(self) -> None:
-        if not (self.revisits is None or isinstance(self.revisits, bool)):
-            raise PatternError(f"Pattern: 'revisits' must be true, false or left out, but got {self.revisits!r}.")
+        for name in ("revisits", "directed"):
+            if not isinstance(getattr(self, name), bool | None):
+                raise PatternError(
+                    f"Pattern: {name!r} must be true, false or left out, but got {getattr(self, name)!r}."
+                )
         if self.confidence is not None and not _is_share(self.confidence):
             raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {self.confidence!r}.")
 
@@ -205,6 +210,7 @@ class Pattern:
         target: str | None = None,
         different: Iterable[Sequence[Term | str]] = (),
         revisits: bool | None = None,
+        directed: bool | None = None,
         source: str | None = None,
         confidence: float | None = None,
         unplaced: Iterable[str] = (),
@@ -218,7 +224,15 @@ class Pattern:
             edges.append(PatternTriple(*map(_term, triple)))
         pairs = tuple((_term(a), _term(b)) for a, b in different)
         return cls(
-            tuple(edges), target, pairs, revisits, source, confidence, unplaced=tuple(unplaced), nearest=tuple(nearest)
+            tuple(edges),
+            target,
+            pairs,
+            revisits,
+            directed,
+            source,
+            confidence,
+            unplaced=tuple(unplaced),
+            nearest=tuple(nearest),
         )
 
     @property
@@ -246,7 +260,7 @@ class Pattern:
             data["target"] = self.target
         if self.different:
             data["different"] = [[_term_to_json(a), _term_to_json(b)] for a, b in self.different]
-        optional = {"revisits": self.revisits, "source": self.source, "confidence": self.confidence}
+        optional = {name: getattr(self, name) for name in ("revisits", "directed", "source", "confidence")}
         data |= {name: value for name, value in optional.items() if value is not None}
         words = {"unplaced": list(self.unplaced), "nearest": list(self.nearest)}
         data |= {name: value for name, value in words.items() if value}
@@ -261,7 +275,17 @@ class Pattern:
         """
         if not isinstance(data, Mapping):
             raise PatternError(f"Pattern: wanted an object with the key 'triples', but got {data!r}.")
-        known = ["triples", "target", "different", "revisits", "source", "confidence", "unplaced", "nearest"]
+        known = [
+            "triples",
+            "target",
+            "different",
+            "revisits",
+            "directed",
+            "source",
+            "confidence",
+            "unplaced",
+            "nearest",
+        ]
         if strange := [key for key in data if key not in known]:
             raise PatternError(f"Pattern: unknown keys {strange}; known are {known}.")
         triples, different = data.get("triples"), data.get("different", [])

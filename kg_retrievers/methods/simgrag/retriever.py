@@ -115,7 +115,8 @@ class SimGRAGRetriever(BaseKGRetriever):
     #: Which nodes must be different entities; see `match_pattern`. "auto": "none" where the pattern may revisit what it
     #: names, else "known"; see `decide_revisits`.
     distinct: Literal["auto", "known", "nodes", "none"] = "auto"
-    #: Whether a triple fits an edge of the pattern either way; see `match_pattern`.
+    #: Whether a triple fits an edge of the pattern either way, where the pattern does not say so itself; see
+    #: `match_pattern`.
     direction: Literal["ignore", "respect"] = "ignore"
     #: Whether equal results are one; see `match_pattern`.
     ties: Literal["merge", "break"] = "merge"
@@ -236,7 +237,7 @@ class SimGRAGRetriever(BaseKGRetriever):
                 query,
                 k=k,
                 distinct=distinct,
-                direction=self.direction,
+                direction="respect" if pattern.directed else self.direction,
                 ties=self.ties,
                 max_distance=max_distance,
                 max_bindings=self.max_bindings,
