@@ -8,6 +8,7 @@ Machine Learning and Knowledge Extraction 7(3), 2025, 74.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from langchain_core.language_models import BaseLanguageModel
@@ -179,13 +180,14 @@ class CypherRetriever(BaseKGRetriever):
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; each query must only read, name what the database has, and return relationships.
 
-        `cypher` is a list of `{"query", "parameters"}`, or one of them, or the text of a query.
+        `cypher` is a list of `{"query", "parameters"}`, or one of them, or the text of a query. Whoever gives one is
+        sure of it: its confidence is None.
         """
         cypher = inputs.get("cypher")
         if cypher is None:
             return super().check_inputs(inputs)
         checked = super().check_inputs({**inputs, "cypher": read_queries(cypher)})
-        return checked | {"cypher": [self._checked_query(query) for query in checked["cypher"]]}
+        return checked | {"cypher": [_without_confidence(self._checked_query(query)) for query in checked["cypher"]]}
 
     def _link_entities(self, state: CypherState) -> dict[str, Any]:
         try:
@@ -216,8 +218,10 @@ class CypherRetriever(BaseKGRetriever):
 
         The executor checks in any case that a query only reads.
         """
-        checked = getattr(self.writer, "checks_queries", False)
-        return {"cypher": cypher} if checked else {"cypher": self.check_inputs({"cypher": cypher})["cypher"]}
+        if getattr(self.writer, "checks_queries", False):
+            return {"cypher": cypher}
+        queries = super().check_inputs({"cypher": read_queries(cypher)})["cypher"]
+        return {"cypher": [self._checked_query(query) for query in queries]}
 
     def _checked_query(self, query: Mapping[str, Any]) -> dict[str, Any]:
         full = complete_query(query)
@@ -232,11 +236,12 @@ class CypherRetriever(BaseKGRetriever):
             unplaced, nearest = written.get("unplaced", ()), written.get("nearest", ())
             self.check_confidence(state, written.get("confidence"), unplaced, nearest)
             rows = self.database.run(written["query"], written["parameters"], limit=self.max_rows, timeout=self.timeout)
-            details = {**written, "tried": tried, "rows": len(rows)}
-            subgraphs = subgraphs_of(rows, self.graph)
             seeds = state.get("seed_entities") or []
-            groups = grouped(subgraphs, self.ties, self.overlap)
-            evidence = [self._evidence(group, seeds, rows.truncated, details) for group in groups]
+            details = {**_without_confidence(written), "tried": tried, "rows": len(rows)}
+            details["entities"] = [[self.graph.label(key), key] for key in seeds]
+            groups = grouped(subgraphs_of(rows, self.graph), self.ties, self.overlap)
+            found = [self._evidence(group, seeds, rows.truncated, details) for group in groups]
+            evidence = [replace(one, confidence=written.get("confidence")) for one in found]
             if evidence:
                 break
         return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
@@ -252,7 +257,6 @@ class CypherRetriever(BaseKGRetriever):
             score=1.0,
             answers=tuple(dict.fromkeys(key for subgraph in group for key in subgraph.answers)),
             truncated=truncated,
-            confidence=details.get("confidence"),
             details=details if self.ties == "merge" else {**details, "row": group[0].row},
         )
 
@@ -273,6 +277,10 @@ class CypherRetriever(BaseKGRetriever):
             return LadybugExecutor.from_graph(graph)
 
         return self._cache.get("database", (graph,), make)
+
+
+def _without_confidence(query: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if name != "confidence"}
 
 
 def _keys(entities: Sequence[QuestionEntity]) -> list[str]:

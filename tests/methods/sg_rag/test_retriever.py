@@ -199,10 +199,13 @@ async def test_where_the_nearest_template_leads_nowhere_the_next_one_is_tried() 
     (document,) = found.invoke(question)
     assert (await found.ainvoke(question)) == [document]
     details = document.metadata["details"]
-    assert set(details) == {"query", "parameters", "from", "confidence", "example", "tried", "rows"}
+    assert set(details) == {"query", "parameters", "from", "example", "tried", "rows", "entities"}
     assert (details["tried"], details["example"]["question"]) == (2, "Who starred in Her?")
     assert 0 < details["example"]["distance"] < 2
     assert document.metadata["answers"] == ["Streep"]
+    assert 0 < document.metadata["confidence"] < 1
+    with pytest.raises(LowConfidenceError, match="CypherRetriever: not sure what 'Which films, say, "):
+        found.invoke(question, min_confidence=0.99, on_refusal="raise")
     state = found.initial_state(question)
     for stage in found.stages[:2]:
         state |= stage.run.invoke(state)
@@ -225,6 +228,7 @@ def test_a_person_takes_the_other_templates_away() -> None:
     row, *others = workflow.get_state(thread("1")).values["cypher"]
     assert len(others) == 2
     workflow.update_state(thread("1"), {"cypher": [row]})
+    assert 0 < row.pop("confidence") < 1  # whoever keeps a query is sure of it
     assert workflow.get_state(thread("1")).values["cypher"] == [row]
     assert workflow.invoke(None, thread("1"))["documents"] == []
 
