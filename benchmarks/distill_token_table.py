@@ -1,10 +1,12 @@
 """Distil the token table of the package from all-MiniLM-L6-v2: `kg_retrievers/index/data/token_table.safetensors`.
 
-    python benchmarks/distill_token_table.py [--output FILE] [--raw FILE] [--threads 1]
+    python benchmarks/distill_token_table.py [--output kg_retrievers/index/data/token_table.safetensors] [--raw FILE]
+
+Without `--output` it writes no table, and says whether the one it made is the package's.
 
 Each token of the vocabulary goes through the model as `[CLS] token [SEP]`; its last hidden state, less the mean of all,
-is projected on the first 256 principal components and multiplied with log(1 + rank), its rank in the vocabulary, which
-is sorted by frequency. Each row is stored as int8 with a scale. No random number is drawn. Some 20 CPU seconds.
+is projected on the first 256 principal components and multiplied with log(1 + rank), its rank among the kept tokens, which
+are sorted by frequency. Each row is stored as int8 with a scale. No random number is drawn. Some 20 CPU seconds.
 
 Tokens that no English text needs are left out, so that they are unknown: those of other scripts than Latin, those that
 the model reserves, and marks in the middle of a word. Of the others the rarest words are left out, which are then spelt
@@ -22,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from question_splits import minilm
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 from transformers import AutoModel
 
 from kg_retrievers.graph.columns import Array
@@ -38,11 +40,10 @@ UNKNOWN = "[UNK]"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=TABLE)
+    parser.add_argument("--output", type=Path)
     parser.add_argument("--raw", type=Path, help="also save the states of all tokens here, float16 (.npy)")
-    parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(1)
     folder = Path(minilm())
     tokens = vocabulary(folder)
     states = token_states(folder, tokens)
@@ -50,20 +51,17 @@ def main() -> None:
         np.save(arguments.raw, states.astype(np.float16))
     kept = kept_tokens(tokens)
     rows, scales = quantized(projected(states[kept]))
-    names = [UNKNOWN, *(tokens[number] for number in kept)]
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    save_file(
-        {
-            "tokens": np.frombuffer("\n".join(names).encode(), np.uint8),
-            "rows": np.vstack([np.zeros((1, DIMENSION), np.int8), rows]),
-            "scales": np.append(np.float16(0), scales).astype(np.float16),
-        },
-        arguments.output,
-        {
-            "distilled from": "sentence-transformers/all-MiniLM-L6-v2, Apache-2.0"
-        },  # one key: several have no fixed order
-    )
-    print(f"{arguments.output}: {len(names):,} tokens, {arguments.output.stat().st_size:,} bytes")
+    tensors = {
+        "tokens": np.frombuffer("\n".join([UNKNOWN, *(tokens[number] for number in kept)]).encode(), np.uint8),
+        "rows": np.vstack([np.zeros((1, DIMENSION), np.int8), rows]),
+        "scales": np.append(np.float16(0), scales).astype(np.float16),
+    }
+    data = save(tensors, {"distilled from": "sentence-transformers/all-MiniLM-L6-v2, Apache-2.0"})
+    print(f"{len(kept) + 1:,} tokens, {len(data):,} bytes")
+    print(f"equal to the package's: {data == TABLE.read_bytes() if TABLE.exists() else 'there is none'}")
+    if arguments.output:
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        arguments.output.write_bytes(data)
 
 
 def vocabulary(folder: Path) -> list[str]:

@@ -10,6 +10,7 @@ import sys
 import tomllib
 import venv
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -101,8 +102,15 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path, python: Path)
     names = run(python, "-m", "zipfile", "-l", wheel, folder=wheel.parent).splitlines()[1:]
     rooms = {name.split("/")[0] for name in names}
     assert {room.split("-")[0] for room in rooms} == {"kg_retrievers"}
-    for needed in ("py.typed", "__init__.pyi", "sample/graph.jsonl"):
+    for needed in ("py.typed", "__init__.pyi", "sample/graph.jsonl", "index/data/token_table.safetensors"):
         assert any(name.startswith(f"kg_retrievers/{needed}") for name in names), f"{needed} is missing"
+    assert any("licenses/" in name and "LICENSE-token-table.txt" in name for name in names)
+
+
+def test_the_weights_in_the_wheel_are_small(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        sizes = [entry.file_size for entry in archive.infolist() if entry.filename.endswith(".safetensors")]
+    assert 0 < sum(sizes) <= 10_000_000
 
 
 def test_the_core_runs_the_demo(python: Path, tmp_path: Path) -> None:
