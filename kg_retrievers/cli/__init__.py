@@ -1,4 +1,4 @@
-"""The command kg-retrievers: ask a graph, index it, look into it, train and measure methods, or see a demonstration.
+"""The command kg-retrievers: ask a graph, index it, let it teach methods, measure them, or see a demonstration.
 
 What a command needs is loaded when it is first used, so that the help and a misspelt option show at once.
 """
@@ -20,6 +20,7 @@ from kg_retrievers.cli.evaluate import run as run_evaluate
 from kg_retrievers.cli.index import run as run_index
 from kg_retrievers.cli.info import run as run_info
 from kg_retrievers.cli.options import make_parser
+from kg_retrievers.cli.questions import run as run_questions
 from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
 
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "ask": run_ask,
     "index": run_index,
     "info": run_info,
+    "questions": run_questions,
     "train": run_train,
     "evaluate": run_evaluate,
     "compare": run_compare,

@@ -30,6 +30,7 @@ examples:
   kg-retrievers ask films.csv "Who directed Her?"
   kg-retrievers index films.csv --output films.index
   kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
+  kg-retrievers questions films.csv --output questions.jsonl
   kg-retrievers train subgraph-rag --graph films.index --questions questions.jsonl --output films.model
   kg-retrievers ask films.index "Who directed Her?" --model films.model
   kg-retrievers train graph-prompt --llm Qwen/Qwen2.5-0.5B-Instruct --graph films.index --questions questions.jsonl \\
@@ -119,6 +120,7 @@ def make_parser() -> _Parser:
     _ask(command("ask", "Answer a question from a graph, with the evidence"))
     _index(command("index", "Index a graph once, for many questions"))
     _info(command("info", "Show what is in a graph"))
+    _write_questions(command("questions", "Write questions with answers and patterns from a graph alone"))
     _train(command("train", "Train a method on questions with answers"))
     _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
     _compare(command("compare", "Put several methods, or earlier runs, side by side"))
@@ -160,6 +162,23 @@ def _index(index: _Parser) -> None:
 def _info(info: _Parser) -> None:
     _graph(info)
     _json_flag(info)
+
+
+def _write_questions(questions: _Parser) -> None:
+    _graph(questions)
+    questions.add_argument("--output", required=True, metavar="FILE", help="a new file, as JSON lines")
+    questions.add_argument("--count", type=_count, default=1000, metavar="N", help="how many (default: 1000)")
+    questions.add_argument("--seed", type=_from_zero, default=0, metavar="N", help="of all that is drawn (default: 0)")
+    questions.add_argument(
+        "--max-hops", type=int, choices=(1, 2, 3), default=3, help="the most facts that a walk joins (default: 3)"
+    )
+    questions.add_argument(
+        "--llm",
+        metavar="PROVIDER:MODEL",
+        help="a language model that says each question in other words, a call each, as in openai:gpt-4.1-mini; "
+        "its key is read from the environment, as OPENAI_API_KEY",
+    )
+    _json_flag(questions)
 
 
 def _train(train: _Parser) -> None:
