@@ -69,9 +69,9 @@ class EntityLinker:
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
-        >>> from kg_retrievers.index import GraphIndex, HashedEmbeddings
+        >>> from kg_retrievers.index import GraphIndex, default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-        >>> linker = EntityLinker(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> linker = EntityLinker(GraphIndex.build(graph, default_embeddings()))
         >>> [(mention.text, mention.candidates[0].how) for mention in linker.link("did spike jonze direct Her?")]
         [('spike jonze', 'case'), ('Her', 'exact')]
     """
@@ -111,8 +111,7 @@ class EntityLinker:
         fuzzy = misspelt(text, windows, near, [*named, *short], self.max_candidates)
         matches = apart([*fuzzy, *named, *short])
         if not matches and windows and not text.has_capital:
-            short = self._short_names.find_in_lower_case(text)
-            matches = apart([match for match in short if not self._is_english(text, match)])
+            matches = apart(self._short_names.find_in_lower_case(text))
         matches = self._without_words(text, matches or ([] if windows else generic))
         if not matches and self.no_entity == "raise":
             raise EntityLinkingError(f"No entity of the graph was found in {question!r}.", nearest_labels(chain(*near)))
@@ -260,9 +259,9 @@ def linker_of(index: GraphIndex) -> EntityLinker:
 
     Example:
         >>> from kg_retrievers.graph import KnowledgeGraph
-        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> from kg_retrievers.index import default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "starring", "Amy Adams")])
-        >>> index = GraphIndex.build(graph, HashedEmbeddings())
+        >>> index = GraphIndex.build(graph, default_embeddings())
         >>> linker_of(index) is linker_of(index)
         True
     """

@@ -13,8 +13,9 @@ from kg_retrievers.index.words import FUNCTION_WORDS, english_share, likeness, t
 #: with a random typo in each topic, 81 % are linked right by it and 1 % wrong; of names that are not in the graph, 1 %.
 FUZZY_SHARE = 0.83
 
-#: The least share of equal letters of a name that is suggested, unless it has a word of the question.
-SUGGESTED_SHARE = 0.6
+#: The least share of equal letters of a name that is suggested, unless it has a word of the question; or the least
+#: share between a word of the name and one of the question.
+SUGGESTED_SHARE, SUGGESTED_WORD_SHARE = 0.6, 0.8
 
 #: A fuzzy mention that holds a name gives way to it where its first or last word has a lesser share of equal letters
 #: with each word of the misspelt name: "Acme CEO" is not "Acme Co".
@@ -82,22 +83,26 @@ def capital_runs(text: QuestionText) -> list[Window]:
 def near_entities(index: GraphIndex, texts: Sequence[str]) -> list[list[LinkedEntity]]:
     """Return the entities whose names are near to each text in their letters, by falling share of equal ones.
 
-    A name is near that has `SUGGESTED_SHARE` of the letters, or a telling word of the text.
+    A name is near that has `SUGGESTED_SHARE` of the letters, or a telling word of the text, if perhaps misspelt.
     """
-    graph, found = index.graph, list[list[LinkedEntity]]()
-    for text, candidates in zip(texts, index.nearest_entities(texts, FUZZY_NAMES), strict=True):
+    graph, found = index.graph, dict[str, list[LinkedEntity]]()
+    distinct = list(dict.fromkeys(texts))
+    for text, candidates in zip(distinct, index.nearest_entities(distinct, FUZZY_NAMES), strict=True):
         near, telling = [], telling_words(text)
         for key in (graph.entities[id] for id in candidates.ids.tolist()):
             names = (graph.label(key), *graph.aliases(key))
             share = max(_share(text, name, telling) for name in names)
             if share > 0:
                 near.append(LinkedEntity(key, names[0], FUZZY_SCORE * share, "fuzzy"))
-        found.append(sorted(near, key=lambda entity: -entity.score))
-    return found
+        found[text] = sorted(near, key=lambda entity: -entity.score)
+    return [found[text] for text in texts]
 
 
 def _share(text: str, name: str, telling: set[str]) -> float:
-    return likeness(text, name, 0.0 if telling.intersection(words_of(name)) else SUGGESTED_SHARE)
+    of_name = telling_words(name)
+    pairs = ((word, other) for word in telling for other in of_name if len(telling) <= 2)  # of a long text, too many
+    is_near = telling & of_name or any(likeness(*pair, SUGGESTED_WORD_SHARE) for pair in pairs)
+    return likeness(text, name, 0.0 if is_near else SUGGESTED_SHARE)
 
 
 def misspelt(

@@ -113,7 +113,8 @@ def name_columns(graph: KnowledgeGraph) -> dict[str, Array]:
         word_names: int32: ids of names, ascending for each word.
         longest: int64, shape (1): how many letters and digits the longest name has.
     """
-    keys = ((len(graph.names) + id, key) for id, key in enumerate(graph.entities) if key not in graph.names)
+    labels = frozenset(graph.names)
+    keys = ((len(labels) + id, key) for id, key in enumerate(graph.entities) if key not in labels)
     rows = chain(enumerate(graph.names), keys)
     parts = [_hashed([], 0)]
     while batch := list(islice(rows, BATCH)):

@@ -15,13 +15,16 @@ from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.mentions import SHORT_SCORE, LinkedEntity, Match, QuestionText
 from kg_retrievers.index.misspelt_names import FUZZY_WORDS, IsGeneric, Window
 from kg_retrievers.index.name_table import INITIALS, NameTable, initials_of
-from kg_retrievers.index.words import words_of
+from kg_retrievers.index.words import english_share, words_of
 
 #: The most entities that a short form may mean, unless only the bracketed parts of their names differ.
 SHORT_ENTITIES = 4
 
 #: How many windows of a question are tried, and how many names with the same words are read.
 SHORT_WINDOWS, SHORT_NAMES = 256, 256
+
+#: One of the so many most frequent words of English is no short form by itself in lower case.
+FREQUENT_WORDS = 2000
 
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]")
 
@@ -77,16 +80,20 @@ class ShortNames:
         """Return the short forms in a question that has no capitals, longest first.
 
         Such a one is a name but for its bracketed part, or begins or ends a name and has half of its words. A word
-        where the name would go on speaks against it, and so does one before the end of a name, unless it is generic.
+        where the name would go on speaks against it, and so does one before the end of a name, unless it is generic. A
+        frequent word of English is none.
         """
         found = []
         is_start = [bool(token.word) for token in text.tokens]
         for first, last in islice(self._windows(text, is_start), SHORT_WINDOWS):
+            words = _words(text, first, last)
+            if len(words) == 1 and english_share(words[0]) > 0.1 / FREQUENT_WORDS:
+                continue
             before = self._may_border(text, first - 1)
             after = self._may_border(text, last + 1)
             runs = [
                 run
-                for run in self._runs(_words(text, first, last))
+                for run in self._runs(words)
                 if run.whole or (run.half and after and (run.begins or (run.ends and before)))
             ]
             if entities := self._meant(runs):

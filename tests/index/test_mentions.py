@@ -1,0 +1,80 @@
+"""The windows of a question that are names, what overlaps, and that the work is linear in the question."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
+from kg_retrievers.index.mentions import LinkedEntity, Match, QuestionText, apart, longest
+from kg_retrievers.index.name_table import NameTable, name_columns
+
+NAMES = ["Her", "Tom Hanks", "Spider-Man", "$", "!!!", "1984", "Together", "Drama", "ginger"]
+GRAPH = KnowledgeGraph.from_triples([(name, "in", "Tom Hanks") for name in NAMES])
+
+
+def key_of(text: str) -> str:
+    return "".join(token.word for token in QuestionText(text).tokens) or text
+
+
+@given(st.lists(st.sampled_from([*NAMES, "spider", "man", "and", "?", " ", "-", "!"]), min_size=1))
+def test_all_windows_that_are_names(parts: list[str]) -> None:
+    question = " ".join(parts)
+    if not question.strip():
+        return
+    table = NameTable(GRAPH, name_columns(GRAPH))
+    text = QuestionText(question)
+    found = {window[:2] for window in text.named_windows(table)}
+    count = len(text.tokens)
+    short = [(a, b) for a in range(count) for b in range(a, count) if len(text.text(a, b)) <= 2 * table.longest]
+    assert found == {window for window in short if table.names(key_of(text.text(*window)))}
+
+
+def match(start: int, end: int, score: float = 1.0) -> Match:
+    return Match(start, end, (LinkedEntity("Her", "Her", score, "exact"),), True)
+
+
+def test_overlaps() -> None:
+    matches = [match(0, 3), match(2, 8), match(8, 9), match(4, 6)]
+    assert apart(matches) == [matches[0], matches[2], matches[3]]
+    assert longest(matches) == [matches[1], matches[2]]
+    assert longest([match(0, 9, 0.8), match(3, 4)]) == [match(3, 4)], "one that differs in blanks gives way"
+    assert apart([]) == []
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Count the calls of functions, also of compiled ones."""
+    calls: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        calls[event] += 1
+
+    sys.setprofile(count)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["Tom Hanks ", "tom hanks and together ", "blah blub ", "Xyzzy Blurb said ", "! ", "Hanks ", "Drama "],
+)
+def test_the_work_is_linear(part: str) -> None:
+    linker = EntityLinker(GraphIndex.build(GRAPH, HashedEmbeddings()), no_entity="empty")
+    linker.link(part * 10)
+    work = []
+    for times in (300, 1200):
+        with counted() as calls:
+            linker.link(part * times)
+        work.append(calls["call"] + calls["c_call"])
+    assert work[1] < 4.5 * work[0]

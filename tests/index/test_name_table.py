@@ -1,0 +1,101 @@
+"""The table of names: what is found by letters, words and initials; and that it may lie on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.columns import Array, open_columns, save_columns
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
+from kg_retrievers.index.name_table import NameTable, RunningHash, hashes_of, name_columns
+
+LABELS = {"m1": "The Matrix", "m2": "the-matrix", "m3": "$", "m4": "Bank of New York", "m5": "Ångström Unit"}
+
+
+@pytest.fixture(scope="module")
+def graph() -> KnowledgeGraph:
+    aliases = {"m1": ["Matrix, The"], "m4": ["BONY"]}
+    return KnowledgeGraph.from_triples([(key, "in", "1999") for key in LABELS], labels=LABELS, aliases=aliases)
+
+
+@pytest.fixture(scope="module")
+def table(graph: KnowledgeGraph) -> NameTable:
+    return NameTable(graph, name_columns(graph))
+
+
+def texts(graph: KnowledgeGraph, names: Array) -> list[str]:
+    return [graph.names[name] for name in names.tolist()]
+
+
+def test_names_and_keys_by_letters_and_digits(table: NameTable) -> None:
+    assert table.names("thematrix") == ["The Matrix", "the-matrix"]
+    assert table.names("angstromunit") == ["Ångström Unit"]
+    assert [table.names(key) for key in ("$", "m4", "1999", "matrix", "")] == [["$"], ["m4"], ["1999"], [], []]
+    assert table.longest == len("bankofnewyork")
+
+
+def test_names_by_words_and_initials(graph: KnowledgeGraph, table: NameTable) -> None:
+    assert texts(graph, table.names_with("matrix")) == ["The Matrix", "the-matrix", "Matrix, The"]
+    assert texts(graph, table.names_with("york")) == ["Bank of New York"]
+    assert texts(graph, table.names_with("bony")) == [], "it has one word"
+    assert texts(graph, table.names_with("m4")) == [], "a key has no words"
+    assert [texts(graph, table.names_of_initials(text)) for text in ("bony", "bny", "tm")] == [
+        ["Bank of New York"],
+        ["Bank of New York"],
+        [],
+    ]
+
+
+@given(st.lists(st.text(), max_size=5), st.data())
+def test_a_part_has_the_hash_of_its_text(pieces: list[str], data: st.DataObject) -> None:
+    text = "".join(pieces)
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    running = RunningHash(pieces).between(np.array([start]), np.array([end]))
+    assert running.tolist() == hashes_of([text[start:end]]).tolist()
+
+
+def test_other_texts_have_other_hashes() -> None:
+    some = ["", "a", "b", "aa", "ab", "ba", "\0", "\0\0", "é", "宮"]
+    assert len(set(hashes_of(some).tolist())) == len(some)
+
+
+def test_an_equal_hash_proves_nothing(graph: KnowledgeGraph) -> None:
+    columns = name_columns(graph)
+    columns["hashes"] = np.sort(np.append(columns["hashes"][1:], hashes_of(["her"])))  # now of some name
+    assert NameTable(graph, columns).names("her") == []
+
+
+def test_an_empty_graph() -> None:
+    graph = KnowledgeGraph.from_triples([])
+    table = NameTable(graph, name_columns(graph))
+    assert table.has(hashes_of(["a", ""])).tolist() == [False, False]
+    assert table.names("a") == []
+    assert len(table.names_with("a")) == 0
+
+
+QUESTIONS = ["who made the matrix", "who runs Bank", "what is $ ?", "who owns BNY", "when was m5 found"]
+
+
+def test_a_saved_index_holds_it(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    opened = GraphIndex.open(tmp_path, HashedEmbeddings())
+    assert isinstance(opened.name_table._hashes.base, np.memmap)
+    assert [EntityLinker(opened).link(q) for q in QUESTIONS] == [EntityLinker(built).link(q) for q in QUESTIONS]
+
+
+@pytest.mark.parametrize("linking", [None, 0])
+def test_an_index_without_it_opens(graph: KnowledgeGraph, tmp_path: Path, linking: int | None) -> None:
+    built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    columns, meta = open_columns(tmp_path, "index", Exception)  # type: ignore[arg-type]
+    kept = {name: np.array(column) for name, column in columns.items() if not name.startswith("linking.")}
+    old = {name: value for name, value in meta.items() if name != "linking"}
+    save_columns(tmp_path, "index", kept, old if linking is None else old | {"linking": linking})
+    opened = GraphIndex.open(tmp_path, HashedEmbeddings())
+    assert opened.fingerprint == built.fingerprint
+    assert [EntityLinker(opened).link(q) for q in QUESTIONS] == [EntityLinker(built).link(q) for q in QUESTIONS]
