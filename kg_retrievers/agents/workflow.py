@@ -363,9 +363,9 @@ def build_workflow(
         InvalidArgumentError: If an argument is of another type, or a node to interrupt before does not exist.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
-        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> output = build_workflow(retriever).invoke({"question": "Who directed Her?"})
         >>> output["answer"], output["citations"][0]["triple"]
         ('Spike Jonze', ['Her', 'directed_by', 'Spike Jonze'])

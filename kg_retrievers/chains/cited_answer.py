@@ -209,9 +209,9 @@ def cited_answer_chain(
         count_tokens: Counts them, as the model at hand does.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
-        >>> index = GraphIndex.build(graph, HashedEmbeddings())
+        >>> index = GraphIndex.build(graph, default_embeddings())
         >>> cited_answer_chain(SimGRAGRetriever.from_index(index)).invoke("Who directed Her?")["citations"]
         [{'number': 1, 'triple': ['Her', 'directed_by', 'Spike Jonze'], 'text': 'Her -> directed by -> Spike Jonze'}]
     """

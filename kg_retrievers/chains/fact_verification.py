@@ -88,10 +88,10 @@ def fact_verification_chain(
         count_tokens: Counts them, as the model at hand does.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
         >>> from kg_retrievers.testing import ScriptedChatModel
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> reply = '{"explanation": "So says fact 1.", "verdict": "supported", "citations": [1]}'
         >>> chain = fact_verification_chain(retriever, ScriptedChatModel(replies=[reply]))
         >>> chain.invoke("Spike Jonze directed Her.")["verdict"]

@@ -84,10 +84,10 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
         InvalidArgumentError: If there are no reports, two have one name, or they are not about the same questions.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, SimGRAGRetriever, default_embeddings
         >>> from kg_retrievers.evaluation import evaluate
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
-        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> question = Question("Who directed Her?", answers=("Amy Adams",))
         >>> print(compare([evaluate(retriever, [question])]).failures["SimGRAGRetriever"][0])
         "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze. Pattern (linked): Her -> directed_by -> ?entity 1.

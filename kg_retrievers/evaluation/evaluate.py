@@ -80,9 +80,9 @@ def evaluate(
         FileFormatError: If `records` is there and holds something else.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, SimGRAGRetriever
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, SimGRAGRetriever, default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
-        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> report = evaluate(retriever, [Question("Who directed Her?", answers=("Spike Jonze",))])
         >>> report.metrics["hit"], report.metrics["triples_mean"], report.metrics["abstention"]
         (1.0, 1.0, None)

@@ -54,10 +54,10 @@ def tell_apart(index: GraphIndex, keys: Sequence[str]) -> list[Homonym]:
         One for each entity, in the order of the keys.
 
     Example:
-        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> from kg_retrievers.index import default_embeddings
         >>> facts = [("d1", "release_year", "1984"), ("d2", "release_year", "2021"), ("d2", "genre", "drama")]
         >>> graph = KnowledgeGraph.from_triples(facts, labels={"d1": "Dune", "d2": "Dune"})
-        >>> [one["text"] for one in tell_apart(GraphIndex.build(graph, HashedEmbeddings()), ["d1", "d2"])]
+        >>> [one["text"] for one in tell_apart(GraphIndex.build(graph, default_embeddings()), ["d1", "d2"])]
         ['release year: 1984', 'release year: 2021']
     """
     graph = index.graph

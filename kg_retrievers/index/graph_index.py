@@ -61,9 +61,9 @@ class GraphIndex(Immutable):
         fingerprint: 32 hexadecimal digits that change with the graph, the embedding model and the dimension.
 
     Example:
-        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> from kg_retrievers.index import default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-        >>> index = GraphIndex.build(graph, HashedEmbeddings())
+        >>> index = GraphIndex.build(graph, default_embeddings())
         >>> [graph.entities[id] for id in index.nearest_entities(["spike jonez"], k=1)[0].ids]
         ['Spike Jonze']
     """

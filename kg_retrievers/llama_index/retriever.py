@@ -33,9 +33,9 @@ def as_llama_index(retriever: BaseKGRetriever, **inputs: Any) -> LlamaIndexRetri
         EntityLinkingError: If a seed entity is not in the graph.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")])
-        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> node = as_llama_index(retriever).retrieve("Who directed Her?")[0]
         >>> node.text, node.metadata["triples"]
         ('Her -> directed by -> Spike Jonze', [['Her', 'directed_by', 'Spike Jonze']])
@@ -90,10 +90,10 @@ class LlamaIndexRetriever(BaseRetriever):
                 prompt for answering unless another is given.
 
         Example:
-            >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever
+            >>> from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
             >>> from llama_index.core.llms import MockLLM
             >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-            >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+            >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
             >>> engine = as_llama_index(retriever).as_query_engine(llm=MockLLM())
             >>> print(engine.query("Who directed Xyzzyplugh?"))  # doctest: +ELLIPSIS
             The question was not understood. No entity of the graph was found in ...

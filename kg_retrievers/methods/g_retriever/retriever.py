@@ -111,10 +111,10 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     Cost: no call of a language model; for each subgraph O(n log n) in the n triples in scope.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")]
         >>> graph = KnowledgeGraph.from_triples(facts)
-        >>> retriever = PCSTRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = PCSTRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> print(retriever.invoke("Who directed Her?")[0].page_content)
         node_id,node_attr
         0,Her

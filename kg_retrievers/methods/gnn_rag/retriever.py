@@ -103,10 +103,10 @@ class GNNRAGRetriever(BaseModelRetriever):
     (`ReasonerOnGraph`), and one search from each entity of the question (`shortest_paths`).
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, default_embeddings
         >>> from kg_retrievers.methods.gnn_rag.training import train_graph_reasoner
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
-        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
         >>> example = Question("Who directed Her?", answers=("Spike Jonze",))
         >>> model = train_graph_reasoner(index, [example], num_examples=200).model
         >>> document = GNNRAGRetriever.from_index(index, model=model).invoke("Who directed Her?")[0]

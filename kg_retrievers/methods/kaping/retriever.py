@@ -54,10 +54,10 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     the index was built with `triples=True`; then one product of vectors a candidate.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
         >>> facts = [("Her", "starring", "Rooney Mara"), ("Her", "directed_by", "Spike Jonze")]
         >>> graph = KnowledgeGraph.from_triples(facts)
-        >>> retriever = TripleSimilarityRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = TripleSimilarityRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> [document.page_content for document in retriever.invoke("Who directed Her?")]
         ['Her -> directed by -> Spike Jonze', 'Her -> starring -> Rooney Mara']
     """

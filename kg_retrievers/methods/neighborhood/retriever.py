@@ -53,9 +53,9 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
     Cost: no call of a language model; linear in the edges within `max_hops`.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, NeighborhoodRetriever
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, NeighborhoodRetriever, default_embeddings
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Jackass", "directed_by", "Spike Jonze")]
-        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
         >>> print(NeighborhoodRetriever.from_index(index, max_hops=2).invoke("What of Her?")[0].page_content)
         Her -> directed by -> Spike Jonze
         Jackass -> directed by -> Spike Jonze

@@ -113,10 +113,10 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
     near it.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, default_embeddings
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")]
         >>> facts += [("Adaptation", "directed_by", "Spike Jonze"), ("Adaptation", "starring", "Meryl Streep")]
-        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
         >>> examples = [Question("Who starred in Her?", answers=("Amy Adams",))]
         >>> retriever = RelationPathRetriever.from_index(index, examples=examples)
         >>> retriever.invoke("Who starred in Adaptation?")[0].page_content

@@ -85,10 +85,10 @@ class CypherRetriever(BaseKGRetriever):
     6 s for 134,000 triples.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, default_embeddings
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")]
         >>> facts += [("Arrival", "directed_by", "Denis Villeneuve"), ("Arrival", "starring", "Amy Adams")]
-        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
         >>> example = Question("Who directed films with Amy Adams?", answers=("Spike Jonze", "Denis Villeneuve"))
         >>> retriever = CypherRetriever.from_index(index, examples=[example])
         >>> print(retriever.invoke("Who directed films with Amy Adams?")[0].page_content)

@@ -134,10 +134,10 @@ def label_examples(
         InvalidArgumentError: If `examples` is no list of questions.
 
     Example:
-        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> from kg_retrievers.index import default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Her", "starring", "Adams")])
         >>> examples = [Question("Who directed Her?", answers=("Jonze",))]
-        >>> label_examples(GraphIndex.build(graph, HashedEmbeddings()), examples)[0].pattern.to_dict()["triples"]
+        >>> label_examples(GraphIndex.build(graph, default_embeddings()), examples)[0].pattern.to_dict()["triples"]
         [['Her', 'directed_by', {'unknown': 'entity 1'}]]
     """
     check_questions(examples, "label_examples")

@@ -90,10 +90,10 @@ class SimGRAGRetriever(BaseKGRetriever):
     The search is linear in the edges around the candidates for a pattern without cycles.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
         >>> graph = KnowledgeGraph.from_triples(facts)
-        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> document = retriever.invoke("Who directed Her?")[0]
         >>> document.metadata["triples"], document.metadata["answers"]
         ([['Her', 'directed_by', 'Spike Jonze']], ['Spike Jonze'])

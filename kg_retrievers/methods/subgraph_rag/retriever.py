@@ -79,10 +79,10 @@ class SubgraphRAGRetriever(BaseModelRetriever):
     scored: see `GraphTripleScorer`, which also computes what all questions have in common the first time.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, Question, default_embeddings
         >>> from kg_retrievers.methods.subgraph_rag.training import train_triple_scorer
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Rooney Mara")]
-        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
         >>> example = Question("Who directed Her?", answers=("Spike Jonze",))
         >>> model = train_triple_scorer(index, [example], num_examples=100).model
         >>> retriever = SubgraphRAGRetriever.from_index(index, model=model)

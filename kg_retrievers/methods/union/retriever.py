@@ -121,10 +121,10 @@ class UnionRetriever(BaseKGRetriever):
             not as many weights as members.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
         >>> from kg_retrievers import PCSTRetriever, SimGRAGRetriever
         >>> facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "has_genre", "Drama")]
-        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings())
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
         >>> union = UnionRetriever.of(SimGRAGRetriever.from_index(index), PCSTRetriever.from_index(index))
         >>> for document in union.invoke("Who directed Her?"):
         ...     print([*document.metadata["details"]["found_by"]], document.metadata["answers"])

@@ -116,9 +116,9 @@ def graph_prompt_examples(
         label: Returns the label of an answer, which is an entity key, as `graph.label` does; by default the key itself.
 
     Example:
-        >>> from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, PCSTRetriever
+        >>> from kg_retrievers import GraphIndex, KnowledgeGraph, PCSTRetriever, default_embeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-        >>> retriever = PCSTRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
+        >>> retriever = PCSTRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> graph_prompt_examples(retriever, [Question("Who directed Her?", answers=("Spike Jonze",))])
         [GraphPromptExample('Who directed Her?', answers=('Spike Jonze',), triples=1)]
     """
