@@ -7,9 +7,8 @@ Reasoning. ICLR 2024, arXiv:2310.01061, section 4. A relation path is a sequence
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -18,15 +17,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import is_backward, reversed_label
 from kg_retrievers.graph.columns import Array
-
-#: How many relation paths are tried on the first of alike questions, and how many of these on the others.
-PATHS_TRIED, PATHS_KEPT = 200, 10
-
-#: The most walks of a relation path that is tried, at every hop; one with more is not what a question asks for.
-WALKS_TRIED = 20_000
-
-#: The most adjacency entries that are looked at for one more hop where relation paths are mined.
-MAX_ENTRIES = 200_000
+from kg_retrievers.graph.revisits import turns
 
 
 class Walks(NamedTuple):
@@ -43,11 +34,46 @@ class Walks(NamedTuple):
     truncated: bool
 
 
-def follow_relation_path(adjacency: Adjacency, seed: int, path: Sequence[Sequence[int]], *, max_walks: int) -> Walks:
+def path_turns(path: Sequence[Sequence[int]]) -> bool:
+    """Tell whether walks along a relation path have both a forward and a backward step, or may have.
+
+    Args:
+        path: For each hop the labels that will do.
+    """
+    return len(path) > 1 and turns([bool(is_backward(label)) for labels in path for label in labels])
+
+
+def path_ends(adjacency: Adjacency, start: int, path: Sequence[int], *, may_return: bool) -> Array:
+    """Return the entities, ascending, where walks along a relation path end; they may cross a triple twice.
+
+    Args:
+        adjacency: The graph, both directions.
+        start: The id of the entity where the walks begin.
+        path: The label of each hop.
+        may_return: Whether walks may come back to `start`.
+    """
+    here = np.array([start], np.int64)
+    for label in path:
+        _, entries = _ranges(_first_entry(adjacency, here, label), _first_entry(adjacency, here, label + 1))
+        here = np.unique(adjacency.neighbors[entries])
+        if not may_return:
+            here = here[here != start]
+    return here
+
+
+def follow_relation_path(
+    adjacency: Adjacency,
+    seed: int,
+    path: Sequence[Sequence[int]],
+    *,
+    max_walks: int,
+    may_return: bool = False,
+    may_repeat: bool = False,
+) -> Walks:
     """Return the walks from an entity that cross triples of given labels.
 
-    A walk crosses no triple twice, a triple that joins an entity to itself from head to tail only, and does not end
-    where it began. Walks come in the order of the rows of the adjacency, that of the first triple first.
+    A triple that joins an entity to itself is crossed from head to tail only. Walks come in the order of the rows of
+    the adjacency, that of the first triple first.
 
     Cost: O(hops * max_walks * log(largest degree)).
 
@@ -56,6 +82,8 @@ def follow_relation_path(adjacency: Adjacency, seed: int, path: Sequence[Sequenc
         seed: The id of an entity.
         path: For each hop the labels that will do.
         max_walks: The most walks to look at, 1 or more, at every hop; further ones are left out.
+        may_return: Whether walks may come back to `seed`; see `kg_retrievers.graph.revisits`.
+        may_repeat: Whether walks may cross a triple twice.
 
     Raises:
         InvalidArgumentError: If `seed` is no entity, the path has no hop, or `max_walks` is below 1.
@@ -73,7 +101,7 @@ def follow_relation_path(adjacency: Adjacency, seed: int, path: Sequence[Sequenc
             f"follow_relation_path: wanted one hop or more and max_walks of 1 or more, but got {path} and {max_walks}."
         )
     triples, ends, truncated = np.empty((1, 0), np.int32), np.array([seed], np.int32), False
-    for hop, labels in enumerate(path, 1):
+    for labels in path:
         firsts, lasts = (
             np.stack([_first_entry(adjacency, ends, label + more) for label in labels], axis=1).ravel()
             for more in (0, 1)
@@ -83,9 +111,10 @@ def follow_relation_path(adjacency: Adjacency, seed: int, path: Sequence[Sequenc
         came //= len(labels)
         crossed, there = adjacency.triples[entries], adjacency.neighbors[entries]
         fits = (there != ends[came]) | ~is_backward(adjacency.labels[entries])
-        fits &= (triples[came] != crossed[:, None]).all(axis=1)
-        if hop == len(path):
+        if not may_return:
             fits &= there != seed
+        if not may_repeat:
+            fits &= (triples[came] != crossed[:, None]).all(axis=1)
         triples = np.concatenate([triples[came[fits]], crossed[fits, None]], axis=1)
         ends = there[fits]
     return Walks(triples, ends, truncated)
@@ -171,64 +200,6 @@ def relation_path_ends(
             yield (*path, label), there
             if len(path) + 1 < max_hops:
                 waiting.append(((*path, label), there))
-
-
-class LabelledQuestion(NamedTuple):
-    """What is known of a labelled question, by ids.
-
-    Attributes:
-        seeds: The entities that it names, at least one.
-        answers: Those of its answers that the graph holds, at least one.
-        size: How many answers it has in all.
-    """
-
-    seeds: Sequence[int]
-    answers: Sequence[int]
-    size: int
-
-
-def mine_relation_paths(
-    adjacency: Adjacency, questions: Sequence[LabelledQuestion], *, max_hops: int
-) -> list[tuple[tuple[int, ...], float]]:
-    """Return the relation paths that lead from the entities of alike questions to their answers, with their F1.
-
-    Tried are those that join an entity to the first or the last answer, in most questions first, however long: of the
-    first `PATHS_TRIED`, the `PATHS_KEPT` best on the first question are tried on the others. The F1 of a question is
-    2 * hits / (ends + answers), where ends are all entities to which walks lead; 0 where there are more than
-    `WALKS_TRIED` walks.
-
-    Args:
-        adjacency: The graph, both directions.
-        questions: The questions.
-        max_hops: The most triples of a walk, 1 or more.
-
-    Returns:
-        The labels of each with its mean F1 over the questions, in (0, 1]; best first, of equal ones the shortest.
-
-    Raises:
-        InvalidArgumentError: If an entity is none of the graph.
-    """
-    joining: Counter[tuple[int, ...]] = Counter()
-    for seeds, answers, _ in questions:
-        for seed, answer in product(seeds, dict.fromkeys((answers[0], answers[-1]))):
-            joining.update(joining_relation_paths(adjacency, seed, answer, max_hops=max_hops, max_entries=MAX_ENTRIES))
-    paths = sorted(joining, key=lambda path: (-joining[path], len(path), path))[:PATHS_TRIED]
-    sums = dict.fromkeys(paths, 0.0)
-    for question in questions:
-        for path in paths:
-            sums[path] += _f1(adjacency, path, question)
-        paths = sorted(paths, key=lambda path: (-sums[path], len(path), path))[:PATHS_KEPT]
-    return [(path, sums[path] / len(questions)) for path in paths if sums[path] > 0]
-
-
-def _f1(adjacency: Adjacency, path: Sequence[int], question: LabelledQuestion) -> float:
-    ends: set[int] = set()
-    for seed in question.seeds:
-        walks = follow_relation_path(adjacency, seed, [[label] for label in path], max_walks=WALKS_TRIED)
-        if walks.truncated:
-            return 0.0
-        ends.update(walks.ends.tolist())
-    return 2 * len(ends.intersection(question.answers)) / (len(ends) + question.size)
 
 
 def spread(ends: Array, most: int) -> Array:

@@ -12,27 +12,22 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
-from kg_retrievers.algorithms.relation_paths import (
-    WALKS_TRIED,
-    LabelledQuestion,
-    follow_relation_path,
-    mine_relation_paths,
-)
+from kg_retrievers.algorithms.path_mining import WALKS_TRIED
+from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_turns
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question, check_questions
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
+from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of
-from kg_retrievers.index import EntityLinker, GraphIndex, embed, link_question, linker_of
+from kg_retrievers.index import MASK, EntityLinker, GraphIndex, embed, linker_of
 from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
 from kg_retrievers.index.question_entities import describe_unknown_answer
+from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
+from kg_retrievers.patterns.examples import confidence_at
 
 #: How many templates of the examples propose relation paths.
 NEIGHBORS = 3
-
-#: How many questions of a template its relation paths are mined from.
-EXAMPLES_MINED = 10
 
 #: The least share of the best score with which a relation path of the examples is proposed. Chosen of .5 and .75, on
 #: the questions of `benchmarks/all_methods.py`: it leaves out none of their answers, and 41 to 96 % of the tokens.
@@ -131,9 +126,14 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
 
     Questions that differ only in their entities are one template; the masked questions are compared with the index's
     own embeddings. For each of the `neighbors` templates nearest to a question, the relation paths that lead from the
-    entities of its first questions to their answers are mined once. The score of one is its F1, the mean over those
-    questions of how well its ends are the answers, times closeness, 1 / (1 + distance of the masked questions): in
-    (0, 1]. Those that cannot be followed from any entity of the question are passed over, and so are those that score
+    entities of its first questions to their answers are mined once. Where these name several entities, and walks from
+    each of them have ends in common that fit as well as those of any single relation path, these walks are proposed
+    together, each with the "entity" that it starts from. Whether walks may return to where they start is learned for
+    each relation path ("revisits").
+
+    The score of one is its F1, the mean over those questions of how well its ends are the answers, times closeness,
+    1 / (1 + distance of the masked questions): in (0, 1]. Its confidence is that F1 times `confidence_at` of the
+    distance. Those that cannot be followed from any entity of the question are passed over, and so are those that score
     less than `SCORE_SHARE` of the best of the others. Not only shortest paths are tried: for one in eight questions of
     three hops of MetaQA, the shortest path to an answer is none that was asked for.
 
@@ -166,20 +166,7 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
             )
         self.index = index
         self.neighbors = neighbors
-        linker = linker or linker_of(index)
-        find = index.graph.entities.find
-        templates: dict[str, list[LabelledQuestion]] = {}
-        for example in examples:
-            try:
-                given = [seed for seed in example.seed_entities if find(seed) >= 0]
-                seeds, masked = link_question(linker, example.text, given)
-            except EntityLinkingError:
-                continue
-            if len(templates.get(masked, ())) == EXAMPLES_MINED:
-                continue
-            if answers := [entity for answer in example.answers if (entity := find(answer)) >= 0]:
-                question = LabelledQuestion([find(seed) for seed in seeds], answers, len(example.answers))
-                templates.setdefault(masked, []).append(question)
+        templates = read_templates(index.graph, examples, linker or linker_of(index))
         if not templates:
             raise InvalidArgumentError(
                 f"ExampleRelationPaths: got {len(examples)} examples, but none with an entity and an answer of the "
@@ -188,7 +175,8 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
             )
         self._questions = list(templates.values())
         self._vectors = embed(index.embeddings, list(templates), batch_size=1024)
-        self._mined: dict[tuple[int, int], list[tuple[tuple[int, ...], float]]] = {}
+        self._mined: dict[tuple[int, int], list[Mined]] = {}
+        self._names = [masked.count(MASK) for masked in templates]
 
     def invoke(
         self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
@@ -198,39 +186,74 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
 
     def _propose(self, input: Mapping[str, Any]) -> list[dict[str, Any]]:
         distances = np.linalg.norm(self._vectors - self.index.embed([input["masked_question"]]), axis=1)
-        scores: dict[tuple[int, ...], float] = {}
+        names = input["masked_question"].count(MASK)
+        scores: dict[tuple[MinedStep, ...], float] = {}
+        confidences: dict[tuple[MinedStep, ...], float] = {}
         for template in np.argsort(distances, kind="stable")[: self.neighbors].tolist():
-            closeness = 1 / (1 + float(distances[template]))
-            for path, f1 in self._paths(template, input["max_hops"]):
-                scores[path] = max(scores.get(path, 0.0), f1 * closeness)
-        graph, relations = self.index.graph, self.index.graph.relations
-        seeds = [graph.entities.find(seed) for seed in input["seed_entities"]]
-
-        def leads_somewhere(path: Sequence[int]) -> bool:
-            steps = [[label] for label in path]
-            walks = (follow_relation_path(graph.adjacency, seed, steps, max_walks=WALKS_TRIED) for seed in seeds)
-            return any(len(found.ends) or found.truncated for found in walks)
-
-        best: list[tuple[int, ...]] = []
-        for path in sorted(scores, key=lambda path: (-scores[path], len(path), path)):
-            if len(best) == input["beam_width"] or (best and scores[path] < SCORE_SHARE * scores[best[0]]):
-                break
-            if leads_somewhere(path):
-                best.append(path)
+            distance = float(distances[template])
+            for paths, f1 in self._paths(template, input["max_hops"]):
+                if len(paths) == 1 or self._names[template] == names:
+                    scores[paths] = max(scores.get(paths, 0.0), f1 / (1 + distance))
+                    confidences[paths] = max(confidences.get(paths, 0.0), min(f1 * confidence_at(distance), 1.0))
+        seeds = [self.index.graph.entities.find(seed) for seed in input["seed_entities"]]
+        order = sorted(scores, key=lambda paths: (-scores[paths], sum(len(path.labels) for path in paths), str(paths)))
+        best = self._best(order, scores, seeds, input["beam_width"], False)
+        best = best or self._best(order, scores, seeds, input["beam_width"], True)
         return [
-            {
-                "relations": [
-                    [relations[relation_of(label)], "backward" if is_backward(label) else "forward"] for label in path
-                ],
-                "score": scores[path],
-                "from": "examples",
-            }
-            for path in best
+            self._row(path) | {"score": scores[paths], "confidence": confidences[paths]}
+            for paths in best
+            for path in paths
         ]
 
-    def _paths(self, template: int, max_hops: int) -> list[tuple[tuple[int, ...], float]]:
+    def _best(
+        self,
+        order: Sequence[tuple[MinedStep, ...]],
+        scores: Mapping[tuple[MinedStep, ...], float],
+        seeds: Sequence[int],
+        beam_width: int,
+        may_return: bool,
+    ) -> list[tuple[MinedStep, ...]]:
+        """Return the best that can be followed: a conjunction alone, or single relation paths."""
+        best: list[tuple[MinedStep, ...]] = []
+        taken: set[tuple[int, ...]] = set()
+        for paths in order:
+            if len(best) == beam_width or (best and scores[paths] < SCORE_SHARE * scores[best[0]]):
+                break
+            if best and (len(paths) > 1 or paths[0].labels in taken):
+                continue
+            if all(self._leads_somewhere(path, seeds, may_return) for path in paths):
+                best.append(paths)
+                taken.add(paths[0].labels)
+                if len(paths) > 1:
+                    break
+        return best
+
+    def _leads_somewhere(self, path: MinedStep, seeds: Sequence[int], may_return: bool) -> bool:
+        """Tell whether a relation path can be followed from any of the entities."""
+        steps = [[label] for label in path.labels]
+        allowed = not path_turns(steps) if path.revisits is None else path.revisits
+        may = allowed or may_return
+        for seed in seeds:
+            walks = follow_relation_path(
+                self.index.graph.adjacency, seed, steps, max_walks=WALKS_TRIED, may_return=may, may_repeat=may
+            )
+            if len(walks.ends) or walks.truncated:
+                return True
+        return False
+
+    def _row(self, path: MinedStep) -> dict[str, Any]:
+        relations = self.index.graph.relations
+        steps = [
+            [relations[relation_of(label)], "backward" if is_backward(label) else "forward"] for label in path.labels
+        ]
+        told = {"revisits": path.revisits, "entity": path.entity}
+        return {"relations": steps, "from": "examples"} | {
+            name: value for name, value in told.items() if value is not None
+        }
+
+    def _paths(self, template: int, max_hops: int) -> list[Mined]:
         """Return the relation paths of a template with their F1, best first."""
         if (template, max_hops) not in self._mined:
-            mined = mine_relation_paths(self.index.graph.adjacency, self._questions[template], max_hops=max_hops)
+            mined = mine_template(self.index.graph.adjacency, self._questions[template], max_hops=max_hops)
             self._mined[template, max_hops] = mined
         return self._mined[template, max_hops]

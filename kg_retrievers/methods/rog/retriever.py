@@ -7,16 +7,16 @@ ICLR 2024, arXiv:2310.01061.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
 
-import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import BeforeValidator, Field, with_config
 from typing_extensions import TypedDict, Unpack
 
-from kg_retrievers.algorithms.relation_paths import follow_relation_path, spread
+from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import DocumentStyle, top_answers
 from kg_retrievers.core.neighborhood_retriever import (
     MAX_HOPS,
@@ -24,29 +24,24 @@ from kg_retrievers.core.neighborhood_retriever import (
     BaseNeighborhoodRetriever,
     MaskedQuestionState,
 )
-from kg_retrievers.core.path_evidence import ScoredPath, path_evidence
+from kg_retrievers.core.path_evidence import path_evidence
 from kg_retrievers.core.path_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import EXACT, MAX_K, QuestionShape, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph import Path
-from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.index import GraphIndex, check_index
-from kg_retrievers.methods.rog.proposals import NEIGHBORS, ExampleRelationPaths, LLMRelationPaths
+from kg_retrievers.graph.revisits import excludes_named
+from kg_retrievers.index import GraphIndex, check_index, linker_of, question_entities
+from kg_retrievers.methods.rog.cascade import CascadeRelationPaths
+from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
+from kg_retrievers.methods.rog.proposals import NEIGHBORS
 
 #: Section 5.1: beams, and so relation paths, of one question.
 BEAM_WIDTH = 3
 
 #: Ours: Documents and paths of a question.
 K, MAX_PATHS = 10, 1_000
-
-#: The most walks at every hop; `max_paths` of them are shown.
-MAX_WALKS = 100_000
-
-#: How a triple is crossed: from head to tail, from tail to head, or either way; as whether its label is backward.
-DIRECTIONS: dict[str, tuple[bool, ...]] = {"forward": (False,), "backward": (True,), "either": (False, True)}
 
 
 def _pair(step: object) -> object:
@@ -57,8 +52,10 @@ def _pair(step: object) -> object:
 #: A relation and how it is crossed.
 Step = Annotated[tuple[str, Literal["forward", "backward", "either"]], BeforeValidator(_pair)]
 
-#: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, and "matched", which says which
-#: relations were taken for names that are none of the graph.
+#: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, "matched", which says which relations
+#: were taken for names that are none of the graph, "revisits", whether walks may return to where they start, and
+#: "entity", the position among the names of the question from which alone it is followed. "confidence", "unplaced" and
+#: "nearest" are those of a `Pattern`.
 RelationPath = TypedDict(
     "RelationPath",
     {
@@ -66,6 +63,11 @@ RelationPath = TypedDict(
         "score": NotRequired[Annotated[float, Field(gt=0, le=1, strict=True)]],
         "from": NotRequired[str],
         "matched": NotRequired[dict[str, str]],
+        "revisits": NotRequired[bool],
+        "entity": NotRequired[Annotated[int, Field(ge=0, strict=True)]],
+        "confidence": NotRequired[Confidence],
+        "unplaced": NotRequired[list[str]],
+        "nearest": NotRequired[list[str]],
     },
 )
 with_config(EXACT)(RelationPath)
@@ -97,18 +99,21 @@ class RelationPathFields(BaseNeighborhoodFields, total=False):
 class RelationPathRetriever(BaseNeighborhoodRetriever):
     """Follows the relation paths proposed for a question from its entities to the answers.
 
-    A language model proposes the relation paths, or labelled examples do: see `LLMRelationPaths` and
-    `ExampleRelationPaths`. Evidence is all walks from the question's entities along a relation path; the answers are
-    the entities where they end. A walk crosses no triple twice and never ends where it began, not even through a
-    self-loop. The score is that of the relation path, in (0, 1]. The details list the relation paths that lead nowhere
-    as "empty"; examples propose none of these.
+    Labelled examples propose the relation paths where some are near, else the words of the question do, zero-shot,
+    or a language model where neither is sure: see `CascadeRelationPaths`. Evidence is all walks from the question's
+    entities along a relation path; the answers are the entities where they end. Whether a walk may return to where it
+    began, or cross a triple twice, is decided for each relation path, by `kg_retrievers.graph.revisits`: it may not
+    where it has both a forward and a backward step; "widened" in the details says that nothing was found until it
+    might. Where a question names several entities, the answers are the ends that all of them lead to, or all ends if
+    there are none such: "joined" in the details says "intersection" or "union". The score is that of the relation path,
+    in (0, 1]. The details list the relation paths that lead nowhere as "empty"; examples propose none of these.
 
     Differs from the paper: the language model is not trained for the task; it sees relations of the graph and names
     `beam_width` paths in one reply, since a model behind an API offers no beam search; relations have directions, and
     are crossed either way where the proposal names none; all walks along a relation path are one Document
     (`granularity="subgraph"`; "path" gives each its own, as the paper's prompt does).
 
-    Cost: one call of the language model, two where its first reply is unreadable, none with examples. Following is
+    Cost: no call of the language model, one where it is asked, two where its first reply is unreadable. Following is
     linear in the walks, at most `MAX_WALKS` a hop. Each template of the examples is mined when a question first comes
     near it.
 
@@ -159,35 +164,27 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         neighbors: int = NEIGHBORS,
         **fields: Unpack[RelationPathFields],
     ) -> Self:
-        """Build the retriever with what proposes relation paths: the language model, or the examples.
+        """Build the retriever with the cascade of what proposes relation paths, unless another proposer is given.
 
         Args:
             index: The indexed graph.
-            llm: Proposes relation paths, if given.
-            examples: Questions with answers, from which relation paths are learned, if given.
+            llm: Proposes relation paths where neither examples nor the zero-shot generator are sure.
+            examples: Questions with answers, from which relation paths are learned.
             model: None; there is nothing to train.
             neighbors: How many templates of the examples propose relation paths.
             **fields: Fields of the retriever.
 
         Raises:
-            InvalidArgumentError: If there is none of `llm`, `examples` and `proposer`, or more than one; if a model is
-                given, or a field is wrong.
+            InvalidArgumentError: If `proposer` is given beside `llm` or `examples`, a model is given, or a field is
+                wrong.
         """
         check_index(cls.__name__, index)
         refuse_model(cls.__name__, model)
-        given = {"llm": llm, "examples": examples, "proposer": fields.get("proposer")}
-        if len(sources := [name for name, value in given.items() if value is not None]) > 1:
-            raise InvalidArgumentError(f"{cls.__name__}: got {sources}; relation paths come from one of them.")
-        if llm is not None:
-            fields["proposer"] = LLMRelationPaths(index, llm)
-        elif examples is not None:
-            fields["proposer"] = ExampleRelationPaths(index, examples, neighbors=neighbors)
-        elif not sources:
+        if fields.get("proposer") is None:
+            fields["proposer"] = CascadeRelationPaths(index, llm=llm, examples=examples, neighbors=neighbors)
+        elif llm is not None or examples is not None:
             raise InvalidArgumentError(
-                f"{cls.__name__}: wanted a language model that proposes relation paths, or questions with answers that "
-                "they are learned from, but got neither.",
-                hint_python="Give llm= or examples=.",
-                hint_shell="Give --llm or --examples.",
+                f"{cls.__name__}: got proposer= beside llm= or examples=, from which a proposer is made. Leave one out."
             )
         return cls(index=index, **fields)
 
@@ -211,15 +208,17 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         """As in the base; relation paths must be distinct and of relations of the graph.
 
         Each is an object with "relations", `[[relation, "forward", "backward" or "either"], ...]` or plain relations,
-        which are crossed either way, and perhaps "score", in (0, 1]; 1 divided by its rank by default.
+        which are crossed either way, and perhaps "score", in (0, 1]; 1 divided by its rank by default. Whoever gives one
+        is sure of it: its confidence is None.
         """
         checked = super().check_inputs(inputs)
-        paths = checked.get("relation_paths")
-        return checked if paths is None else checked | {"relation_paths": self._checked_paths(paths)}
+        if (paths := checked.get("relation_paths")) is None:
+            return checked
+        return checked | {"relation_paths": _without_confidence(self._checked_paths(paths))}
 
     def _checked_paths(self, paths: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         rows = [self._checked_path(path, rank) for rank, path in enumerate(paths, 1)]
-        if len({str(row["relations"]) for row in rows}) < len(rows):
+        if len({(str(row["relations"]), row.get("entity")) for row in rows}) < len(rows):
             raise InvalidArgumentError(
                 f"RelationPathRetriever: relation_paths must hold no relation path twice, but got {rows!r:.300}."
             )
@@ -244,43 +243,46 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         return known | {name: getattr(self, name) for name in ("beam_width", "max_hops", "max_nodes")}
 
     def _proposed(self, paths: object) -> dict[str, Any]:
-        checked = self.check_inputs({"relation_paths": paths})
-        return {"relation_paths": checked["relation_paths"][: self.beam_width]}
+        checked = super().check_inputs({"relation_paths": paths})
+        return {"relation_paths": self._checked_paths(checked["relation_paths"])[: self.beam_width]}
 
     def _follow_relation_paths(self, state: RelationPathState) -> dict[str, Any]:
         if not state["seed_entities"]:
             raise EntityLinkingError("RelationPathRetriever: no entity is given from which to follow relation paths.")
-        paths: list[ScoredPath] = []
-        empty, truncated = [], False
-        for row in state["relation_paths"]:
-            if len(paths) == self.max_paths:
-                truncated = True
-                break
-            found, cut = self._paths(row["relations"], state["seed_entities"], self.max_paths - len(paths))
-            paths += [ScoredPath(path, row["score"]) for path in found]
-            truncated |= cut
-            if not found and not cut:
-                empty.append(row["relations"])
+        best: Mapping[str, Any] = next(iter(state["relation_paths"]), {})
+        confidence = best.get("confidence")
+        self.check_confidence(state, confidence, best.get("unplaced", ()), best.get("nearest", ()))
+        found = follow_relation_paths(
+            self.graph,
+            state["relation_paths"],
+            self._named(state["question"], state["seed_entities"]),
+            excluded=excludes_named(state["masked_question"]),
+            max_paths=self.max_paths,
+        )
         details = {
             "entities": [[self.graph.label(key), key] for key in state["seed_entities"]],
-            "relation_paths": state["relation_paths"],
-            "empty": empty,
+            "relation_paths": _without_confidence(state["relation_paths"]),
+            "empty": found.empty,
+            **found.details,
         }
-        evidence = path_evidence(paths, merge=self.granularity != "path", truncated=truncated, details=details)
+        merge = self.granularity != "path"
+        evidence = path_evidence(found.paths, merge=merge, truncated=found.truncated, details=details)
+        evidence = [replace(one, confidence=confidence) if one.score == best["score"] else one for one in evidence]
         return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
-    def _paths(self, steps: Sequence[Sequence[str]], seeds: Sequence[str], most: int) -> tuple[list[Path], bool]:
-        """Return at most so many paths from the seeds that follow a relation path, and whether some are left out."""
-        graph = self.graph
-        relations = [(graph.relations.find(name), DIRECTIONS[direction]) for name, direction in steps]
-        labels = [[label_of(relation, backward) for backward in ways] for relation, ways in relations]
-        starts = [graph.entities.find(seed) for seed in seeds]
-        walks = [follow_relation_path(graph.adjacency, start, labels, max_walks=MAX_WALKS) for start in starts]
-        seed_of = np.repeat(starts, [len(found.ends) for found in walks])
-        kept = spread(np.concatenate([found.ends for found in walks]), most)
-        crossed = np.concatenate([found.triples for found in walks])[kept]
-        paths = [
-            Path.along(graph.entities[start], [graph.triple(triple) for triple in row])
-            for start, row in zip(seed_of[kept].tolist(), crossed.tolist(), strict=True)
-        ]
-        return paths, len(kept) < len(seed_of) or any(found.truncated for found in walks)
+    def _named(self, question: str, seeds: Sequence[str]) -> list[list[int]]:
+        """Return, by their ids, what each name of a question may mean, in the order of its text."""
+        find, linker = self.graph.entities.find, linker_of(self.index)
+        try:
+            entities = question_entities(linker, question) if len(seeds) > 1 else []
+        except EntityLinkingError:
+            entities = []
+        groups = [entity.entities[: entity.best] for entity in sorted(entities, key=lambda entity: entity.start)]
+        if {key for group in groups for key in group} != set(seeds):  # a caller gave them
+            given = question_entities(linker, question, seeds)
+            groups = [entity.entities for entity in sorted(given, key=lambda entity: entity.start)]
+        return [[find(key) for key in group] for group in groups]
+
+
+def _without_confidence(paths: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in path.items() if name != "confidence"} for path in paths]

@@ -16,18 +16,24 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
-from kg_retrievers.algorithms.relation_paths import (
-    LabelledQuestion,
-    follow_relation_path,
-    joining_relation_paths,
-    mine_relation_paths,
-    spread,
-)
+from kg_retrievers.algorithms.path_mining import LabelledQuestion, mine_relation_paths
+from kg_retrievers.algorithms.relation_paths import follow_relation_path, joining_relation_paths, path_turns, spread
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, RelationPathParseError
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    InvalidArgumentError,
+    LowConfidenceError,
+    RelationPathParseError,
+)
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.methods.rog import ExampleRelationPaths, LLMRelationPaths, RelationPathRetriever, proposals
-from kg_retrievers.methods.rog import retriever as retriever_module
+from kg_retrievers.methods.rog import (
+    ExampleRelationPaths,
+    LLMRelationPaths,
+    RelationPathRetriever,
+    following,
+    proposals,
+)
+from kg_retrievers.patterns.examples import confidence_at
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel, tiny_graph
 
 Facts = list[tuple[str, str, str]]
@@ -135,9 +141,65 @@ def test_an_entity_that_was_asked_for_is_no_answer() -> None:
     assert answers(retriever().invoke("What of Jonze?", **given_paths([BY]))) == [["Her", "Adaptation"]]
     assert answers(retriever().invoke("What of Her?", **given_paths([BY, BY]))) == [["Adaptation"]]
     itself = indexed([("Her", "remake_of", "Her"), ("Her", "remake_of", "Him")])
-    assert answers(retriever(itself).invoke("What of Her?", **given_paths(["remake_of"]))) == [["Him"]]
+    assert answers(retriever(itself).invoke("What of Her?", **given_paths(["remake_of"]))) == [["Her", "Him"]]
+    assert answers(retriever(itself).invoke("What other one of Her?", **given_paths(["remake_of"]))) == [["Him"]]
     parallel = indexed([("Her", BY, "Jonze"), ("Her", "written_by", "Jonze")])
-    assert retriever(parallel).invoke("What of Her?", **given_paths([BY, "written_by"])) == []
+    assert retriever(parallel).invoke("What else of Her?", **given_paths([BY, "written_by"])) == []
+
+
+def test_each_relation_path_decides_whether_its_walks_return() -> None:
+    index = indexed([("Ann", "child", "Bob"), ("Bob", "parent", "Ann"), ("Lea House", "owner", "Eve")])
+    back: dict[str, Any] = {"relations": [["child", "forward"], ["parent", "forward"]]}
+    asked = {"seed_entities": ["Ann"]}
+    (document,) = retriever(index).invoke("Who is a parent of the child of Ann?", relation_paths=[back], **asked)
+    assert document.metadata["answers"] == ["Ann"]
+    assert "widened" not in document.metadata["details"]
+    assert retriever(index).invoke("Who?", relation_paths=[back | {"revisits": False}], **asked) == []
+    turning: dict[str, Any] = {"relations": [["owner", "forward"], ["owner", "backward"]]}
+    for more, widened in ({}, True), ({"revisits": True}, None):
+        (document,) = retriever(index).invoke(
+            "What does its owner own?", relation_paths=[turning | more], seed_entities=["Lea House"]
+        )
+        assert document.metadata["details"].get("widened") is widened
+        assert document.metadata["answers"] == ["Lea House"]
+
+
+FOUNDRIES = [("Bell One", "cast by", "Ida"), ("Bell One", "hangs in", "Kiel"), ("Bell Two", "cast by", "Ida")]
+FOUNDRIES += [("Bell Two", "hangs in", "Riga"), ("Bell Three", "cast by", "Otto"), ("Bell Three", "hangs in", "Kiel")]
+FOUNDRIES += [("Bell Four", "cast by", "Otto"), ("Bell Four", "hangs in", "Lund")]
+
+
+def test_what_several_entities_lead_to_is_intersected() -> None:
+    index = indexed(FOUNDRIES)
+    paths = given_paths([["cast by", "backward"]], [["hangs in", "backward"]])
+    (first, *_) = found = retriever(index).invoke("Which bell cast by Ida hangs in Kiel?", **paths)
+    assert {key for document in found for key in document.metadata["answers"]} == {"Bell One"}
+    assert first.metadata["details"]["joined"] == "intersection"
+    found = retriever(index).invoke("Which bell cast by Otto hangs in Riga?", **paths)
+    assert {key for document in found for key in document.metadata["answers"]} == {
+        "Bell Two",
+        "Bell Three",
+        "Bell Four",
+    }
+    assert found[0].metadata["details"]["joined"] == "union"
+    (only,) = retriever(index).invoke("Which bell was cast by Ida?", **given_paths([["cast by", "backward"]]))
+    assert "joined" not in only.metadata["details"]
+
+
+def test_conjunctions_are_learned_from_answers_alone() -> None:
+    index = indexed(FOUNDRIES)
+    examples = [
+        Question("Which bell cast by Ida hangs in Kiel?", answers=("Bell One",)),
+        Question("Which bell cast by Ida hangs in Riga?", answers=("Bell Two",)),
+        Question("Which bell cast by Otto hangs in Kiel?", answers=("Bell Three",)),
+    ]
+    found = retriever(index, examples=examples).invoke("Which bell cast by Otto hangs in Lund?")
+    assert {key for document in found for key in document.metadata["answers"]} == {"Bell Four"}
+    rows = found[0].metadata["details"]["relation_paths"]
+    assert [(row["relations"], row["entity"]) for row in rows] == [
+        ([["cast by", "backward"]], 0),
+        ([["hangs in", "backward"]], 1),
+    ]
 
 
 def test_a_film_that_is_called_like_its_writer() -> None:
@@ -196,7 +258,7 @@ def test_no_relation_path_is_followed_once_there_are_enough_paths(monkeypatch: p
         followed.append(arguments)
         return follow_relation_path(*arguments, **fields)
 
-    monkeypatch.setattr(retriever_module, "follow_relation_path", follow)
+    monkeypatch.setattr(following, "follow_relation_path", follow)
     asked = given_paths([[BY, "forward"]], [[BY, "backward"]], [STAR])
     for most, truncated, empty in ((1, True, []), (2, False, [[[BY, "backward"]]])):
         followed.clear()
@@ -239,13 +301,10 @@ def test_examples_propose_what_answers_them() -> None:
     first, *_ = propose("Who directed _?")
     assert first["relations"] == [[BY, "forward"]]
     assert first["score"] == pytest.approx((1 + 2 / 3) / 2)  # one of two answers is not in the graph
-    assert first["from"] == "examples"
+    assert (first["from"], first["confidence"]) == ("examples", pytest.approx(first["score"] * confidence_at(0.0)))
     first, *_ = propose("When were films released that were directed by the director of _?")
-    assert first == {
-        "relations": [[BY, "forward"], [BY, "backward"], [YEAR, "forward"]],
-        "score": 1.0,
-        "from": "examples",
-    }
+    assert first["relations"] == [[BY, "forward"], [BY, "backward"], [YEAR, "forward"]]
+    assert (first["score"], first["from"]) == (1.0, "examples")
 
 
 def test_the_farther_an_example_the_lower_the_score() -> None:
@@ -335,10 +394,11 @@ def test_what_is_proposed_leads_somewhere(data: st.DataObject) -> None:
 
     def leads(row: dict[str, Any]) -> bool:
         steps = [[2 * graph.relations.find(name) + (way == "backward")] for name, way in row["relations"]]
-        return any(all_walks(graph.adjacency, graph.entities.find(seed), steps) for seed in seeds)
+        may = row.get("revisits", not path_turns(steps))
+        return any(all_walks(graph.adjacency, graph.entities.find(seed), steps, may, may) for seed in seeds)
 
-    followed = [row for row in everyone if leads(row)]
-    assert found == [row for row in followed[:2] if row["score"] >= 0.5 * followed[0]["score"]]
+    if followed := [row for row in everyone if leads(row)]:
+        assert found == [row for row in followed[:2] if row["score"] >= 0.5 * followed[0]["score"]]
 
 
 def test_more_walks_than_are_tried_lead_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -515,18 +575,55 @@ def test_prompts_can_be_replaced() -> None:
         retriever(llm="gpt")
 
 
-def test_a_model_beside_examples_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"got \['llm', 'examples'\]; relation paths come from one of them"):
-        retriever(llm=ScriptedChatModel(replies=["starring"]), examples=LABELLED)
+def test_the_first_that_is_sure_proposes() -> None:
+    """Examples that are near, else zero-shot walks, else the language model."""
+
+    def asked(question: str, confidence: float, **given: Any) -> tuple[str, int]:
+        llm = ScriptedChatModel(replies=["directed_by"])
+        found = retriever(llm=llm, **given)
+        row = {"relations": [[BY, "forward"]], "score": 0.5, "from": "zero-shot", "confidence": confidence}
+        found.proposer.zero_shot = RunnableLambda(lambda _: [row])  # type: ignore[attr-defined]
+        document = found.invoke(question)[0]
+        return document.metadata["details"]["relation_paths"][0]["from"], len(llm.prompts)
+
+    examples = [Question("Who starred in Her?", answers=("Adams",))]
+    far = "Tell me by whom the making of Her was led"
+    assert asked("Who starred in Arrival?", 0.0, examples=examples) == ("examples", 0)
+    assert asked(far, 0.9, examples=examples) == ("zero-shot", 0)
+    assert asked(far, 0.1, examples=examples) == ("llm", 1)
+    assert asked(far, 0.1, examples=None) == ("llm", 1)
+
+
+def test_neither_examples_nor_a_model_are_needed() -> None:
+    alone = RelationPathRetriever.from_index(INDEX, min_confidence=0.0)
+    (document,) = alone.invoke("Who directed Her?")
+    assert document.metadata["answers"] == ["Jonze"]
+    (first, *_) = document.metadata["details"]["relation_paths"]
+    assert (first["relations"], first["from"]) == ([[BY, "forward"]], "zero-shot")
+    assert document.metadata["confidence"] == first["confidence"]
+    assert not alone.stages[1].calls_model
+
+
+def test_zero_shot_paths_from_several_entities_meet() -> None:
+    alone = RelationPathRetriever.from_index(INDEX, min_confidence=0.0)
+    document = alone.invoke("Which film stars Adams, by Jonze?")[0]
+    assert document.metadata["answers"] == ["Her"]
+    assert [row["entity"] for row in document.metadata["details"]["relation_paths"]] == [0, 1]
+
+
+def test_unsure_relation_paths_are_refused() -> None:
+    row = {"relations": [[BY, "forward"]], "score": 0.5, "confidence": 0.1, "unplaced": ["budget"]}
+    found = retriever(proposer=RunnableLambda(lambda _: [row]), on_refusal="raise")
+    with pytest.raises(LowConfidenceError, match="'budget'"):
+        found.invoke("What was the budget of Her?")
+    assert found.invoke("What was the budget of Her?", min_confidence=0.1)[0].metadata["confidence"] == 0.1
 
 
 # --- what is given, and what is refused -------------------------------------------------------------------------------
 
 
-def test_what_proposes_paths_is_needed_once() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"got neither\. Give llm= or examples="):
-        RelationPathRetriever.from_index(INDEX)
-    with pytest.raises(InvalidArgumentError, match=r"got \['examples', 'proposer'\]; relation paths come from one"):
+def test_what_proposes_paths_is_given_once() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"got proposer= beside llm= or examples="):
         retriever(proposer=RunnableLambda(nothing), examples=LABELLED)
     with pytest.raises(InvalidArgumentError, match="it is not trained"):
         retriever(model="folder")
@@ -604,18 +701,23 @@ small_facts = st.lists(
 small_paths = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True), min_size=1, max_size=3)
 
 
-def all_walks(adjacency: Adjacency, seed: int, path: list[list[int]]) -> list[tuple[list[int], int]]:
+def all_walks(
+    adjacency: Adjacency, seed: int, path: list[list[int]], may_return: bool = False, may_repeat: bool = False
+) -> list[tuple[list[int], int]]:
     """Return the walks and their ends, one by one."""
     walks: list[tuple[list[int], int]] = []
 
     def walk(here: int, crossed: list[int]) -> None:
+        if crossed and here == seed and not may_return:
+            return
         if len(crossed) == len(path):
-            walks.extend([(crossed, here)] if here != seed else [])
+            walks.append((crossed, here))
             return
         for place in range(adjacency.indptr[here], adjacency.indptr[here + 1]):
             label, there = int(adjacency.labels[place]), int(adjacency.neighbors[place])
             triple = int(adjacency.triples[place])
-            if label in path[len(crossed)] and triple not in crossed and (there != here or label % 2 == 0):
+            fresh = may_repeat or triple not in crossed
+            if label in path[len(crossed)] and fresh and (there != here or label % 2 == 0):
                 walk(there, [*crossed, triple])
 
     walk(seed, [])
@@ -627,13 +729,14 @@ def test_following_is_all_walks(facts: Facts, data: st.DataObject) -> None:
     graph = KnowledgeGraph.from_triples(facts)
     path = [sorted(labels) for labels in data.draw(small_paths)]
     seed = data.draw(st.integers(0, len(graph.entities) - 1))
-    walks = follow_relation_path(graph.adjacency, seed, path, max_walks=10_000)
-    wanted = all_walks(graph.adjacency, seed, path)
+    may = {name: data.draw(st.booleans()) for name in ("may_return", "may_repeat")}
+    walks = follow_relation_path(graph.adjacency, seed, path, max_walks=10_000, **may)
+    wanted = all_walks(graph.adjacency, seed, path, **may)
     assert list(zip(walks.triples.tolist(), walks.ends.tolist(), strict=True)) == wanted
     assert not walks.truncated
     assert walks.triples.shape == (len(wanted), len(path))
     most = data.draw(st.integers(1, 5))
-    fewer = follow_relation_path(graph.adjacency, seed, path, max_walks=most)
+    fewer = follow_relation_path(graph.adjacency, seed, path, max_walks=most, **may)
     assert len(fewer.ends) <= most
     assert fewer.truncated or len(fewer.ends) == len(wanted)
     assert all(walk in [triples for triples, _ in wanted] for walk in fewer.triples.tolist())
@@ -669,13 +772,14 @@ def test_what_is_mined_has_the_f1_it_says(facts: Facts, data: st.DataObject) -> 
         for _ in range(data.draw(st.integers(1, 3)))
     ]
     mined = mine_relation_paths(graph.adjacency, questions, max_hops=2)
-    assert [f1 for _, f1 in mined] == sorted((f1 for _, f1 in mined), reverse=True)
-    for path, f1 in mined:
-        sums = 0.0
-        for (seed,), gold, size in questions:
-            ends = {end for _, end in all_walks(graph.adjacency, seed, [[label] for label in path])}
-            sums += 2 * len(ends & set(gold)) / (len(ends) + size)
-        assert f1 == pytest.approx(sums / len(questions))
+    assert [f1 for _, f1, _ in mined] == sorted((f1 for _, f1, _ in mined), reverse=True)
+    for path, f1, revisits in mined:
+        sums = [0.0, 0.0]
+        for ((seed,), gold, size), back in product(questions, (False, True)):
+            ends = {end for _, end in all_walks(graph.adjacency, seed, [[label] for label in path], back)}
+            sums[back] += 2 * len(ends & set(gold)) / max(len(ends) + size, 1)
+        assert f1 == pytest.approx(max(sums) / len(questions))
+        assert revisits is (None if abs(sums[1] - sums[0]) < 1e-9 else sums[1] > sums[0])
         assert 0 < f1 <= 1
 
 
