@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kg_retrievers.datasets import Question
+from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.index.linking import EntityLinker
 
@@ -66,9 +68,20 @@ def question_entities(linker: EntityLinker, question: str, given: Sequence[str] 
     for label, group in alike.items():
         names = (label, *(name for key in group for name in (key, *graph.aliases(key))))
         spans = [span for name in names if (span := find_name(name, question))]
-        start, end = spans[0] if spans else (len(question), len(question))
+        start, end = spans[0] if spans else _linked_span(linker, question, group)
         entities.append(QuestionEntity(start, end, label, tuple(group), len(group), True))
     return entities
+
+
+def _linked_span(linker: EntityLinker, question: str, keys: Sequence[str]) -> tuple[int, int]:
+    """Return where a question names one of some entities in other letters or in short; its end where it does not."""
+    mentions = []
+    with suppress(EntityLinkingError):
+        mentions = linker.link(question) if question.strip() else []
+    for mention in sorted(mentions, key=lambda mention: mention.rank):
+        if any(candidate.entity in keys for candidate in mention.candidates):
+            return mention.start, mention.end
+    return len(question), len(question)
 
 
 def link_question(linker: EntityLinker, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:

@@ -271,3 +271,22 @@ def test_nothing_to_link(linker: EntityLinker) -> None:
 def test_describe_unknown_answer(answers: list[str], told: str) -> None:
     questions = [Question(f"question {number}", answers=(answer,)) for number, answer in enumerate(answers)]
     assert describe_unknown_answer(tiny_graph(), questions) == told
+
+
+@pytest.mark.parametrize(
+    ("question", "span"),
+    [
+        ("Who directed alien resurection?", (13, 30)),  # misspelt
+        ("What did Kaufman write?", (9, 16)),  # short
+        ("Who directed alien-resurrection?", (13, 31)),  # in other signs
+        ("Who is it?", (10, 10)),
+        (" ", (1, 1)),
+    ],
+)
+def test_where_a_given_entity_is_named_in_other_letters(
+    linker: EntityLinker, question: str, span: tuple[int, int]
+) -> None:
+    (found,) = question_entities(
+        linker, question, ["Charlie Kaufman" if "Kaufman" in question else "Alien Resurrection"]
+    )
+    assert (found.start, found.end, found.given) == (*span, True)
