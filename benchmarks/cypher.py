@@ -1,6 +1,6 @@
 """Cypher retrieval on MetaQA without a language model: templates from examples with answers, on an embedded database.
 
-    python benchmarks/cypher.py [--sections schema examples paraphrases] [--embeddings hashed minilm] [--limit N]
+    python benchmarks/cypher.py [--sections schema examples paraphrases] [--embeddings static hashed minilm] [--limit N]
 
 Data: the folder named in KG_RETRIEVERS_DATA (default ../shared/data). The examples are 80 % of the dev questions, all
 hops together, with nothing but their answers and topics; measured is on the other 20 %, the paraphrases with examples
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from question_splits import Indexes
+from question_splits import EMBEDDINGS, Indexes
 
 from kg_retrievers import ExtractiveAnswerer, GraphIndex, KnowledgeGraph, Question, evaluate
 from kg_retrievers.database.ladybug import LadybugExecutor
@@ -63,7 +63,7 @@ def main() -> None:
     sections = {"schema": schema, "examples": examples, "paraphrases": paraphrases}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sections", nargs="+", choices=sections, default=list(sections))
-    parser.add_argument("--embeddings", nargs="+", choices=["hashed", "minilm"], default=["hashed", "minilm"])
+    parser.add_argument("--embeddings", nargs="+", choices=EMBEDDINGS, default=["hashed", "minilm"])
     parser.add_argument("--limit", type=int, help="measure at most this many questions of each set, drawn at random")
     parser.add_argument("--cache", type=Path, help="a file that keeps embeddings over several runs")
     parser.add_argument("--database", type=Path, help="a file that keeps the database over several runs")

