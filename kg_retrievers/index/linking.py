@@ -111,10 +111,11 @@ class EntityLinker:
         windows = misspelt_windows(text, named, self._is_generic)
         near = near_entities(self.index, [text.text(*window) for window in windows])
         fuzzy = misspelt(text, windows, near, [*named, *short], self.max_candidates)
-        matches = apart([*fuzzy, *named, *short])
-        if not matches and windows and not text.has_capital:
-            matches = apart(self._short_names.find_in_lower_case(text))
-        matches = self._without_words(text, matches or ([] if windows else generic))
+        matches = apart([*fuzzy, *named, *short]) or ([] if windows else generic)
+        if not matches and not text.has_capital:
+            likely = [match for match in generic if not self._is_english(text, match)]
+            matches = apart(self._short_names.find_in_lower_case(text)) or likely
+        matches = self._without_words(text, matches)
         if not matches and self.no_entity == "raise":
             raise EntityLinkingError(f"No entity of the graph was found in {question!r}.", nearest_labels(chain(*near)))
         return with_ranks(question, matches)

@@ -155,6 +155,16 @@ def test_words_of_the_schema_only_where_there_is_nothing_else(linker: EntityLink
     assert [text for text, *_ in found(linker, "who was it by the director")] == ["director"]
 
 
+def test_a_word_like_one_of_the_schema_in_lower_case() -> None:
+    graph = KnowledgeGraph.from_triples(
+        [("Helena", "capital_of", "Montana"), ("Helena", "founded_in_month", "October")]
+    )
+    linker = EntityLinker(GraphIndex.build(graph, HashedEmbeddings()))
+    assert [text for text, *_ in found(linker, "what's the capital of montana here")] == ["montana"]
+    with pytest.raises(EntityLinkingError):
+        linker.link("is montana where Bruce Springsteen lives")
+
+
 # --- words and names ---
 
 
