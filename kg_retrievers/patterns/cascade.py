@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -11,14 +12,15 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.graph import Pattern
+from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.patterns.llm import LLMPatternGenerator
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
-#: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`.
-EXAMPLE_DISTANCE = 0.5
+#: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`: 92 of 100 examples up to .3
+#: are right, and 67 of those from .3 to .4.
+EXAMPLE_DISTANCE = 0.3
 
 #: Ours. The confidence from which on no language model is asked.
 SURE = 0.8
@@ -39,7 +41,8 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
 
     The language model, if there is one, is asked where the pattern is not sure (`is_sure`) or no entity is found; the
     nearest examples are shown to it. Without one, the likelier of the zero-shot pattern and that of a more distant
-    example is taken, and its confidence says how likely it is right. The source of the pattern says who wrote it.
+    example is taken, and its confidence says how likely it is right; where the two agree, they are wrong together only
+    if both are wrong. The source of the pattern says who wrote it.
 
     Args:
         index: The indexed graph.
@@ -100,8 +103,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
             if example is None:
                 raise
             return example.pattern
-        patterns = [zero_shot, example.pattern] if example else [zero_shot]
-        return max(patterns, key=lambda pattern: pattern.confidence or 0.0)
+        return _likelier(zero_shot, example.pattern) if example else zero_shot
 
     def _entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
         found: list[QuestionEntity] | None = input.get("entities")
@@ -114,3 +116,17 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
             return next(self.examples.nearest(input))
         except EntityLinkingError:
             return None
+
+
+def _likelier(zero_shot: Pattern, example: Pattern) -> Pattern:
+    """Return the pattern with the higher confidence; where both ask for the same, it is that of both together."""
+    first, second = zero_shot.confidence or 0.0, example.confidence or 0.0
+    if _facts(zero_shot) == _facts(example):
+        return replace(zero_shot, confidence=1 - (1 - first) * (1 - second))
+    return example if second > first else zero_shot
+
+
+def _facts(pattern: Pattern) -> frozenset[tuple[str, ...]]:
+    """Return the triples of a pattern as texts, whatever its unknowns are called."""
+    texts = ([readable(term.text) if isinstance(term, Known) else "?" for term in triple] for triple in pattern.triples)
+    return frozenset(map(tuple, texts))

@@ -74,6 +74,16 @@ def test_without_a_model_a_distant_example_needs_the_higher_confidence() -> None
         assert not is_sure(pattern)
 
 
+def test_two_that_agree_are_surer_than_one() -> None:
+    """1 - (1 - confidence of one) * (1 - that of the other)."""
+    star = Question("Which actors does Her star?", pattern=Pattern.of(("Her", "starring", X), target="x"))
+    made, _ = cascade(examples=[star], confidence=0.5)
+    alone = ExamplePatternGenerator(INDEX, [star]).invoke({"question": FAR}).confidence or 0.0
+    pattern = made.invoke({"question": FAR})
+    assert (pattern.source, pattern.confidence) == ("zero-shot", pytest.approx(0.5 + 0.5 * alone))
+    assert alone > 0
+
+
 @pytest.mark.parametrize("examples", [None, EXAMPLES])
 def test_without_a_model_an_unsure_pattern_says_so(examples: Any) -> None:
     made, _ = cascade(examples=examples, confidence=0.2)

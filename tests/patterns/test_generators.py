@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import Embeddings
 from langchain_core.prompts import PromptTemplate
 
 from kg_retrievers.datasets import Question
@@ -22,16 +23,18 @@ from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 X, Y = Unknown("x"), Unknown("y")
 
 
-class Recording(HashedEmbeddings):
-    """Keeps the texts it embeds."""
+class Recording(Embeddings):
+    """Keeps the texts that others embed."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.texts: list[str] = []
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         self.texts += texts
-        return super().embed_documents(texts)
+        return HashedEmbeddings().embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
 
 
 def index(graph: KnowledgeGraph | None = None) -> GraphIndex:
