@@ -146,6 +146,12 @@ def _ask(ask: _Parser) -> None:
     _model(ask, MODEL_HELP)
     ask.add_argument("--examples", metavar="FILE", help=f"{_examples()}, as JSON lines; other methods use none")
     ask.add_argument("--k", type=_count, metavar="N", help="how many pieces of evidence (default: the method's)")
+    ask.add_argument(
+        "--min-confidence",
+        type=_share,
+        metavar="P",
+        help="refuse a question whose answers are less likely right, from 0 to 1 (default: the method's); 0: none",
+    )
     _field(ask, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     _database(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
@@ -460,6 +466,16 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"wanted an integer of 1 or more, but got {text!r}")
     return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"wanted a number from 0 to 1, but got {text!r}")
+    return value
 
 
 def _from_zero(text: str) -> int:

@@ -36,7 +36,7 @@ class Record(TypedDict):
         llm_calls: How many calls of language models the question took.
         latency_ms: The wall time of the retrieval, in milliseconds; that of the answerer is not in it.
         refused: Whether no answer was given, on purpose.
-        reason: What was said where no entity of the graph was found; else None.
+        reason: What was said where the retriever refused the question; else None.
         error: The message of an error that kept the question from an answer; else None.
         metrics: By name, in 0 ... 1, or None where the question does not have what a metric compares with.
     """

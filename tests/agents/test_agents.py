@@ -68,8 +68,8 @@ async def test_the_tool_keeps_the_documents(retriever: SimGRAGRetriever) -> None
 async def test_the_tool_says_what_was_not_found(retriever: SimGRAGRetriever) -> None:
     agent: Any = create_agent(CallsTool(), [retriever.as_tool()])
     for got in (
-        agent.invoke({"messages": [HumanMessage("Who directed Xyzzyplugh?")]}),
-        await agent.ainvoke({"messages": [HumanMessage("Who directed Xyzzyplugh?")]}),
+        agent.invoke({"messages": [HumanMessage("Who directed Davd Lunch?")]}),
+        await agent.ainvoke({"messages": [HumanMessage("Who directed Davd Lunch?")]}),
     ):
         assert "No entity of the graph was found" in got["messages"][-1].text
         assert got["messages"][-2].artifact == []

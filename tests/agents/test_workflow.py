@@ -280,7 +280,7 @@ async def test_no_entity_is_refused_with_the_reason(
 ) -> None:
     model = llm()
     refusing = retriever.model_copy(update={"on_refusal": on_refusal})
-    got = await run(build_workflow(refusing, model), asynchronous, {"question": UNKNOWN})
+    got = await run(build_workflow(refusing, model), asynchronous, {"question": "Who directed Davd Lunch?"})
     assert (got["answer"], got["documents"], got["citations"], got["answers"]) == (NOT_UNDERSTOOD, [], [], [])
     assert "No entity of the graph was found" in got["reason"]
     assert "Did you mean: 'David Lynch'" in got["reason"]

@@ -21,10 +21,9 @@ from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = "Who starred in Amélie?"
 ANSWER = "Audrey Tautou; Mathieu Kassovitz; Dominique Pinon"
-UNKNOWN = "Who directed Xyzzyplugh?"
+UNKNOWN = "Who directed Davd Lunch?"
 REFUSAL = (
-    f"{NOT_UNDERSTOOD} No entity of the graph was found in 'Who directed Xyzzyplugh?'. "
-    "Did you mean: 'David Lynch', 'Denis Villeneuve', 'Alien Resurrection'?"
+    f"{NOT_UNDERSTOOD} No entity of the graph was found in 'Who directed Davd Lunch?'. Did you mean: 'David Lynch'?"
 )
 SHORT = PromptTemplate.from_template("{question}\n{evidence}")
 

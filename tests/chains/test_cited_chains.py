@@ -276,8 +276,8 @@ async def test_one_repair_then_an_error_with_the_reply(retriever: SimGRAGRetriev
 
 async def test_no_model_is_called_without_evidence(retriever: SimGRAGRetriever) -> None:
     llm = ScriptedChatModel(replies=[])
-    nothing = "Who directed Xyzzyplugh?"
-    reason = "No entity of the graph was found in 'Who directed Xyzzyplugh?'. Did you mean: 'David Lynch'"
+    nothing = "Who directed Davd Lunch?"
+    reason = "No entity of the graph was found in 'Who directed Davd Lunch?'. Did you mean: 'David Lynch'"
     for on_refusal in ("empty", "raise"):
         refusing = retriever.model_copy(update={"on_refusal": on_refusal})
         got = cited_answer_chain(refusing, llm).invoke(nothing)

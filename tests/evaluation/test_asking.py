@@ -81,11 +81,11 @@ async def test_chains_and_workflows_read_the_same(name: str) -> None:
 def test_a_record_says_why_a_question_was_refused(on_refusal: str) -> None:
     fields: dict[str, Any] = {"on_refusal": on_refusal}
     retriever = SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()), **fields)
-    unknown = Question("Who directed Xyzzyplugh?", answerable=False)
+    unknown = Question("Who directed Davd Lunch?", answerable=False)
     (record,) = evaluate(retriever, [unknown]).records
     assert (record["refused"], record["error"]) == (True, None)
     assert record["reason"] is not None
-    assert record["reason"].startswith("No entity of the graph was found in 'Who directed Xyzzyplugh?'. Did you mean")
+    assert record["reason"].startswith("No entity of the graph was found in 'Who directed Davd Lunch?'. Did you mean")
     far = retriever.model_copy(update={"max_distance": 0.01})
     (record,) = evaluate(far, [Question("Who stared in Ameliee?", answerable=False)]).records
     assert (record["refused"], record["error"]) == (True, None)

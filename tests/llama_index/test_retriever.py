@@ -59,7 +59,7 @@ from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = "Who starred in Amélie?"
-NO_ENTITY = "Who directed Xyzzyplugh?"
+NO_ENTITY = "Who directed Davd Lunch?"
 REPLY = '{"triples": [["Amélie", "starring", "UNKNOWN actor 1"]], "target": "UNKNOWN actor 1"}'
 EVIDENCE = "Amélie -> starring -> Audrey Tautou; Mathieu Kassovitz; Dominique Pinon"
 SHORT = LangChainPrompt.from_template('Use {evidence} for {question} as {{"answer": ...}}')
@@ -175,7 +175,7 @@ async def test_only_the_text_of_a_query_is_read(retriever: SimGRAGRetriever, asy
 async def test_errors_come_through(index: GraphIndex, asynchronous: bool) -> None:
     assert await retrieve(as_llama_index(SimGRAGRetriever.from_index(index)), asynchronous, NO_ENTITY) == []
     strict = SimGRAGRetriever.from_index(index, on_refusal="raise")
-    with pytest.raises(EntityLinkingError, match="Xyzzyplugh"):
+    with pytest.raises(EntityLinkingError, match="Davd Lunch"):
         await retrieve(as_llama_index(strict), asynchronous, NO_ENTITY)
     with pytest.raises(InvalidArgumentError, match="empty"):
         await retrieve(as_llama_index(SimGRAGRetriever.from_index(index)), asynchronous, " ")

@@ -617,6 +617,8 @@ def test_unsure_relation_paths_are_refused() -> None:
     with pytest.raises(LowConfidenceError, match="'budget'"):
         found.invoke("What was the budget of Her?")
     assert found.invoke("What was the budget of Her?", min_confidence=0.1)[0].metadata["confidence"] == 0.1
+    (given,) = found.invoke("What was the budget of Her?", relation_paths=[row])
+    assert given.metadata["confidence"] is None
 
 
 # --- what is given, and what is refused -------------------------------------------------------------------------------

@@ -36,7 +36,14 @@ from kg_retrievers import (
 from kg_retrievers.chains import show_evidence
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import STAGE_EVENT, RetrievalState, Stage
-from kg_retrievers.errors import BudgetError, EntityLinkingError, InvalidArgumentError, ModelMismatchError, ReplyError
+from kg_retrievers.errors import (
+    BudgetError,
+    EntityLinkingError,
+    InvalidArgumentError,
+    LowConfidenceError,
+    ModelMismatchError,
+    ReplyError,
+)
 from kg_retrievers.evaluation.asking import Asker
 from kg_retrievers.graph import Evidence, Triple
 from kg_retrievers.methods.union.fusion import RANK_OFFSET
@@ -783,3 +790,48 @@ def test_what_is_kept_is_plain() -> None:
     assert [one.model_dump() for one in union.invoke(AMELIE, **again)] == [
         one.model_dump() for one in union.invoke(AMELIE)
     ]
+
+
+# --- confidence -------------------------------------------------------------------------------------------------------
+
+
+def sure(confidence: float | None, *triples: Triple, **fields: Any) -> Scripted:
+    evidence = [Evidence(triples, 1.0, ("c",), confidence=confidence)]
+    return Scripted(index=INDEX, evidence=evidence, **fields)
+
+
+def test_the_surest_member_gives_the_confidence() -> None:
+    union = UnionRetriever.of(sure(0.25, AB), sure(0.75, AB), sure(None, AB), sure(None, CD))
+    assert [document.metadata["confidence"] for document in union.invoke("?")] == [0.75, None]
+    single = UnionRetriever.of(sure(0.25, AB, BC), sure(0.75, BC), granularity="triple").invoke("?")
+    assert [(document.metadata["triples"][0][0], document.metadata["confidence"]) for document in single] == [
+        ("b", 0.75),
+        ("a", 0.25),
+    ]
+    by = union.invoke("?")[0].metadata["details"]["found_by"]
+    assert [found["confidence"] for found in by.values()] == [0.25, 0.75, None]
+
+
+def test_what_was_found_keeps_its_confidence() -> None:
+    union = UnionRetriever.of(told(error=AssertionError("nobody is asked")))
+    row = {"triples": [AB], "score": 1.0, "confidence": 0.25}
+    assert union.invoke("?", found={"Scripted": [row]})[0].metadata["confidence"] == 0.25
+    with pytest.raises(InvalidArgumentError, match="confidence"):
+        union.invoke("?", found={"Scripted": [{**row, "confidence": 2}]})
+
+
+def test_members_refuse_by_their_own_confidence_or_by_that_of_the_union() -> None:
+    asked: list[Any] = []
+    member = sure(0.5, AB, asked=asked)
+    UnionRetriever.of(member).invoke("?")
+    UnionRetriever.of(member, min_confidence=0.25).invoke("?")
+    UnionRetriever.of(member, min_confidence=0.25).invoke("?", min_confidence=0)
+    assert [state.get("min_confidence") for state in asked] == [None, 0.25, 0]
+
+
+def test_the_others_go_on_where_one_is_not_sure() -> None:
+    unsure = told(error=LowConfidenceError("Scripted: not sure.", 0.25))
+    (document,) = UnionRetriever.of(unsure, told(([AB], 1))).invoke("?")
+    assert document.metadata["details"]["failed"] == {"Scripted": "LowConfidenceError: Scripted: not sure."}
+    with pytest.raises(LowConfidenceError, match="not sure"):
+        UnionRetriever.of(unsure).invoke("?", on_refusal="raise")
