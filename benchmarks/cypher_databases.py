@@ -30,7 +30,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -55,6 +55,7 @@ from kg_retrievers.database.values import Rows
 from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import CypherSafetyError, DatabaseQueryError
 from kg_retrievers.graph import Known, Pattern
+from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.methods.sg_rag import CypherRetriever, TemplateCypherWriter
 from kg_retrievers.methods.sg_rag.retriever import MAX_ROWS
@@ -85,11 +86,13 @@ class RememberingWriter(TemplateCypherWriter):
         return written
 
     def write(
-        self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = ()
+        self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = (), question: str = ""
     ) -> Iterator[dict[str, Any]]:
         """Write the queries for a pattern."""
-        for query in super().write(pattern, executor, entities):
-            self.patterns.setdefault((query["query"], json.dumps(query["parameters"])), pattern)
+        revisits = decide_revisits(pattern, question).allowed
+        for query in super().write(pattern, executor, entities, question):
+            stated = replace(pattern, revisits=revisits or query.get("widened", False))
+            self.patterns.setdefault((query["query"], json.dumps(query["parameters"])), stated)
             yield query
 
 

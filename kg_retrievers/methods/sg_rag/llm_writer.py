@@ -26,6 +26,7 @@ from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, QuestionEntity, embed, find_name, mask
 from kg_retrievers.methods.sg_rag.arrows import correct_directions
 from kg_retrievers.methods.sg_rag.directions import Directions
+from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.prompts import CYPHER_PROMPT, REPAIR_PROMPT, parse_cypher
 from kg_retrievers.methods.sg_rag.queries import (
     check_lists,
@@ -33,7 +34,6 @@ from kg_retrievers.methods.sg_rag.queries import (
     check_query,
     check_shows_facts,
 )
-from kg_retrievers.methods.sg_rag.templates import label_examples
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 

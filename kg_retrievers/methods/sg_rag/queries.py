@@ -27,7 +27,8 @@ HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail
 _FORM = 'Write a query as {"query": text, "parameters": {name: value}}, or as its text alone.'
 
 #: A query of the state: its text, its parameters, its writer, how sure that is, the words of the question left over,
-#: the relations that came nearest, and the example that its template is from.
+#: the relations that came nearest, the example that its template is from, and whether unknowns may be entities that its
+#: pattern names only since nothing else is found.
 CypherQuery = TypedDict(
     "CypherQuery",
     {
@@ -38,6 +39,7 @@ CypherQuery = TypedDict(
         "unplaced": NotRequired[list[str]],
         "nearest": NotRequired[list[str]],
         "example": NotRequired[dict[str, Any]],
+        "widened": NotRequired[bool],
     },
 )
 with_config(EXACT)(CypherQuery)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import islice, product, takewhile
 from typing import Any, ClassVar, Literal
 
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -18,12 +18,14 @@ from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.graph.types import PatternTriple
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.methods.sg_rag.directions import Directions, Edge
+from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
-from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, allows_revisit, label_examples
+from kg_retrievers.methods.sg_rag.templates import MAX_HOPS
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
@@ -47,7 +49,9 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     Args:
         index: The indexed graph.
         generator: From `{"question", "seed_entities", "entities"}` to a `Pattern`.
-        distinct: Which nodes must be different entities; see `render`.
+        distinct: Which nodes must be different entities; see `render`. "auto" lets each pattern and the words of the
+            question decide, and where that is not certain, writes further queries, with "widened", by which unknowns
+            may be entities that the pattern names: see `decide_revisits`.
 
     Raises:
         InvalidArgumentError: If `generator` is no Runnable.
@@ -61,7 +65,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         index: GraphIndex,
         generator: Runnable[Any, Pattern],
         *,
-        distinct: Literal["known", "nodes", "none"] = "known",
+        distinct: Literal["auto", "known", "nodes", "none"] = "auto",
     ) -> None:
         """Take the index and the generator."""
         if not isinstance(generator, Runnable):
@@ -77,12 +81,12 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Call the generator, and write its pattern."""
         pattern = yield Call(self.generator, {name: input[name] for name in ("question", "seed_entities", "entities")})
-        return list(self.write(pattern, input["executor"], input["entities"]))
+        return list(islice(self.write(pattern, input["executor"], input["entities"], input["question"]), MAX_QUERIES))
 
     def write(
-        self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = ()
+        self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity] = (), question: str = ""
     ) -> Iterator[dict[str, Any]]:
-        """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first.
+        """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first, then wider ones.
 
         They also have what the pattern says of "confidence", "unplaced" and "nearest".
 
@@ -95,10 +99,15 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities) for node in known]
         has_unknown_relation = any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples)
-        for chosen in _likeliest([len(of_node) for of_node in choices], MAX_QUERIES):
+        likeliest = _likeliest([len(of_node) for of_node in choices], MAX_QUERIES)
+        for widened, chosen in product((False, True), likeliest):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
+            turned = self._turned(pattern, keys)
+            revisits = decide_revisits(turned, question)
+            if widened and (self.distinct != "auto" or revisits.certain):
+                continue
             query, parameters = render(
-                self._turned(pattern, keys),
+                replace(turned, revisits=revisits.allowed or widened),
                 executor.schema(),
                 executor.dialect,
                 entities=keys,
@@ -107,7 +116,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 nodes=isinstance(executor, QueryExecutor),
             )
             written = {"query": query, "parameters": parameters, "from": pattern.source or "given"}
-            yield written | _understanding(pattern)
+            yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
         graph = self.index.graph
@@ -215,8 +224,7 @@ class TemplateCypherWriter(PatternCypherWriter):
         index: The indexed graph.
         examples: Questions with patterns or answers.
         max_hops: The most relations of a walk.
-        distinct: Which nodes must be different entities; see `render`. None takes "none" where that fits the answers of
-            the examples better than "known": see `allows_revisit`.
+        distinct: As in `PatternCypherWriter`; templates learn from the answers of examples: see `learn_revisits`.
 
     Raises:
         InvalidArgumentError: If no example has a pattern, or an answer that a walk reaches.
@@ -230,7 +238,7 @@ class TemplateCypherWriter(PatternCypherWriter):
         examples: Sequence[Question],
         *,
         max_hops: int = MAX_HOPS,
-        distinct: Literal["known", "nodes", "none"] | None = None,
+        distinct: Literal["auto", "known", "nodes", "none"] = "auto",
     ) -> None:
         """Give each example a template."""
         linker = linker_of(index)
@@ -241,8 +249,6 @@ class TemplateCypherWriter(PatternCypherWriter):
                 f"{max_hops} relations of an entity that it names. Answers are keys of the graph."
                 + describe_unknown_answer(index.graph, labelled)
             )
-        if distinct is None:
-            distinct = "none" if allows_revisit(index.graph, examples) else "known"
         super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker), distinct=distinct)
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
@@ -252,7 +258,7 @@ class TemplateCypherWriter(PatternCypherWriter):
         found: dict[str, tuple[int, dict[str, Any]]] = {}
         for template_rank, example in enumerate(examples):
             shown = {"question": example.text, "distance": round(example.distance, 2)}
-            queries = self.write(example.pattern, input["executor"], input["entities"])
+            queries = self.write(example.pattern, input["executor"], input["entities"], input["question"])
             for rank, query in enumerate(islice(queries, MAX_QUERIES - template_rank)):
                 same = json.dumps([query["query"], query["parameters"]])
                 found.setdefault(same, (template_rank + rank, {**query, "example": shown}))

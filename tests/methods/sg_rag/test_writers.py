@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     check_query,
     check_shows_facts,
 )
-from kg_retrievers.methods.sg_rag.templates import allows_revisit, walk_pattern
+from kg_retrievers.methods.sg_rag.templates import walk_pattern
 from kg_retrievers.testing import ScriptedChatModel
 
 BY, STAR, YEAR, WROTE = "directed_by", "starring", "release_year", "written_by"
@@ -505,8 +506,9 @@ async def test_templates_of_the_nearest_example() -> None:
         ],
     )
     asks = asked("When did the films with Kaufman come out?")
-    (row,) = writer.invoke(asks)
-    assert (row, row["from"]) == ((await writer.ainvoke(asks))[0], "examples")
+    row, wider = writer.invoke(asks)
+    assert [row, wider] == await writer.ainvoke(asks)
+    assert (row["from"], wider["widened"]) == ("examples", True)
     assert "`release_year`" in row["query"]
     assert row["parameters"] == {"n1": "Kaufman"}
 
@@ -566,38 +568,55 @@ def walk(question: str, answers: Sequence[str], *relations: str, **fields: Any) 
 
 
 def test_whether_walks_come_back_is_learned_from_answers() -> None:
-    onward = walk("What else did they direct who directed Her", ["Adaptation"], f">{BY}", f"<{BY}")
     back = walk("What did they direct who directed Her", ["Adaptation", "Her"], f">{BY}", f"<{BY}")
-    neither = walk("Who directed Her", ["Jonze"], f">{BY}")
-    for examples, may in (
-        ([], False),
-        ([neither], False),
-        ([onward], False),
-        ([back], True),
-        ([back, onward], False),
-        ([back, neither, onward, back], True),
-        ([walk("What is by those of it", ["Adaptation", "Her"], f">{BY}", f"<{BY}", entity="Her")], True),
-    ):
-        assert allows_revisit(GRAPH, examples) is may
-    assert TemplateCypherWriter(INDEX, [back]).distinct == "none"
-    assert TemplateCypherWriter(INDEX, [back], distinct="known").distinct == "known"
-    assert TemplateCypherWriter(INDEX, [onward]).distinct == "known"
+    asked_for = asked("What did they direct who directed Adaptation")
+    (row,) = TemplateCypherWriter(INDEX, [back]).invoke(asked_for)
+    assert "id(n0) <> id(n2)" not in row["query"]
+    (row,) = TemplateCypherWriter(INDEX, [back], distinct="known").invoke(asked_for)
+    assert "id(n0) <> id(n2)" in row["query"]
+    onward = replace(back, answers=("Adaptation",))
+    (row,) = TemplateCypherWriter(INDEX, [onward]).invoke(asked_for)
+    assert "id(n0) <> id(n2)" in row["query"]
+    alone = [replace(one, pattern=None) for one in (back, onward)]
+    for example, learned in zip(alone, (True, False), strict=True):
+        (row,) = TemplateCypherWriter(INDEX, [example]).invoke(asked_for)
+        assert ("id(n0) <> id(n2)" not in row["query"]) is learned
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        Pattern.of(
-            ("Her", BY, Unknown("x")), (Unknown("film"), BY, Unknown("x")), ("Her", STAR, "Adams"), target="film"
-        ),
-        Pattern.of(("Her", BY, Unknown("x")), (Unknown("film"), Unknown("r"), Unknown("x")), target="film"),
-        Pattern.of((Unknown("film"), BY, Unknown("x")), target="film"),
-        Pattern.of(("Her", BY, Unknown("x")), (Unknown("film"), BY, Unknown("x")), target="x"),
-        Pattern.of(("Her", BY, Unknown("x")), (Unknown("film"), BY, Unknown("y")), target="film"),
-    ],
-)
-def test_what_is_no_walk_tells_nothing(pattern: Pattern) -> None:
-    assert not allows_revisit(GRAPH, [Question("?", answers=("Her", "Adaptation"), pattern=pattern)])
+def test_where_nothing_tells_the_wider_query_comes_last() -> None:
+    pattern = Pattern.of(("Arrival", BY, Unknown("x")), (Unknown("film"), BY, Unknown("x")), target="film")
+    writer = PatternCypherWriter(INDEX, RunnableLambda(lambda _: pattern))
+    first, second = writer.invoke(asked("What did the director of Arrival direct?"))
+    assert "id(n0) <> id(n2)" in first["query"]
+    assert "widened" not in first
+    assert "id(n0) <> id(n2)" not in second["query"]
+    assert second["widened"] is True
+    (only,) = writer.invoke(asked("What else did the director of Arrival direct?"))
+    assert only["query"] == first["query"]
+    (stated,) = PatternCypherWriter(INDEX, RunnableLambda(lambda _: replace(pattern, revisits=True))).invoke(
+        asked("What else did the director of Arrival direct?")
+    )
+    assert stated["query"] == second["query"]
+
+
+BELLS = [("Bell One", "cast by", "Ida"), ("Bell One", "hangs in", "Kiel"), ("Bell Two", "cast by", "Ida")]
+BELLS += [("Bell Two", "hangs in", "Riga"), ("Bell Three", "cast by", "Otto"), ("Bell Three", "hangs in", "Kiel")]
+
+
+def test_examples_of_several_entities_with_answers_alone_are_stars() -> None:
+    index = GraphIndex.build(KnowledgeGraph.from_triples(BELLS), HashedEmbeddings())
+    examples = [
+        Question("Which bell cast by Ida hangs in Kiel?", answers=("Bell One",)),
+        Question("Which bell cast by Ida hangs in Riga?", answers=("Bell Two",)),
+    ]
+    for example in label_examples(index, examples):
+        assert example.pattern is not None
+        bell, (maker, place) = Unknown("entity 1"), example.text[:-1].split(" by ")[1].split(" hangs in ")
+        assert example.pattern == Pattern.of((bell, "cast by", maker), (bell, "hangs in", place), target="entity 1")
+    one = Question("Who cast the bells with that of Riga?", answers=("Ida",))
+    (labelled,) = label_examples(index, [one])
+    assert labelled.pattern is not None
+    assert len([node for node in labelled.pattern.nodes if isinstance(node, Known)]) == 1
 
 
 def test_writers_say_what_they_want() -> None:

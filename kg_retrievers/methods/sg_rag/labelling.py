@@ -1,0 +1,184 @@
+"""Gives examples that hold answers alone the pattern whose answers come closest to theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from kg_retrievers.algorithms.conjunctions import MAX_ENTRIES, NamedQuestion, mine_conjunctions
+from kg_retrievers.algorithms.relation_paths import relation_path_ends
+from kg_retrievers.datasets import Question, check_questions
+from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown, readable
+from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, linker_of, mask, question_entities
+from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, steps_of, walk_pattern
+
+#: How many of the examples that differ only in their entities are tried for one template.
+EXAMPLES_TRIED = 10
+
+#: The position of an entity among those that a question names, and the labels of a walk from there.
+_Walk = tuple[int, tuple[int, ...]]
+
+#: The entities that examples name, in the order of their text, by the position of each example.
+_Named = dict[int, list[QuestionEntity]]
+
+
+def label_examples(
+    index: GraphIndex, examples: Sequence[Question], *, max_hops: int = MAX_HOPS, linker: EntityLinker | None = None
+) -> list[Question]:
+    """Give examples without a pattern the template whose answers come closest to theirs.
+
+    All walks of `schema_templates` from an entity that the question names are tried, and where it names several, stars:
+    one walk from each, which end at the same entity (see `mine_conjunctions`). Questions that differ only in their
+    entities get the same template: the one with the highest sum, over the first `EXAMPLES_TRIED` of them, of
+    F1 = 2 * hits / (found + answers); of equal ones that whose longest walk is the shortest, then that of the most
+    entities, then the one whose relations are nearest to the words of the question. Walks may return to where they
+    start, or not, whichever fits better. A walk finds what its pattern finds in a database, so that the right template
+    has an F1 of 1.
+
+    Cost: some milliseconds for each question that is tried; up to some seconds for each template of several entities.
+
+    Args:
+        index: The indexed graph.
+        examples: Questions with patterns, which are left as they are, or with answers.
+        max_hops: The most relations of a walk.
+        linker: Finds the entities of questions where they are not given.
+
+    Returns:
+        The examples in their order. An example stays without a pattern if it names no entity, or if no walk reaches one
+        of its answers.
+
+    Raises:
+        InvalidArgumentError: If `examples` is no list of questions.
+
+    Example:
+        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Jonze"), ("Her", "starring", "Adams")])
+        >>> examples = [Question("Who directed Her?", answers=("Jonze",))]
+        >>> label_examples(GraphIndex.build(graph, HashedEmbeddings()), examples)[0].pattern.to_dict()["triples"]
+        [['Her', 'directed_by', {'unknown': 'entity 1'}]]
+    """
+    check_questions(examples, "label_examples")
+    labelled = list(examples)
+    relations = index.graph.relations
+    for masked, group in _alike(index.graph, examples, linker or linker_of(index)).items():
+        if not (closest := _closest(index.graph, examples, group, max_hops)):
+            continue
+        walks = closest[0] if len(closest) == 1 else _nearest(index, masked, closest)
+        for position, entities in group.items():
+            example = examples[position]
+            arms = []
+            for slot, path in walks:
+                name = example.text[entities[slot].start : entities[slot].end]
+                arms.append((Known(name, entity=entities[slot].term.entity), steps_of(relations, path)))
+            labelled[position] = replace(example, pattern=star_pattern(arms))
+    return labelled
+
+
+def star_pattern(arms: Sequence[tuple[Known, Sequence[tuple[str, bool]]]]) -> Pattern:
+    """Return the pattern of walks from several known nodes that end at the same unknown one.
+
+    Example:
+        >>> arms = [(Known("Jonze"), [("directed_by", False)]), (Known("Adams"), [("starring", False)])]
+        >>> star_pattern(arms).to_dict()["triples"]
+        [[{'unknown': 'entity 1'}, 'directed_by', 'Jonze'], [{'unknown': 'entity 1'}, 'starring', 'Adams']]
+    """
+    if len(arms) == 1:
+        return walk_pattern(*arms[0])
+    target, between = Unknown("entity 1"), 1
+    triples: list[tuple[Term, str, Term]] = []
+    for start, steps in arms:
+        inner = [Unknown(f"entity {between + hop}") for hop in range(1, len(steps))]
+        between += len(inner)
+        nodes: list[Term] = [start, *inner, target]
+        for (here, there), (relation, forward) in zip(pairwise(nodes), steps, strict=True):
+            triples.append((here, relation, there) if forward else (there, relation, here))
+    return Pattern.of(*triples, target=target.name)
+
+
+def _alike(graph: KnowledgeGraph, examples: Sequence[Question], linker: EntityLinker) -> dict[str, _Named]:
+    """Return the examples to label by their text without the entities."""
+    groups: dict[str, _Named] = {}
+    for position, example in enumerate(examples):
+        if example.pattern is not None or not example.answers:
+            continue
+        given = [seed for seed in example.seed_entities if seed in graph.entities]
+        try:
+            entities = question_entities(linker, example.text, given)
+        except EntityLinkingError:
+            continue
+        named = sorted((entity for entity in entities if entity.start < entity.end), key=lambda e: e.start)
+        masked = mask(example.text, [(entity.start, entity.end) for entity in named])
+        groups.setdefault(masked, {})[position] = named
+    return groups
+
+
+def _closest(
+    graph: KnowledgeGraph, examples: Sequence[Question], group: _Named, max_hops: int
+) -> list[tuple[_Walk, ...]]:
+    """Return the simplest of the walks and stars whose ends are closest to the answers of examples that are alike."""
+    tried = list(group)[:EXAMPLES_TRIED]
+    sums: dict[tuple[_Walk, ...], float] = {}
+    for may_return in (False, True):
+        of_rule: dict[_Walk, float] = {}
+        for position in tried:
+            for walk, f1 in _walk_scores(graph, examples[position], group[position], max_hops, may_return).items():
+                of_rule[walk] = of_rule.get(walk, 0.0) + f1
+        for walk, total in of_rule.items():
+            sums[(walk,)] = max(sums.get((walk,), 0.0), total)
+    named = [_named_question(graph, examples[position], group[position]) for position in tried]
+    if {len(one.entities) for one in named} not in ({0}, {1}) and len({len(one.entities) for one in named}) == 1:
+        for paths, total in mine_conjunctions(graph.adjacency, named, max_hops=max_hops).items():
+            sums[tuple(enumerate(paths))] = total
+    ranks = {walks: (-round(total, 9), *_simplicity(walks)) for walks, total in sums.items()}
+    best = min(ranks.values(), default=None)
+    return sorted(walks for walks in ranks if ranks[walks] == best)
+
+
+def _simplicity(walks: tuple[_Walk, ...]) -> tuple[int, int, int]:
+    hops = [len(path) for _, path in walks]
+    return max(hops), -len(walks), sum(hops)
+
+
+def _named_question(graph: KnowledgeGraph, example: Question, entities: Sequence[QuestionEntity]) -> NamedQuestion:
+    find = graph.entities.find
+    named = [[find(key) for key in entity.entities[: entity.best]] for entity in entities]
+    return NamedQuestion(named, [id for key in example.answers if (id := find(key)) >= 0], len(example.answers))
+
+
+def _walk_scores(
+    graph: KnowledgeGraph, example: Question, entities: Sequence[QuestionEntity], max_hops: int, may_return: bool
+) -> dict[_Walk, float]:
+    """Return the F1 of each walk that reaches an answer."""
+    answers = {graph.entities.find(answer) for answer in example.answers}
+    scores: dict[_Walk, float] = {}
+    for slot, entity in enumerate(entities):
+        for key in entity.entities[: entity.best]:
+            start = graph.entities.find(key)
+            walks = relation_path_ends(
+                graph.adjacency,
+                np.array([start]),
+                max_hops=max_hops,
+                max_entries=MAX_ENTRIES,
+                without=-1 if may_return else start,
+            )
+            for path, ends in walks:
+                if hits := len(answers.intersection(ends.tolist())):
+                    f1 = 2 * hits / (len(ends) + len(example.answers))
+                    scores[slot, path] = max(scores.get((slot, path), 0.0), f1)
+    return scores
+
+
+def _nearest(index: GraphIndex, masked: str, stars: Sequence[tuple[_Walk, ...]]) -> tuple[_Walk, ...]:
+    """Return the walks whose relations are nearest to the words of a question, the first of equal ones."""
+    relations = index.graph.relations
+    worded = []
+    for walks in stars:
+        labels = [label for _, path in walks for label in path]
+        worded.append(" ".join(readable(relations[relation_of(label)]) for label in labels))
+    question, *vectors = index.embed([masked, *worded])
+    return stars[int(np.argmax(np.round(np.array(vectors) @ question, 6)))]

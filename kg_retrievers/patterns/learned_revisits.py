@@ -1,0 +1,105 @@
+"""Learns from the answers of examples whether walks may return to where they start."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from kg_retrievers.algorithms.relation_paths import path_ends
+from kg_retrievers.datasets import Question
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
+from kg_retrievers.graph.adjacency import label_of
+from kg_retrievers.index import MASK, find_name, mask
+
+#: How many examples of a template are compared.
+EXAMPLES_COMPARED = 5
+
+
+def learn_revisits(graph: KnowledgeGraph, examples: Sequence[Question]) -> list[Question]:
+    """Let the patterns of examples state whether unknowns may be the entity that they name, judged by the answers.
+
+    Questions that differ only in their entities, with one pattern, are a template. They may if that fits more of its
+    first `EXAMPLES_COMPARED` examples with answers better than it fits worse, by how many entities are only answers, or
+    only found; they may not if it fits more of them worse; else the patterns are left as they are, and so are those
+    that state it already, or that are no walk from one known node.
+
+    Example:
+        >>> graph = KnowledgeGraph.from_triples([("Her", "by", "Jonze"), ("Adaptation", "by", "Jonze")])
+        >>> pattern = Pattern.of(("Her", "by", Unknown("x")), (Unknown("y"), "by", Unknown("x")), target="y")
+        >>> example = Question("What is by those who made Her?", answers=("Her", "Adaptation"), pattern=pattern)
+        >>> learn_revisits(graph, [example])[0].pattern.revisits
+        True
+    """
+    templates: dict[Hashable, list[int]] = {}
+    for position, example in enumerate(examples):
+        if example.pattern is not None and example.pattern.revisits is None:
+            templates.setdefault(_template(example.text, example.pattern), []).append(position)
+    learned = list(examples)
+    for positions in templates.values():
+        answered = [examples[position] for position in positions if examples[position].answers]
+        votes = sum(_vote(graph, example) for example in answered[:EXAMPLES_COMPARED])
+        if votes:
+            for position in positions:
+                learned[position] = _stating(examples[position], votes > 0)
+    return learned
+
+
+def _stating(example: Question, revisits: bool) -> Question:
+    return replace(example, pattern=None if example.pattern is None else replace(example.pattern, revisits=revisits))
+
+
+def _template(text: str, pattern: Pattern) -> Hashable:
+    """Return what alike questions have in common: the question and the pattern without the names."""
+    known = [node for node in pattern.nodes if isinstance(node, Known)]
+    spans = [span for node in known if (span := find_name(node.text, text))]
+    slots = {node: Known(f"{MASK}{position}") for position, node in enumerate(known)}
+    return mask(text, spans), pattern.with_known(slots)
+
+
+def _vote(graph: KnowledgeGraph, example: Question) -> int:
+    """Return 1 if the answers fit better where walks may return, -1 if worse, 0 if equally well."""
+    if example.pattern is None or (walk := _walk_of(graph, example.pattern)) is None:
+        return 0
+    answers = {graph.entities.find(answer) for answer in example.answers}
+    onward, back = (_misfit(graph, walk, answers, may_return) for may_return in (False, True))
+    return (back < onward) - (onward < back)
+
+
+class _Walk(NamedTuple):
+    """What the known node of a walk may be, and the labels of its steps."""
+
+    starts: tuple[int, ...]
+    labels: tuple[int, ...]
+
+
+def _misfit(graph: KnowledgeGraph, walk: _Walk, answers: set[int], may_return: bool) -> int:
+    """Return how many entities are only answers, or only ends of a walk."""
+    ends: set[int] = set()
+    for start in walk.starts:
+        ends.update(path_ends(graph.adjacency, start, walk.labels, may_return=may_return).tolist())
+    return len(ends ^ answers)
+
+
+def _walk_of(graph: KnowledgeGraph, pattern: Pattern) -> _Walk | None:
+    """Return the walk that a pattern is, from its only known node to its target; None if it is none."""
+    known = [node for node in pattern.nodes if isinstance(node, Known)]
+    if len(known) != 1:
+        return None
+    (node,) = known
+    keys = [node.entity] if node.entity is not None else graph.entities_named(node.text) or [node.text]
+    starts = tuple(id for key in keys if (id := graph.entities.find(key)) >= 0)
+    here: Term = node
+    left, labels = list(pattern.triples), list[int]()
+    while left:
+        triple = next((triple for triple in left if here in (triple.head, triple.tail)), None)
+        if triple is None or not isinstance(triple.relation, Known):
+            return None
+        left.remove(triple)
+        relation, backward = graph.relations.find(triple.relation.text), triple.head != here
+        if relation < 0:
+            return None
+        labels.append(label_of(relation, backward))
+        here = triple.head if backward else triple.tail
+    reached = isinstance(here, Unknown) and here.name == pattern.target
+    return _Walk(starts, tuple(labels)) if reached and starts else None
