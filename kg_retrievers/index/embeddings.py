@@ -287,7 +287,7 @@ def embed(
 
 
 def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:
-    if isinstance(embeddings, ArrayEmbeddings):
+    if isinstance(embeddings, ArrayEmbeddings) and not _overrides_documents(embeddings):
         made: Array = embeddings.embed_array(texts).astype(np.float32, copy=False)
         return made
     rows = embeddings.embed_documents(texts)
@@ -302,6 +302,11 @@ def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:
             raise _bad(embeddings, f"a vector for {text!r} whose length is {norm}")
     unit: Array = (vectors / norms).astype(np.float32)
     return unit
+
+
+def _overrides_documents(embeddings: ArrayEmbeddings) -> bool:
+    """Whether a subclass of somebody else has an `embed_documents` of its own, which must be called then."""
+    return type(embeddings).embed_documents is not ArrayEmbeddings.embed_documents
 
 
 def _bad(embeddings: Embeddings, what: str) -> InvalidArgumentError:

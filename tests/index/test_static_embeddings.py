@@ -156,6 +156,14 @@ def test_the_name_tells_the_embeddings_from_others() -> None:
     )
 
 
+def test_a_subclass_may_embed_documents_in_its_own_way() -> None:
+    class Folded(StaticEmbeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return super().embed_documents(["film" for _ in texts])
+
+    assert np.allclose(embed(Folded(), ["river"]), embed(StaticEmbeddings(), ["film"]), atol=1e-6)
+
+
 def test_a_text_is_embedded_in_little_time() -> None:
     texts = [f"{name} {number}" for number in range(100) for name in sample.load_graph().entities]
     default_embeddings().embed_array(texts[:10])
