@@ -2,8 +2,8 @@
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.index.ambiguity import Homonym, tell_apart
+from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import (
-    EmbeddingCache,
     HashedEmbeddings,
     SentenceTransformerEmbeddings,
     embed,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import combining, normalize
@@ -18,9 +16,10 @@ from langchain_core.embeddings import Embeddings
 from rich.console import Console
 from rich.progress import track
 
-from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.index.embedding_cache import EmbeddingCache
 
 #: Lengths of the character n-grams. Of 1,000 names of MetaQA with two random typos each, 89 % are nearest to the right
 #: one of 43,234 names with lengths 2 to 4, and 82 % with 3 to 5.
@@ -199,46 +198,6 @@ def embedding_name(embeddings: Embeddings) -> str:
     values = {name: getattr(embeddings, name, None) for name in _MODEL_ATTRIBUTES}
     known = (f"{name}={value!r}" for name, value in values.items() if isinstance(value, str | int))
     return f"{type(embeddings).__module__}.{type(embeddings).__qualname__}({', '.join(known)})"
-
-
-class EmbeddingCache:
-    """Vectors on disk by embedding name and text, in one SQLite file that threads and processes may share.
-
-    Args:
-        path: The file; it is made where there is none.
-
-    Raises:
-        IndexLoadError: From every method, if the file is damaged, locked for a minute or no SQLite file.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        """Make the file where there is none."""
-        self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._run(
-            "CREATE TABLE IF NOT EXISTS vectors (name TEXT, text TEXT, vector BLOB, PRIMARY KEY (name, text))", [()]
-        )
-
-    def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
-        """Return the vectors that are known, float32 of shape (d), by text."""
-        rows = self._run(
-            "SELECT text, vector FROM vectors WHERE name = ? AND text = ?", [(name, text) for text in texts]
-        )
-        return {text: np.frombuffer(vector, np.float32) for text, vector in rows}
-
-    def put(self, name: str, vectors: Mapping[str, Array]) -> None:
-        """Keep vectors, float32 of shape (d), by text."""
-        rows = [(name, text, vector.tobytes()) for text, vector in vectors.items()]
-        self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
-
-    def _run(self, statement: str, rows: Sequence[Sequence[str | bytes]]) -> list[tuple[str, bytes]]:
-        try:
-            with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
-                return [found for row in rows for found in database.execute(statement, row)]
-        except sqlite3.DatabaseError as cause:
-            raise IndexLoadError(
-                f"cannot be used as an embedding cache ({cause}). Delete the file.", self.path
-            ) from cause
 
 
 def embed(

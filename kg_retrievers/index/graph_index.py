@@ -17,7 +17,8 @@ from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, check_picklab
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.embeddings import EmbeddingCache, embed, embedding_name
+from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.name_table import NAME_COLUMNS, VERSION, NameTable, name_columns
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 

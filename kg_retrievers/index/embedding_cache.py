@@ -1,0 +1,53 @@
+"""Vectors of texts on disk, so that no text is embedded twice."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from kg_retrievers.errors import IndexLoadError
+from kg_retrievers.graph.columns import Array
+
+
+class EmbeddingCache:
+    """Vectors on disk by embedding name and text, in one SQLite file that threads and processes may share.
+
+    Args:
+        path: The file; it is made where there is none.
+
+    Raises:
+        IndexLoadError: From every method, if the file is damaged, locked for a minute or no SQLite file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Make the file where there is none."""
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._run(
+            "CREATE TABLE IF NOT EXISTS vectors (name TEXT, text TEXT, vector BLOB, PRIMARY KEY (name, text))", [()]
+        )
+
+    def get(self, name: str, texts: Sequence[str]) -> dict[str, Array]:
+        """Return the vectors that are known, float32 of shape (d), by text."""
+        rows = self._run(
+            "SELECT text, vector FROM vectors WHERE name = ? AND text = ?", [(name, text) for text in texts]
+        )
+        return {text: np.frombuffer(vector, np.float32) for text, vector in rows}
+
+    def put(self, name: str, vectors: Mapping[str, Array]) -> None:
+        """Keep vectors, float32 of shape (d), by text."""
+        rows = [(name, text, vector.tobytes()) for text, vector in vectors.items()]
+        self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+
+    def _run(self, statement: str, rows: Sequence[Sequence[str | bytes]]) -> list[tuple[str, bytes]]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
+                return [found for row in rows for found in database.execute(statement, row)]
+        except sqlite3.DatabaseError as cause:
+            raise IndexLoadError(
+                f"cannot be used as an embedding cache ({cause}). Delete the file.", self.path
+            ) from cause
