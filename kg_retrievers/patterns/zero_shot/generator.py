@@ -1,15 +1,65 @@
-"""ZeroShotPatternGenerator: walks around the entities of a question, ranked by a scorer of relation language."""
+"""ZeroShotPatternGenerator: joins the entities of a question by what its words ask for, on a graph never seen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
 from typing import Any
 
-from kg_retrievers.graph import Known, Pattern
-from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.index import QuestionEntity
-from kg_retrievers.patterns.linked import LinkedPatternGenerator
+import numpy as np
+
+from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.adjacency import is_backward, relation_of
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.revisits import decide, excludes_named, turns
+from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
+from kg_retrievers.index.token_table import token_table
+from kg_retrievers.patterns.linking_generator import LinkingGenerator
+from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
+from kg_retrievers.patterns.zero_shot.ranking import (
+    COVERED,
+    confidence_features,
+    coverage,
+    named_ends,
+    softmax,
+    walk_features,
+)
+from kg_retrievers.patterns.zero_shot.reading import Word, asked_kind, masked_text, question_words
+from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer
+from kg_retrievers.patterns.zero_shot.walks import rank_walks, walk_ends
+
+#: How many entities of a question are looked at, the likeliest first.
+MAX_SLOTS = 4
+
+#: How many walks of an entity are compared as a whole, and of how many of the best the ends are looked up.
+WALKS_COMPARED, WALKS_FOLLOWED = 50, 8
+
+#: How many relations are named as the nearest.
+NEAREST = 3
+
+#: The words by which a text asks for something unknown; a text without is a claim.
+ASKING = frozenset(
+    [
+        "who",
+        "whom",
+        "whose",
+        "what",
+        "which",
+        "when",
+        "where",
+        "how",
+        "why",
+        "name",
+        "list",
+        "give",
+        "show",
+        "tell",
+        "find",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -19,7 +69,7 @@ class RankedWalk:
     Attributes:
         slot: The entity it starts from.
         labels: The adjacency labels of its steps.
-        probability: How likely the question asks for its ends; of all walks together at most 1.
+        probability: How likely the question asks for its ends, of all walks found from the entity; in [0, 1].
     """
 
     slot: QuestionEntity
@@ -29,36 +79,265 @@ class RankedWalk:
 
 @dataclass(frozen=True)
 class Understanding:
-    """What a question may ask for.
+    """What a question asks for.
 
     Attributes:
-        walks: The likeliest first.
-        confidence: How likely the first is right, calibrated; in [0, 1].
-        unplaced: The words of the question that it does not cover.
+        arms: The walks that together lead to what is asked for: one, or one from each of several entities.
+        walks: All walks found from the first of these entities, the likeliest first.
+        confidence: How likely the arms are right, in [0, 1].
+        unplaced: The words of the question that they do not cover.
         nearest: The relations that came nearest, the nearest first.
     """
 
+    arms: tuple[RankedWalk, ...]
     walks: tuple[RankedWalk, ...]
     confidence: float
     unplaced: tuple[str, ...]
     nearest: tuple[str, ...]
 
 
-class ZeroShotPatternGenerator(LinkedPatternGenerator):
-    """Joins the entities of a question by the relations that its words ask for."""
+@dataclass(frozen=True)
+class _Arm:
+    """Walks from one entity: labels, features (n, f), scores (n), the cosines of the words, and the first ends."""
+
+    slot: QuestionEntity
+    walks: list[tuple[int, ...]]
+    features: Array
+    scores: Array
+    words: Array
+    ends: list[Array]
+    nothing: float
+
+    def share(self, chosen: int) -> float:
+        """Return how likely the question asks for the ends of a walk."""
+        shares = softmax(self.scores)
+        alike = [i for i, ends in enumerate(self.ends) if np.array_equal(ends, self.ends[chosen])]
+        return float(shares[alike].sum())
+
+
+class ZeroShotPatternGenerator(LinkingGenerator):
+    """Joins the entities that a question names by the relations that its words ask for. No model, no examples.
+
+    One entity: of the walks of up to three steps around it, the one that the whole question asks for. Several: the
+    unknown to which such a walk leads from each of them, if there is one, or a walk from one of them, whichever is
+    surer. A text without a question word that names two entities, as a claim does, is the fact that joins them, if
+    there is one. Walks are scored by the relation scorer (`docs/model-card.md`), then ranked as a whole by how well
+    their words and those of the question cover each other; see `kg_retrievers.patterns.zero_shot.ranking`.
+
+    Cost: some milliseconds; no call of a language model.
+
+    Args:
+        index: The indexed graph.
+        linker: Finds the entities of a question where none are given.
+        scorer: In place of the package's.
+
+    Raises:
+        EntityLinkingError: From `invoke`, if no entity is found, or the one found has no facts.
+    """
+
+    def __init__(
+        self, index: GraphIndex, *, linker: EntityLinker | None = None, scorer: RelationScorer | None = None
+    ) -> None:
+        """Take the index; the relations of the graph are read when first needed."""
+        super().__init__(index, linker)
+        self.scorer = scorer
+
+    @property
+    def _scorer(self) -> RelationScorer:
+        return self.scorer or relation_scorer()
+
+    @property
+    def _steps(self) -> GraphSteps:
+        scorer = self._scorer
+        return self.index.derived.get(
+            "zero-shot steps", (self.index.graph, scorer), lambda: GraphSteps(self.index.graph, scorer, token_table())
+        )
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
-        return replace(super()._generate(input), source="zero-shot", confidence=0.5)
+        question, slots = input["question"], self._slots(input)
+        if not slots:
+            raise EntityLinkingError(f"ZeroShotPatternGenerator: found no entity in {question!r}.")
+        states = len(slots) > 1 and ASKING.isdisjoint(re.findall(r"\w+", question.casefold()))
+        if states and (claim := self._claim(question, slots[:2])):
+            return claim
+        return self._pattern(self.understand(question, slots))
 
     def understand(
-        self, question: str, slots: Sequence[QuestionEntity], *, max_hops: int = 3, max_walks: int = 16
+        self, question: str, slots: Sequence[QuestionEntity], *, max_hops: int = MAX_HOPS, max_walks: int = 16
     ) -> Understanding:
-        """Rank the walks from the entities of a question."""
-        pattern = super()._generate({"question": question, "entities": list(slots)})
+        """Return what a question asks for.
+
+        Args:
+            question: The question.
+            slots: Its entities, the likeliest first.
+            max_hops: The most steps of a walk.
+            max_walks: How many walks to return.
+
+        Raises:
+            EntityLinkingError: If no entity has facts.
+        """
+        max_hops = min(max_hops, MAX_HOPS)
+        used = list(slots[:MAX_SLOTS])
+        words = question_words(token_table(), masked_text(question, used))
+        found = list(self._understandings(question, used, words, max_hops, max_walks))
+        if not found:
+            raise EntityLinkingError(
+                f"ZeroShotPatternGenerator: {slots[0].name!r} has no facts in the graph, so there is nothing to follow."
+            )
+        return max(found, key=lambda understanding: understanding.confidence)
+
+    def _understandings(
+        self, question: str, slots: Sequence[QuestionEntity], words: Sequence[Word], max_hops: int, max_walks: int
+    ) -> Iterator[Understanding]:
+        """Yield the best walk from each entity alone, and the best star of all of them."""
+        for slot in slots:
+            own = question_words(token_table(), masked_text(question, [slot])) if len(slots) > 1 else words
+            if arm := self._arm(question, [slot], slot, own, max_hops):
+                yield self._understanding([arm], [0], own, max_walks)
+        if len(slots) > 1:
+            arms = [self._arm(question, slots, slot, words, max_hops) for slot in slots]
+            whole = [arm for arm in arms if arm]
+            if len(whole) == len(slots) and (chosen := _meeting(whole)):
+                yield self._understanding(whole, chosen, words, max_walks)
+
+    def _arm(
+        self,
+        question: str,
+        slots: Sequence[QuestionEntity],
+        topic: QuestionEntity,
+        words: Sequence[Word],
+        max_hops: int,
+    ) -> _Arm | None:
+        """Rank the walks from an entity; None where it has no facts."""
+        steps, adjacency = self._steps, self.index.graph.adjacency
+        starts = [self.index.graph.entities.find(key) for key in topic.entities[: topic.best]]
+        encoded = self._scorer.encode(masked_text(question, slots, topic))
+        beam = rank_walks(self._scorer, encoded, steps.states, adjacency, starts, max_hops=max_hops)
+        walks = [walk.labels for walk in beam.walks[:WALKS_COMPARED]]
+        if not walks:
+            return None
+        covered = coverage(words, walks, steps)
+        kinds = self._kinds(asked_kind(masked_text(question, slots)), walks)
+        ends_named = named_ends(words, walks, steps)
+        features = walk_features(
+            [walk.log_probability for walk in beam.walks[:WALKS_COMPARED]], covered, kinds, ends_named
+        )
+        scores = features @ self._scorer.walk_weights
+        excluded = excludes_named(question, [slot.name for slot in slots])
+        order, ends = list[int](), list[Array]()
+        ranked = np.argsort(-scores, kind="stable").tolist()
+        for position in ranked:
+            if len(ends) < WALKS_FOLLOWED:
+                labels = walks[position]
+                revisits = decide(
+                    None, excluded=excluded, turning=turns([bool(is_backward(label)) for label in labels])
+                )
+                reached = walk_ends(adjacency, starts, labels, revisits=revisits.allowed)
+                if not len(reached):
+                    continue
+                ends.append(reached)
+            order.append(position)
+        if not ends:
+            return None
+        walks = [walks[position] for position in order]
+        return _Arm(topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing)
+
+    def _kinds(self, asked: str | None, walks: Sequence[Sequence[int]]) -> Array:
+        """Return 1 for walks whose ends are of the kind that is asked for, else -1; 0 where no kind is asked for."""
+        if asked is None:
+            return np.zeros(len(walks))
+        return np.where(self._steps.kinds[[walk[-1] for walk in walks]] == KINDS.index(asked), 1.0, -1.0)
+
+    def _understanding(
+        self, arms: Sequence[_Arm], chosen: Sequence[int], words: Sequence[Word], max_walks: int
+    ) -> Understanding:
+        shares = [arm.share(walk) for arm, walk in zip(arms, chosen, strict=True)]
+        covered = np.max([arm.words[walk] for arm, walk in zip(arms, chosen, strict=True)], axis=0)
+        features = self._features(arms, chosen, words)
+        confidence = float(1 / (1 + np.exp(-features @ self._scorer.confidence_weights)))
+        telling = [word for word in words if word.telling] or list(words)
+        unplaced = [word.text for word, cosine in zip(telling, covered.tolist(), strict=False) if cosine < COVERED]
+        first = arms[0]
+        probabilities = softmax(first.scores)
+        ranked = [RankedWalk(first.slot, walk, float(p)) for walk, p in zip(first.walks, probabilities, strict=True)]
+        taken = [
+            RankedWalk(arm.slot, arm.walks[walk], share) for arm, walk, share in zip(arms, chosen, shares, strict=True)
+        ]
+        return Understanding(
+            tuple(taken), tuple(ranked[:max_walks]), confidence, tuple(dict.fromkeys(unplaced)), self._nearest(arms)
+        )
+
+    def _features(self, arms: Sequence[_Arm], chosen: Sequence[int], words: Sequence[Word]) -> Array:
+        """Return what tells how sure it is that the question asks for the chosen walks."""
+        pairs = list(zip(arms, chosen, strict=True))
+        rows = np.stack([arm.features[walk] for arm, walk in pairs])
+        covered = np.max([arm.words[walk] for arm, walk in pairs], axis=0)
+        share = min(arm.share(walk) for arm, walk in pairs)
+        return confidence_features(rows, share, covered, words, max(arm.nothing for arm in arms))
+
+    def _nearest(self, arms: Sequence[_Arm]) -> tuple[str, ...]:
+        """Return the relations of the likeliest walks."""
         relations = self.index.graph.relations
-        labels: list[int] = []
-        for head, relation, _ in pattern.triples:
-            assert isinstance(relation, Known)
-            position = list(relations).index(relation.text)
-            labels.append(label_of(position, not isinstance(head, Known) and not labels))
-        return Understanding((RankedWalk(slots[0], tuple(labels), 0.5),), 0.5, (), ())
+        labels = [label for arm in arms for walk in arm.walks for label in walk]
+        return tuple(relations[relation] for relation in list(dict.fromkeys(map(relation_of, labels)))[:NEAREST])
+
+    def _pattern(self, understood: Understanding) -> Pattern:
+        """Return the walks as a pattern that ends in one unknown."""
+        triples: list[tuple[Term, Term, Term]] = []
+        between = sum(len(arm.labels) - 1 for arm in understood.arms)
+        target = Unknown(f"entity {between + 1}")
+        middle = (Unknown(f"entity {number}") for number in range(1, between + 1))
+        for arm in understood.arms:
+            nodes: list[Term] = [arm.slot.term, *(next(middle) for _ in arm.labels[1:]), target]
+            triples += [self._triple(*ends, label) for ends, label in zip(pairwise(nodes), arm.labels, strict=True)]
+        return Pattern.of(
+            *triples,
+            target=target.name,
+            directed=True,
+            source="zero-shot",
+            confidence=understood.confidence,
+            unplaced=understood.unplaced,
+            nearest=understood.nearest,
+        )
+
+    def _claim(self, question: str, slots: Sequence[QuestionEntity]) -> Pattern | None:
+        """Return the fact that joins two entities by the relation that the words name best, if one does."""
+        steps, graph = self._steps, self.index.graph
+        words = question_words(token_table(), masked_text(question, slots))
+        first, second = slots
+        starts, there = ([graph.entities.find(key) for key in slot.entities[: slot.best]] for slot in slots)
+        encoded = self._scorer.encode(masked_text(question, slots, first))
+        beam = rank_walks(self._scorer, encoded, steps.states, graph.adjacency, starts, max_hops=1)
+        joining = [
+            walk
+            for walk in beam.walks
+            if np.isin(walk_ends(graph.adjacency, starts, walk.labels, revisits=True), there).any()
+        ]
+        if not joining:
+            return None
+        covered = coverage(words, [walk.labels for walk in joining], steps)
+        unasked = np.zeros(len(joining))
+        features = walk_features([walk.log_probability for walk in joining], covered, unasked, unasked)
+        scores = features @ self._scorer.walk_weights
+        (label,) = joining[int(np.argmax(scores))].labels
+        return Pattern.of(self._triple(first.term, second.term, label), directed=True, source="zero-shot")
+
+    def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
+        relation = Known(self.index.graph.relations[relation_of(label)])
+        return (there, relation, here) if is_backward(label) else (here, relation, there)
+
+
+def _meeting(arms: Sequence[_Arm]) -> list[int] | None:
+    """Return the walk of each arm such that all lead to a common entity, with the highest sum of scores."""
+    logs = [np.log(softmax(arm.scores)[: len(arm.ends)]) for arm in arms]
+    combinations = product(*(range(len(of_arm)) for of_arm in logs))
+    ranked = sorted(
+        (-sum(of_arm[i] for of_arm, i in zip(logs, chosen, strict=True)), chosen) for chosen in combinations
+    )
+    for _, chosen in ranked:
+        common = arms[0].ends[chosen[0]]
+        for arm, walk in zip(arms[1:], chosen[1:], strict=True):
+            common = np.intersect1d(common, arm.ends[walk])
+        if len(common):
+            return list(chosen)
+    return None

@@ -1,0 +1,142 @@
+"""Ranks walks by how well their words and those of the question cover each other, and rates how sure that is.
+
+The scorer decides step by step; here whole walks are compared. Two small linear models, fitted by
+`benchmarks/relation_scorer` on questions that are not reported: the score of a walk, whose softmax over all walks found
+is its probability; and the logit of the confidence that the first walk is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
+from kg_retrievers.patterns.zero_shot.reading import Word, asked_noun
+
+#: A word of the question is covered by a relation whose nearest word is this near, as a cosine.
+COVERED = 0.35
+
+
+class Coverage(NamedTuple):
+    """How well walks and a question cover each other, one row a walk.
+
+    Attributes:
+        words: The cosine of each telling word of the question with the nearest word of the walk; (n, words).
+        steps: For each walk, the mean cosine of each step's words with the nearest word of the question.
+        cosine: Of the mean of the question's words with that of the walk; (n).
+    """
+
+    words: Array
+    steps: list[Array]
+    cosine: Array
+
+
+def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Coverage:
+    """Compare the words of a question with those of walks, given by their adjacency labels."""
+    telling = [word.vector for word in question if word.telling] or [word.vector for word in question]
+    rows = np.stack(telling) if telling else np.zeros((1, steps.vectors.shape[1]), np.float32)
+    cosines = {
+        relation: rows @ steps.words[relation].T
+        for relation in {relation_of(label) for walk in walks for label in walk}
+    }
+    best = {relation: of_words.max(axis=1) for relation, of_words in cosines.items()}
+    named = {relation: float(of_words.max(axis=0).mean()) for relation, of_words in cosines.items()}
+    mean = _unit(rows.mean(axis=0))
+    words = np.stack([np.max([best[relation_of(label)] for label in walk], axis=0) for walk in walks])
+    of_steps = [np.array([named[relation_of(label)] for label in walk]) for walk in walks]
+    means = [mean @ _unit(steps.vectors[[relation_of(label) for label in walk]].mean(axis=0)) for walk in walks]
+    return Coverage(words, of_steps, np.array(means))
+
+
+def named_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
+    """Return how near what a question asks for is to what the ends of each walk are, (n).
+
+    The nearest cosine of a word such as "towns" in "which towns" with the types of the ends and the names of their
+    further relations; 0 where either says nothing.
+    """
+    asked = [word.vector for word in asked_noun(question)]
+    if not asked:
+        return np.zeros(len(walks))
+    rows = np.stack(asked)
+    nearest = {label: _nearest(rows, steps.end_words[label]) for label in {walk[-1] for walk in walks}}
+    return np.array([nearest[walk[-1]] for walk in walks])
+
+
+def _nearest(rows: Array, others: Array) -> float:
+    return float(np.clip((rows @ others.T).max(initial=0.0), 0, 1))
+
+
+#: What `walk_features` returns, column by column.
+WALK_FEATURES = (
+    "log probability", "words covered", "steps named", "least step named", "cosine", "two steps", "three steps", "kind",
+    "ends named",
+)  # fmt: skip
+
+
+def walk_features(log_probabilities: Sequence[float], covered: Coverage, kinds: Array, ends_named: Array) -> Array:
+    """Return the features of walks, (n, `len(WALK_FEATURES)`).
+
+    Args:
+        log_probabilities: Of each walk, by the scorer.
+        covered: How well walks and question cover each other.
+        kinds: 1 where the ends are of the kind that the question asks for, -1 where not, 0 where it does not say.
+        ends_named: See `named_ends`.
+    """
+    lengths = np.array([len(of_steps) for of_steps in covered.steps])
+    columns = [
+        np.array(log_probabilities),
+        np.clip(covered.words, 0, 1).mean(axis=1),
+        np.array([of_steps.mean() for of_steps in covered.steps]),
+        np.array([of_steps.min() for of_steps in covered.steps]),
+        covered.cosine,
+        lengths == 2,
+        lengths == 3,
+        kinds,
+        ends_named,
+    ]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+#: What `confidence_features` returns.
+CONFIDENCE_FEATURES = (
+    "one", "log probability a step", "log share", "words covered", "least word covered", "least step named", "cosine",
+    "function words", "known words", "several entities", "log of nothing that fits", "kind",
+)  # fmt: skip
+
+
+def confidence_features(walks: Array, share: float, covered: Array, question: Sequence[Word], nothing: float) -> Array:
+    """Return what tells how sure it is that a question asks for some walks.
+
+    Args:
+        walks: The `walk_features` of each of them, (entities, f).
+        share: The probability of the least likely of them among all walks from its entity.
+        covered: The cosine of each telling word of the question with the nearest word of the walks.
+        question: The words.
+        nothing: How likely nothing in the graph fits, by the scorer.
+    """
+    texts = [word for word in question if word.text[0].isalnum()]
+    function = np.mean([not word.telling for word in texts]) if texts else 0.5
+    known = np.mean([word.known for word in texts]) if texts else 1.0
+    lengths = 1 + walks[:, 5] + 2 * walks[:, 6]
+    clipped = np.clip(covered, 0, 1)
+    return np.array([
+        1.0, (walks[:, 0] / lengths).min(), np.log(max(share, 1e-6)), clipped.mean(), clipped.min(initial=1.0),
+        walks[:, 3].min(), walks[:, 4].min(), function, known, float(len(walks) > 1), np.log(max(nothing, 1e-6)),
+        walks[:, 7].min(),
+    ])  # fmt: skip
+
+
+def softmax(scores: Array) -> Array:
+    """Return shares that sum to 1."""
+    raised = np.exp(scores - scores.max())
+    shares: Array = raised / raised.sum()
+    return shares
+
+
+def _unit(vector: Array) -> Array:
+    unit: Array = vector / (np.linalg.norm(vector) + 1e-9)
+    return unit

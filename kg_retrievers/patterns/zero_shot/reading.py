@@ -1,0 +1,102 @@
+"""Reads a question without the entities that it names: its text for the scorer, and its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import dropwhile, takewhile
+from typing import NamedTuple
+
+import numpy as np
+
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
+from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
+from kg_retrievers.patterns.zero_shot.scorer import OTHER, TOPIC
+
+#: What the words of a question say of the kind of its answers, one of `KINDS`; the first that fits counts.
+_ASKS = (
+    ("date", re.compile(r"\bwhen\b|\b(?:what|which|on what|in what) (?:year|date|day|month)s?\b|\bdate\b|\byear\b")),
+    ("number", re.compile(r"\bhow (?!do\b|does\b|did\b|is\b|are\b|was\b|were\b|can\b)\w+|\bnumber of\b")),
+    ("", re.compile(r"\b(?:who|whom|whose|where)\b")),
+)
+
+
+#: Words that a noun for the answers follows, and those that may stand between.
+_BEFORE_NOUNS = frozenset(["which", "what", "list", "name", "give", "show", "find"])
+_BETWEEN = frozenset(["the", "me", "all", "other", "of", "any", "some", "names"])
+
+
+class Word(NamedTuple):
+    """A word of a text.
+
+    Attributes:
+        text: The word, folded.
+        vector: The mean of the rows of its tokens, a unit vector; zero for a word that the table does not know.
+        telling: Whether it may name a relation: it is no function word and no sign.
+        known: Whether the table has some of its tokens.
+    """
+
+    text: str
+    vector: Array
+    telling: bool
+    known: bool
+
+
+def masked_text(question: str, slots: Sequence[QuestionEntity], topic: QuestionEntity | None = None) -> str:
+    """Return a question with `TOPIC` for one of its entities and `OTHER` for the others.
+
+    Args:
+        question: The question.
+        slots: Its entities.
+        topic: The one where walks start; None leaves all entities out.
+
+    Example:
+        >>> ann, bob = (QuestionEntity(start, start + 3, "", (), 0, False) for start in (9, 17))
+        >>> masked_text("Who knew Ann and Bob?", [ann, bob], bob)
+        'Who knew [y] and [x]'
+    """
+    parts, at = list[str](), 0
+    for slot in sorted(slots, key=lambda slot: slot.start):
+        if at <= slot.start < slot.end:
+            parts += [question[at : slot.start], " " if topic is None else TOPIC if slot is topic else OTHER]
+            at = slot.end
+    return "".join([*parts, question[at:]]).strip().rstrip("?.! ")
+
+
+def asked_kind(question: str) -> str | None:
+    """Return the kind of value that a question asks for, one of `KINDS`, or None where its words do not say.
+
+    Example:
+        >>> asked_kind("When was it built?"), asked_kind("How tall is it?"), asked_kind("Who built it?")
+        ('date', 'number', '')
+    """
+    folded = question.casefold()
+    return next((kind for kind, words in _ASKS if words.search(folded)), None)
+
+
+def question_words(table: TokenTable, text: str) -> list[Word]:
+    """Return the words of a text without entities."""
+    found = []
+    for text_of_word in words(text):
+        ids = [id for id in table.token_ids(text_of_word) if id != UNKNOWN]
+        vector = table.rows(ids).mean(axis=0) if ids else np.zeros(table.dimension, np.float32)
+        telling = text_of_word[0].isalnum() and text_of_word not in FUNCTION_WORDS
+        found.append(Word(text_of_word, vector / (np.linalg.norm(vector) + np.float32(1e-9)), telling, bool(ids)))
+    return found
+
+
+def asked_noun(question: Sequence[Word]) -> list[Word]:
+    """Return the words that say what the answers are: those after "which", "what" or the like, up to a function word.
+
+    Example:
+        >>> from kg_retrievers.index.token_table import token_table
+        >>> [word.text for word in asked_noun(question_words(token_table(), "in which old towns is it"))]
+        ['old', 'towns']
+    """
+    texts = [word.text for word in question]
+    start = next((at for at, text in enumerate(texts) if text in _BEFORE_NOUNS), None)
+    if start is None:
+        return []
+    after = dropwhile(lambda word: word.text in _BETWEEN, question[start + 1 :])
+    return list(takewhile(lambda word: word.telling, after))

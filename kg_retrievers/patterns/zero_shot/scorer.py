@@ -1,0 +1,274 @@
+"""The relation scorer: how likely a question asks for a step of a walk, then for the next, or for none. numpy only.
+
+The question is read by two layers of self-attention over the frozen rows of the token table, with the topic masked; a
+recurrent cell then decides hop by hop, with two attentions over the words that keep a count of what they have read. A
+step of a walk is its name, what it starts from and leads to (types, where the graph has them), its direction, and
+whether its ends are dates or numbers. The logit of a step is the sum of three scaled cosines: of its state with the
+context of the decision, of its name with what was attended to, of its name with the best word not yet read; and of a
+bias for the direction. Two more options: to stop, and that nothing in the graph fits.
+
+Trained by `benchmarks/relation_scorer` on public questions about other graphs; see `docs/model-card.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from kg_retrievers.errors import IndexLoadError
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index.token_table import UNKNOWN, TokenTable, token_table
+
+#: The scorer of the package: half precision, but for the weights of the ranking.
+SCORER = Path(__file__).parent / "scorer.safetensors"
+
+#: The sizes of the network: width of a state, layers, heads.
+WIDTH, LAYERS, HEADS = 128, 2, 4
+
+#: Distances between two tokens, and from a token to the topic, beyond which all are alike.
+NEAR, FAR = 8, 12
+
+#: The longest questions, in tokens; the rest of longer ones is not read. The most hops of a walk.
+MAX_TOKENS, MAX_HOPS = 40, 3
+
+#: What the ends of a step are.
+KINDS = ("", "date", "number")
+
+#: Stand for the entity where a walk starts, and for another one that the question names.
+TOPIC, OTHER = "[x]", "[y]"
+
+
+def unit_table(table: TokenTable) -> Array:
+    """Return all rows of the table, divided by the root of their mean square length."""
+    rows = table.rows(np.arange(table.size))
+    scaled: Array = (rows / np.sqrt((rows**2).sum(axis=1).mean())).astype(np.float32)
+    return scaled
+
+
+def mean_rows(table: TokenTable, texts: Sequence[str]) -> Array:
+    """Return the mean of the rows of the tokens of each text as a unit vector, zero for an empty text."""
+    means = np.zeros((len(texts), table.dimension), np.float32)
+    for row, text in zip(means, texts, strict=True):
+        ids = [id for id in table.token_ids(text) if id != UNKNOWN]
+        if ids:
+            mean = table.rows(ids).mean(axis=0)
+            row[:] = mean / (np.linalg.norm(mean) + 1e-9)
+    return means
+
+
+def question_ids(table: TokenTable, question: str) -> tuple[list[int], list[int]]:
+    """Return the ids of the tokens of a question, -1 for `TOPIC` and -2 for `OTHER`, and their positions.
+
+    Positions are `FAR` at the topic, from 0 to `2 * FAR` around it, and `2 * FAR + 1` where there is no topic.
+    """
+    ids: list[int] = []
+    topic = -1
+    for position, part in enumerate(question.replace(OTHER, f"\0{OTHER}\0").replace(TOPIC, f"\0{TOPIC}\0").split("\0")):
+        if position % 2 and part == TOPIC:
+            topic = len(ids) if topic < 0 else topic
+            ids.append(-1)
+        elif position % 2:
+            ids.append(-2)
+        else:
+            ids += table.token_ids(part)
+    ids = ids[:MAX_TOKENS] or [UNKNOWN]
+    if not 0 <= topic < len(ids):
+        return ids, [2 * FAR + 1] * len(ids)
+    return ids, [min(max(at - topic, -FAR), FAR) + FAR for at in range(len(ids))]
+
+
+class Encoded(NamedTuple):
+    """A question as the scorer reads it: states (t, d), rows of the table (t, e), and these as words (t, w)."""
+
+    states: Array
+    rows: Array
+    words: Array
+
+
+class StepStates(NamedTuple):
+    """Steps of walks: states (s, d), names as attention reads them (s, d), words (s, w), directions (s)."""
+
+    states: Array
+    names: Array
+    words: Array
+    directions: Array
+
+    def take(self, positions: Array) -> StepStates:
+        """Return some of the steps."""
+        return StepStates(*(part[positions] for part in self))
+
+
+class Prefixes(NamedTuple):
+    """The beginnings of walks: states (n, d), and how much each of two attentions has read of each word, (n, 2, t)."""
+
+    states: Array
+    cover: Array
+
+
+class Decisions(NamedTuple):
+    """Logits of each step after each prefix (n, s), of stopping and of nothing that fits (n, 2), and the new cover."""
+
+    steps: Array
+    ends: Array
+    cover: Array
+
+
+class RelationScorer:
+    """Scores steps of walks against a question. Threads may share one.
+
+    Args:
+        weights: The tensors by the names of the torch module in `benchmarks/relation_scorer/net.py`, float32; and
+            "ranking.walks" and "ranking.confidence", the weights of the features in `ranking.py`.
+        table: The token table that it was trained with.
+    """
+
+    def __init__(self, weights: Mapping[str, Array], table: TokenTable) -> None:
+        """Keep the weights."""
+        self._weights = weights
+        self.walk_weights = weights["ranking.walks"]
+        self.confidence_weights = weights["ranking.confidence"]
+        self._table = table
+        rows = table.rows(np.arange(table.size))
+        self._unit = float(1 / np.sqrt((rows**2).sum(axis=1).mean()))
+
+    def encode(self, question: str) -> Encoded:
+        """Read a question with `TOPIC` for the entity where walks start and `OTHER` for others."""
+        ids, positions = (np.array(values) for values in question_ids(self._table, question))
+        rows = self._table.rows(np.maximum(ids, 0)) * self._unit
+        rows[ids < 0] = 0.0
+        tokens = rows.copy()
+        tokens[ids < 0] = self._weights["masks"][-1 - ids[ids < 0]]
+        x = self._linear("input", tokens) + self._weights["position.weight"][positions]
+        order = np.arange(len(ids))
+        distances = np.clip(order - order[:, None], -NEAR, NEAR) + NEAR
+        for layer in range(LAYERS):
+            x = self._layer(f"layers.{layer}", x, distances)
+        return Encoded(self._normed("norm", x), rows, _unit(rows @ self._weights["word.weight"].T))
+
+    def steps(self, names: Array, starts: Array, ends: Array, directions: Array, kinds: Array) -> StepStates:
+        """Read steps.
+
+        Args:
+            names: `mean_rows` of the names of their relations, (s, e).
+            starts: The same of what they start from, zero where that is not known.
+            ends: The same of what they lead to.
+            directions: 1 where the relation is crossed from tail to head, else 0; (s).
+            kinds: Positions in `KINDS`; (s).
+        """
+        w = self._weights
+        known = np.concatenate(
+            [names, starts, ends, w["direction.weight"][directions], w["kind.weight"][kinds]], axis=1, dtype=np.float32
+        )
+        states = self._linear("step_down", _gelu(self._linear("step_up", known))) + self._linear("step_name", names)
+        return StepStates(
+            _unit(states), _unit(names @ w["named.weight"].T), _unit(names @ w["word.weight"].T), directions
+        )
+
+    def begin(self, question: Encoded) -> Prefixes:
+        """Return the one prefix of no steps."""
+        return Prefixes(self._weights["start"][None], np.zeros((1, 2, len(question.states)), np.float32))
+
+    def decide(self, question: Encoded, prefixes: Prefixes, hop: int, steps: StepStates) -> Decisions:
+        """Return the logits of what may come after prefixes of `hop` steps."""
+        w, x = self._weights, question.states
+        (n, _, t), d = prefixes.cover.shape, x.shape[1]
+        state = prefixes.states + w["hop.weight"][hop]
+        query = self._linear("query", state).reshape(n, 2, d).transpose(1, 0, 2)
+        key = self._linear("key", x).reshape(t, 2, d).transpose(1, 2, 0)
+        weights = (query @ key).transpose(1, 0, 2) / np.sqrt(np.float32(d)) + w["covered"][:, None] * prefixes.cover
+        weights = _softmax(weights)
+        attended = weights @ x
+        rest = np.clip(1 - prefixes.cover[:, 0], 0, 1)
+        left = rest @ x / (rest.sum(axis=1, keepdims=True) + np.float32(1e-3))
+        known = np.concatenate([state, attended[:, 0], attended[:, 1], left], axis=1)
+        context = _unit(self._linear("context_down", _gelu(self._linear("context_up", known))))
+        gate = _sigmoid(self._linear("gate", x)[:, 0] + 2) * (1 - np.float32(0.7) * np.clip(prefixes.cover[:, 1], 0, 1))
+        matched = ((question.words @ steps.words.T)[None] * gate[:, :, None]).max(axis=1)
+        read = _unit(weights[:, 1] @ question.rows @ w["attended.weight"].T)
+        a, b, c = np.exp(w["scales"])
+        logits = a * context @ steps.states.T + b * read @ steps.names.T + c * matched
+        logits = logits + self._linear("directed", context)[:, steps.directions]
+        ends = self._linear("end_down", _gelu(self._linear("end_up", known)))
+        return Decisions(logits, ends, prefixes.cover + weights)
+
+    def extend(self, prefixes: Prefixes, decisions: Decisions, rows: Array, steps: StepStates) -> Prefixes:
+        """Return prefixes that are one step longer.
+
+        Args:
+            prefixes: The shorter ones.
+            decisions: Theirs.
+            rows: The position of the shorter prefix of each, (m).
+            steps: The step of each, (m).
+        """
+        w, h = self._weights, prefixes.states[rows]
+        given = steps.states @ w["cell.weight_ih"].T + w["cell.bias_ih"]
+        kept = h @ w["cell.weight_hh"].T + w["cell.bias_hh"]
+        (r1, z1, n1), (r2, z2, n2) = np.split(given, 3, axis=1), np.split(kept, 3, axis=1)
+        update = _sigmoid(z1 + z2)
+        new = np.tanh(n1 + _sigmoid(r1 + r2) * n2)
+        return Prefixes((1 - update) * new + update * h, decisions.cover[rows])
+
+    def _linear(self, name: str, x: Array) -> Array:
+        y: Array = x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return y
+
+    def _normed(self, name: str, x: Array) -> Array:
+        centred = x - x.mean(axis=-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(1e-5))
+        y: Array = scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        return y
+
+    def _layer(self, name: str, x: Array, distances: Array) -> Array:
+        t, d = x.shape
+        qkv = self._linear(f"{name}.qkv", self._normed(f"{name}.norm1", x)).reshape(t, 3, HEADS, d // HEADS)
+        q, k, v = qkv.transpose(1, 2, 0, 3)
+        weights = _softmax(
+            q @ k.transpose(0, 2, 1) / np.sqrt(np.float32(d // HEADS)) + self._weights[f"{name}.bias"][:, distances]
+        )
+        x = x + self._linear(f"{name}.out", (weights @ v).transpose(1, 0, 2).reshape(t, d))
+        hidden = _gelu(self._linear(f"{name}.up", self._normed(f"{name}.norm2", x)))
+        y: Array = x + self._linear(f"{name}.down", hidden)
+        return y
+
+
+def _unit(x: Array) -> Array:
+    y: Array = x / np.maximum(np.sqrt((x**2).sum(axis=-1, keepdims=True)), np.float32(1e-12))
+    return y
+
+
+def _softmax(x: Array) -> Array:
+    raised = np.exp(x - x.max(axis=-1, keepdims=True))
+    y: Array = raised / raised.sum(axis=-1, keepdims=True)
+    return y
+
+
+def _sigmoid(x: Array) -> Array:
+    y: Array = 1 / (1 + np.exp(-x))
+    return y
+
+
+def _gelu(x: Array) -> Array:
+    y: Array = np.float32(0.5) * x * (1 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x**3)))
+    return y
+
+
+@lru_cache(maxsize=1)
+def relation_scorer() -> RelationScorer:
+    """Return the scorer of the package, read once for each process.
+
+    Raises:
+        IndexLoadError: If the file is missing or damaged.
+    """
+    try:
+        with safe_open(SCORER, framework="numpy") as file:
+            weights = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as cause:
+        raise IndexLoadError(
+            f"the relation scorer of the package cannot be read ({cause}). Install it again.", SCORER
+        ) from cause
+    return RelationScorer(weights, token_table())
