@@ -98,7 +98,7 @@ def to_langchain(
 def with_prompt(retriever: BaseKGRetriever, name: str, template: llama_prompts.BasePromptTemplate) -> BaseKGRetriever:
     """Return a copy of the retriever with another prompt of that name.
 
-    The prompt is a field, or one of the `prompts` of a field.
+    The prompt is a field, or one of the `prompts` of a field or of what that one asks.
 
     Raises:
         InvalidArgumentError: If there is no prompt of that name, the template has other placeholders than the prompt,
@@ -117,11 +117,9 @@ def with_prompt(retriever: BaseKGRetriever, name: str, template: llama_prompts.B
         )
     for field in type(retriever).model_fields:
         value = getattr(retriever, field)
-        held = getattr(value, "__dict__", {}).get("prompts")  # its own, not those of something that it wraps
         changed: Any = new
-        if isinstance(held, dict) and any(prompt is old for prompt in held.values()):
-            changed = copy(value)
-            changed.prompts = {key: new if prompt is old else prompt for key, prompt in held.items()}
+        if _holds(value, old):
+            changed = _with_new(value, old, new)
         elif value is not old:
             continue
         other = retriever.model_copy()
@@ -129,3 +127,19 @@ def with_prompt(retriever: BaseKGRetriever, name: str, template: llama_prompts.B
         if other.prompts.get(name) is new:
             return other
     raise InvalidArgumentError(f"{who} cannot be changed from LlamaIndex. Build the retriever with another one.")
+
+
+def _holds(value: object, prompt: object) -> bool:
+    """Whether a prompt is among the `prompts` of something: its own, not those of something that it wraps."""
+    held = getattr(value, "__dict__", {}).get("prompts")
+    return isinstance(held, dict) and any(one is prompt for one in held.values())
+
+
+def _with_new(holder: Any, old: object, new: object) -> Any:
+    """Return a copy of what holds a prompt, with another in its place, also in what it asks."""
+    other = copy(holder)
+    other.prompts = {key: new if prompt is old else prompt for key, prompt in holder.prompts.items()}
+    for name, part in vars(holder).items():
+        if _holds(part, old):
+            setattr(other, name, _with_new(part, old, new))
+    return other

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import (
     GraphIndex,
@@ -42,7 +43,7 @@ APART = (
 
 @pytest.fixture(scope="module")
 def retriever() -> SimGRAGRetriever:
-    return SimGRAGRetriever.from_index(INDEX)
+    return SimGRAGRetriever.from_index(INDEX, pattern_generator=RunnableLambda(lambda _: DIRECTOR))
 
 
 def test_a_pattern_that_several_entities_fit(retriever: SimGRAGRetriever) -> None:
@@ -65,7 +66,7 @@ def test_nothing_is_told_where_the_entity_is_known(retriever: SimGRAGRetriever) 
     for documents in (
         retriever.invoke(QUESTION, pattern=pinned),
         retriever.invoke(QUESTION, pattern=DIRECTOR, seed_entities=["d2"]),
-        retriever.invoke("Who directed Her?", min_confidence=0),
+        retriever.invoke("Who directed Her?", pattern=Pattern.of(("Her", "directed_by", Unknown("x")), target="x")),
         NeighborhoodRetriever.from_index(INDEX).invoke(QUESTION, seed_entities=["d1"]),
     ):
         assert "ambiguous" not in documents[0].metadata["details"]
@@ -81,14 +82,13 @@ def test_entities_that_start_a_search() -> None:
 
 
 def test_chains_workflows_and_tools_tell(retriever: SimGRAGRetriever) -> None:
-    sure = retriever.model_copy(update={"min_confidence": 0.0})
     told = f"{APART} The evidence is about d1."
-    assert answer_chain(sure).invoke(QUESTION) == f"David Lynch\n({told})"
-    assert told in cited_answer_chain(sure).invoke(QUESTION)["explanation"]
-    assert told in build_workflow(sure).invoke({"question": QUESTION})["explanation"]
-    assert sure.as_tool().invoke({"query": QUESTION}) == f"Dune -> directed by -> David Lynch\n\n{told}"
+    assert answer_chain(retriever).invoke(QUESTION) == f"David Lynch\n({told})"
+    assert told in cited_answer_chain(retriever).invoke(QUESTION)["explanation"]
+    assert told in build_workflow(retriever).invoke({"question": QUESTION})["explanation"]
+    assert retriever.as_tool().invoke({"query": QUESTION}) == f"Dune -> directed by -> David Lynch\n\n{told}"
     model = ScriptedChatModel(replies=["Answer: David Lynch"])
-    assert answer_chain(sure, model).invoke(QUESTION) == "David Lynch"
+    assert answer_chain(retriever, model).invoke(QUESTION) == "David Lynch"
     assert told in str(model.prompts[0])
 
 

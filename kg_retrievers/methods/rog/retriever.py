@@ -208,8 +208,8 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         """As in the base; relation paths must be distinct and of relations of the graph.
 
         Each is an object with "relations", `[[relation, "forward", "backward" or "either"], ...]` or plain relations,
-        which are crossed either way, and perhaps "score", in (0, 1]; 1 divided by its rank by default. Whoever gives one
-        is sure of it: its confidence is None.
+        which are crossed either way, and perhaps "score", in (0, 1]; 1 divided by its rank by default. Whoever gives
+        one is sure of it: its confidence is None.
         """
         checked = super().check_inputs(inputs)
         if (paths := checked.get("relation_paths")) is None:
