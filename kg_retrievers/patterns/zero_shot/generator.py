@@ -288,7 +288,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         target = Unknown(f"entity {between + 1}")
         middle = (Unknown(f"entity {number}") for number in range(1, between + 1))
         for arm in understood.arms:
-            nodes: list[Term] = [arm.slot.term, *(next(middle) for _ in arm.labels[1:]), target]
+            nodes: list[Term] = [_node(arm.slot), *(next(middle) for _ in arm.labels[1:]), target]
             triples += [self._triple(*ends, label) for ends, label in zip(pairwise(nodes), arm.labels, strict=True)]
         return Pattern.of(
             *triples,
@@ -320,11 +320,16 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         features = walk_features([walk.log_probability for walk in joining], covered, unasked, unasked)
         scores = features @ self._scorer.walk_weights
         (label,) = joining[int(np.argmax(scores))].labels
-        return Pattern.of(self._triple(first.term, second.term, label), directed=True, source="zero-shot")
+        return Pattern.of(self._triple(_node(first), _node(second), label), directed=True, source="zero-shot")
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[relation_of(label)])
         return (there, relation, here) if is_backward(label) else (here, relation, there)
+
+
+def _node(slot: QuestionEntity) -> Known:
+    """Return the node of an entity, pinned where only one is meant, so that no other is searched for."""
+    return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term
 
 
 def _meeting(arms: Sequence[_Arm]) -> list[int] | None:

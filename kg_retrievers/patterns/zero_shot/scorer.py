@@ -253,7 +253,7 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    y: Array = np.float32(0.5) * x * (1 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x**3)))
+    y: Array = np.float32(0.5) * x * (1 + np.tanh(np.float32(0.7978845608) * (x + np.float32(0.044715) * x * x * x)))
     return y
 
 

@@ -15,6 +15,9 @@ from kg_retrievers.patterns.zero_shot.scorer import Decisions, Encoded, Relation
 #: How many beginnings of walks are followed at each hop.
 BEAM_WIDTH = 16
 
+#: How much less likely than the likeliest walk, as a difference of logarithms, a beginning may be to be followed.
+MARGIN = 8.0
+
 #: How many entities, and how many of their adjacency entries, are looked at to tell where a walk can go on.
 MAX_FRONTIER, MAX_ENTRIES = 2_000, 200_000
 
@@ -80,6 +83,8 @@ def rank_walks(
                 found.append(ScoredWalk(prefix.labels, prefix.log_probability + float(logs[-2])))
             shares = zip(labels.tolist(), logs.tolist(), strict=False)
             longer += [(prefix.log_probability + log, row, label) for label, log in shares]
+        best = max([walk.log_probability for walk in found] + [item[0] for item in longer], default=0.0)
+        longer = [item for item in longer if item[0] > best - MARGIN]
         longer = sorted(longer, key=lambda item: (-item[0], item[1], item[2]))[:beam_width]
         if not longer:
             break

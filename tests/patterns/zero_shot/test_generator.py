@@ -99,7 +99,8 @@ def test_question_beyond_the_graph_is_refused(index: GraphIndex) -> None:
 
 def test_claim_is_the_fact_that_joins_its_entities(index: GraphIndex) -> None:
     pattern = ZeroShotPatternGenerator(index).invoke({"question": "Ann Lee is supervised by Bob Hill."})
-    assert pattern == Pattern.of((Known("Ann Lee"), "reports_to", Known("Bob Hill")), directed=True)
+    ann, bob = (Known(name, entity=name) for name in ("Ann Lee", "Bob Hill"))
+    assert pattern == Pattern.of((ann, "reports_to", bob), directed=True)
 
 
 def test_question_without_an_entity_is_refused(index: GraphIndex) -> None:
