@@ -15,6 +15,7 @@ from openai_server import Garbage, Hang, OpenAIServer, RateLimit, Reply
 from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
+    LLMPatternGenerator,
     SimGRAGRetriever,
     answer_chain,
     build_workflow,
@@ -67,7 +68,7 @@ async def test_a_chain_streams(retriever: SimGRAGRetriever) -> None:
 async def test_a_workflow_streams_tokens(index: GraphIndex, asynchronous: bool) -> None:
     with OpenAIServer(Reply(PATTERN), Reply("Audrey Tautou and others")) as server:
         llm = client(server)
-        retriever = SimGRAGRetriever.from_index(index, llm=llm)
+        retriever = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm))
         workflow = build_workflow(retriever, llm_answerer(retriever.answer_prompt, llm))
         if asynchronous:
             parts = [part async for part in workflow.astream({"question": QUESTION}, stream_mode="messages")]
@@ -117,14 +118,18 @@ async def test_a_rate_limit_is_waited_for(index: GraphIndex, asynchronous: bool)
     limited = RateLimit(retry_after=0.01)
     with OpenAIServer(limited, Reply(PATTERN), limited, limited, Reply(ANSWER)) as server:
         llm = client(server)
-        workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=llm), llm, retry=QUICK)
+        workflow = build_workflow(
+            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm)), llm, retry=QUICK
+        )
         given = {"question": QUESTION}
         got = await workflow.ainvoke(given) if asynchronous else workflow.invoke(given)
         assert got["answer"] == "Audrey Tautou"
         assert got["cost"]["llm_calls"] == len(server.requests) == 5
     with OpenAIServer(*[limited] * 3) as server:
         llm = client(server)
-        workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=llm), llm, retry=QUICK)
+        workflow = build_workflow(
+            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm)), llm, retry=QUICK
+        )
         with pytest.raises(openai.RateLimitError):
             await workflow.ainvoke(given) if asynchronous else workflow.invoke(given)
         assert len(server.requests) == 3
@@ -140,7 +145,7 @@ async def test_a_server_that_speaks_no_json_raises(retriever: SimGRAGRetriever) 
 @pytest.mark.parametrize("what", ["retriever", "chain", "workflow"])
 async def test_a_cancelled_call_ends_the_request(index: GraphIndex, what: str) -> None:
     with OpenAIServer(Hang()) as server:
-        retriever = SimGRAGRetriever.from_index(index, llm=client(server))
+        retriever = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(client(server)))
         running = {
             "retriever": lambda: retriever.ainvoke(QUESTION),
             "chain": lambda: cited_answer_chain(retriever, client(server)).ainvoke(QUESTION),

@@ -25,6 +25,7 @@ from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
+    LLMPatternGenerator,
     Pattern,
     SimGRAGRetriever,
     Unknown,
@@ -123,7 +124,7 @@ def test_schemas_ask_for_the_question_alone(retriever: SimGRAGRetriever) -> None
 @both
 async def test_with_a_model(index: GraphIndex, asynchronous: bool) -> None:
     model = llm(STARRING, reply(3, 1))
-    workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=model), model)
+    workflow = build_workflow(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)), model)
     got = await run(workflow, asynchronous, {"question": QUESTION})
     assert [citation["triple"] for citation in got["citations"]] == [TRIPLES[2], TRIPLES[0]]
     assert (got["answer"], got["answers"]) == ("Audrey Tautou", ["Audrey Tautou"])
@@ -453,13 +454,13 @@ def test_the_context_keeps_to_the_token_budget(retriever: SimGRAGRetriever) -> N
 async def test_a_model_that_raises_raises(index: GraphIndex, retriever: SimGRAGRetriever, asynchronous: bool) -> None:
     with pytest.raises(TimeoutError, match="late"):
         await run(build_workflow(retriever, llm(TimeoutError("late"))), asynchronous, {"question": QUESTION})
-    by_llm = SimGRAGRetriever.from_index(index, llm=llm(TimeoutError("late")))
+    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(TimeoutError("late"))))
     with pytest.raises(TimeoutError, match="late"):
         await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
     with pytest.raises(AnswerParseError, match="worse") as caught:
         await run(build_workflow(retriever, llm("bad", "worse")), asynchronous, {"question": QUESTION})
     assert caught.value.reply == "worse"
-    by_llm = SimGRAGRetriever.from_index(index, llm=llm("bad", "worse"))
+    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm("bad", "worse")))
     with pytest.raises(PatternParseError, match="worse"):
         await run(build_workflow(by_llm), asynchronous, {"question": QUESTION})
 
@@ -471,12 +472,12 @@ class FlakyError(Exception):
 @both
 async def test_nodes_that_call_a_model_are_tried_again(index: GraphIndex, asynchronous: bool) -> None:
     model = llm(FlakyError(), STARRING, FlakyError(), FlakyError(), reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, llm=model)
+    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
     quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
     got = await run(build_workflow(by_llm, model, retry=quick), asynchronous, {"question": QUESTION})
     assert got["answer"] == "Audrey Tautou"
     assert got["cost"]["llm_calls"] == len(model.prompts) == 5
-    by_llm = SimGRAGRetriever.from_index(index, llm=llm(FlakyError(), STARRING))
+    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(FlakyError(), STARRING)))
     with pytest.raises(FlakyError):
         await run(build_workflow(by_llm, retry=None), asynchronous, {"question": QUESTION})
 
@@ -487,7 +488,9 @@ async def test_calls_of_failed_attempts_count(index: GraphIndex, asynchronous: b
     for allowed in (2, 3):  # a pattern in three calls, of two attempts
         model = llm("unreadable", FlakyError(), STARRING)
         workflow = build_workflow(
-            SimGRAGRetriever.from_index(index, llm=model), retry=quick, budget=Budget(llm_calls=allowed)
+            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
+            retry=quick,
+            budget=Budget(llm_calls=allowed),
         )
         got = await run(workflow, asynchronous, {"question": QUESTION})
         assert got["cost"]["llm_calls"] == len(model.prompts) == allowed
@@ -496,7 +499,9 @@ async def test_calls_of_failed_attempts_count(index: GraphIndex, asynchronous: b
 
 def test_calls_before_a_failure_count_when_the_run_goes_on(index: GraphIndex) -> None:
     model = llm("unreadable", TimeoutError("late"), STARRING)
-    workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=model), checkpointer=InMemorySaver())
+    workflow = build_workflow(
+        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)), checkpointer=InMemorySaver()
+    )
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     assert workflow.invoke(None, thread())["cost"]["llm_calls"] == 3
@@ -512,7 +517,7 @@ def test_a_call_that_a_budget_refuses_is_logged_once(
 
 def test_pauses_between_attempts_take_time(index: GraphIndex) -> None:
     slow = RetryPolicy(max_attempts=2, initial_interval=0.2, jitter=False)
-    by_llm = SimGRAGRetriever.from_index(index, llm=llm(FlakyError(), STARRING))
+    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm(FlakyError(), STARRING)))
     got = build_workflow(by_llm, retry=slow, budget=Budget(seconds=0.15)).invoke({"question": QUESTION})
     assert got["stopped"] == "the budget of 0.15 seconds is used up."
     assert got["cost"]["llm_calls"] == 1
@@ -545,7 +550,9 @@ async def test_a_budget_of_calls_is_never_exceeded(index: GraphIndex, asynchrono
     for allowed in range(5):
         model = llm("unreadable", STARRING, reply(99), reply(1))
         workflow = build_workflow(
-            SimGRAGRetriever.from_index(index, llm=model), model, budget=Budget(llm_calls=allowed)
+            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
+            model,
+            budget=Budget(llm_calls=allowed),
         )
         got = await run(workflow, asynchronous, {"question": QUESTION})
         assert got["cost"]["llm_calls"] == len(model.prompts) == min(allowed, 4)
@@ -593,7 +600,11 @@ async def test_a_second_question_starts_clean(retriever: SimGRAGRetriever, async
 
 async def test_a_question_after_a_failure_starts_clean(index: GraphIndex) -> None:
     model = llm(STARRING, TimeoutError("late"), STARRING.replace("starring", "directed by"), reply(1))
-    workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=model), model, checkpointer=InMemorySaver())
+    workflow = build_workflow(
+        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
+        model,
+        checkpointer=InMemorySaver(),
+    )
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     got = workflow.invoke({"question": "Who directed Amélie?"}, thread())
@@ -603,7 +614,11 @@ async def test_a_question_after_a_failure_starts_clean(index: GraphIndex) -> Non
 
 async def test_a_failed_run_goes_on_where_it_failed(index: GraphIndex) -> None:
     model = llm(STARRING, TimeoutError("late"), reply(1))
-    workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=model), model, checkpointer=InMemorySaver())
+    workflow = build_workflow(
+        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
+        model,
+        checkpointer=InMemorySaver(),
+    )
     with pytest.raises(TimeoutError):
         workflow.invoke({"question": QUESTION}, thread())
     got = workflow.invoke(None, thread())
@@ -774,7 +789,7 @@ async def test_async_checkpoints_in_sqlite(retriever: SimGRAGRetriever, tmp_path
 
 def test_the_cache_spares_calls_and_survives_drawing(index: GraphIndex) -> None:
     model = llm(STARRING, reply(1), STARRING.replace("starring", "directed by"), reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, llm=model)
+    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
     workflow = build_workflow(by_llm, model, cache=InMemoryCache())
     first = workflow.invoke({"question": QUESTION})
     assert (first["cost"]["llm_calls"], len(model.prompts)) == (2, 2)
@@ -791,13 +806,13 @@ def test_the_cache_spares_calls_and_survives_drawing(index: GraphIndex) -> None:
 def test_what_a_budget_cut_short_is_not_cached(index: GraphIndex) -> None:
     cache = InMemoryCache[Any]()
     model = llm(FlakyError(), STARRING, reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, llm=model)
+    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
     quick = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
     tried = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=1), retry=quick)
     assert tried.invoke({"question": QUESTION})["stopped"]
     assert tried.invoke({"question": QUESTION})["documents"]
     model = llm(STARRING, reply(1))
-    by_llm = SimGRAGRetriever.from_index(index, llm=model)
+    by_llm = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model))
     poor = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=1), name="films")
     assert poor.invoke({"question": QUESTION})["stopped"]
     rich = build_workflow(by_llm, model, cache=cache, budget=Budget(llm_calls=5), name="films")
@@ -809,7 +824,12 @@ def test_workflows_share_a_cache_by_their_name_only(index: GraphIndex) -> None:
     cache = InMemoryCache[Any]()
     for name, calls in (("films", 2), (None, 2), ("films", 0), ("others", 2)):
         model = llm(STARRING, reply(1))
-        workflow = build_workflow(SimGRAGRetriever.from_index(index, llm=model), model, cache=cache, name=name)
+        workflow = build_workflow(
+            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)),
+            model,
+            cache=cache,
+            name=name,
+        )
         assert workflow.invoke({"question": QUESTION})["answer"] == "Audrey Tautou"
         assert len(model.prompts) == calls
 

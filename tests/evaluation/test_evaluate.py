@@ -30,6 +30,7 @@ from kg_retrievers import (
     HashedEmbeddings,
     KnowledgeGraph,
     LLMCitedAnswerer,
+    LLMPatternGenerator,
     Pattern,
     Question,
     SimGRAGRetriever,
@@ -325,7 +326,11 @@ def test_an_answerer_may_fail_at_a_question() -> None:
 def test_calls_of_the_retriever_count() -> None:
     reply = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
     llm = ScriptedChatModel(replies=["unreadable", reply, "Spike Jonze"])
-    report = evaluate(SimGRAGRetriever.from_index(INDEX, llm=llm), [HER], answerer=llm_answerer(SHORT, llm))
+    report = evaluate(
+        SimGRAGRetriever.from_index(INDEX, pattern_generator=LLMPatternGenerator(llm)),
+        [HER],
+        answerer=llm_answerer(SHORT, llm),
+    )
     assert report.metrics["llm_calls_mean"] == 3
     assert report.metrics["hit"] == report.metrics["text_hit"] == 1
 
@@ -436,7 +441,9 @@ def labelled(text: str) -> list[Question]:
 
 
 def by_llm(name: str) -> BaseKGRetriever:
-    return SimGRAGRetriever.from_index(INDEX, llm=Named(model_name=name, replies=lambda _: "{}"))
+    return SimGRAGRetriever.from_index(
+        INDEX, pattern_generator=LLMPatternGenerator(Named(model_name=name, replies=lambda _: "{}"))
+    )
 
 
 def by_examples(text: str) -> BaseKGRetriever:

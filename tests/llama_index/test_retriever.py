@@ -51,7 +51,16 @@ from llama_index.core.tools import QueryEngineTool, RetrieverTool
 from openai_server import OpenAIServer, Reply
 from pydantic import Field
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Pattern, SimGRAGRetriever, Unknown, answer_chain
+from kg_retrievers import (
+    GraphIndex,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    LLMPatternGenerator,
+    Pattern,
+    SimGRAGRetriever,
+    Unknown,
+    answer_chain,
+)
 from kg_retrievers.chains import NOT_UNDERSTOOD
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.llama_index import LlamaIndexChatModel, LlamaIndexEmbeddings, as_llama_index
@@ -179,7 +188,9 @@ async def test_errors_come_through(index: GraphIndex, asynchronous: bool) -> Non
         await retrieve(as_llama_index(strict), asynchronous, NO_ENTITY)
     with pytest.raises(InvalidArgumentError, match="empty"):
         await retrieve(as_llama_index(SimGRAGRetriever.from_index(index)), asynchronous, " ")
-    late = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[TimeoutError("late")]))
+    late = SimGRAGRetriever.from_index(
+        index, pattern_generator=LLMPatternGenerator(ScriptedChatModel(replies=[TimeoutError("late")]))
+    )
     with pytest.raises(TimeoutError, match="late"):
         await retrieve(as_llama_index(late), asynchronous)
 
@@ -210,7 +221,7 @@ class AwaitingChatModel(BaseChatModel):
 async def test_parallel_queries_overlap(index: GraphIndex) -> None:
     barrier = asyncio.Barrier(4)  # opens when all four requests are under way
     llm = AwaitingChatModel(wait=lambda: asyncio.wait_for(barrier.wait(), 60))
-    bridge = as_llama_index(SimGRAGRetriever.from_index(index, llm=llm))
+    bridge = as_llama_index(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm)))
     results = await asyncio.gather(*[bridge.aretrieve(QUESTION) for _ in range(4)])
     assert [nodes[0].text for nodes in results] == [EVIDENCE] * 4
 
@@ -241,7 +252,9 @@ async def test_cancelling_a_query_cancels_the_request(index: GraphIndex) -> None
             cancelled.set()
             raise
 
-    bridge = as_llama_index(SimGRAGRetriever.from_index(index, llm=AwaitingChatModel(wait=wait)))
+    bridge = as_llama_index(
+        SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(AwaitingChatModel(wait=wait)))
+    )
     task = asyncio.create_task(bridge.aretrieve(QUESTION))
     await asyncio.wait_for(started.wait(), 60)
     task.cancel()
@@ -257,7 +270,9 @@ async def test_a_real_client_over_loopback(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with OpenAIServer(Reply(REPLY)) as server:
         llm = ChatOpenAI(model="scripted", base_url=server.base_url, api_key="test", max_retries=0)  # type: ignore
-        nodes = await retrieve(as_llama_index(SimGRAGRetriever.from_index(index, llm=llm)), asynchronous)
+        nodes = await retrieve(
+            as_llama_index(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm))), asynchronous
+        )
     assert nodes[0].text == EVIDENCE
     assert len(server.requests) == 1
 
@@ -313,7 +328,7 @@ async def test_langchain_traces_go_on(retriever: SimGRAGRetriever, asynchronous:
 
 
 def test_prompts_are_templates_of_llama_index(index: GraphIndex) -> None:
-    retriever = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[]))
+    retriever = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(ScriptedChatModel(replies=[])))
     templates = as_llama_index(retriever).get_prompts()
     assert list(templates) == list(retriever.prompts) == ["pattern", "repair", "answer"]
     assert set(templates["answer"].template_vars) == {"query_str", "context_str"}
@@ -390,7 +405,7 @@ def test_update_with_a_template_of_llama_index(retriever: SimGRAGRetriever) -> N
 @both
 async def test_update_of_the_pattern_prompt(index: GraphIndex, asynchronous: bool) -> None:
     llm = ScriptedChatModel(replies=["What?", REPLY, "What?", REPLY])
-    retriever = SimGRAGRetriever.from_index(index, llm=llm)
+    retriever = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm))
     bridge = as_llama_index(retriever)
     repair = PromptTemplate("Again: {query_str} {reply} {error}")
     bridge.update_prompts({"pattern": PromptTemplate('{"Q": "{query_str}"}'), "repair": repair})
@@ -405,7 +420,9 @@ async def test_update_of_the_pattern_prompt(index: GraphIndex, asynchronous: boo
 
 def test_updating_with_the_prompts_as_they_are_changes_nothing(index: GraphIndex) -> None:
     literal = LangChainPrompt.from_template("{question} {evidence} {{json}}")
-    retriever = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[]), answer_prompt=literal)
+    retriever = SimGRAGRetriever.from_index(
+        index, pattern_generator=LLMPatternGenerator(ScriptedChatModel(replies=[])), answer_prompt=literal
+    )
     bridge = as_llama_index(retriever)
     bridge.update_prompts(bridge.get_prompts())
     for name, prompt in retriever.prompts.items():
@@ -461,7 +478,7 @@ def test_prompt_out_of_reach_cannot_be_changed(index: GraphIndex) -> None:
 
 
 def test_prompt_of_something_wrapped_cannot_be_changed(index: GraphIndex) -> None:
-    retriever = SimGRAGRetriever.from_index(index, llm=ScriptedChatModel(replies=[]))
+    retriever = SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(ScriptedChatModel(replies=[])))
     retriever.pattern_generator = retriever.pattern_generator.with_fallbacks([RunnableLambda(Pattern.from_dict)])
     bridge = as_llama_index(retriever)
     with pytest.raises(InvalidArgumentError, match="'pattern' cannot be changed from LlamaIndex"):
@@ -587,7 +604,7 @@ async def test_tool_says_why_a_question_is_refused(
 @both
 async def test_tool_gets_the_question_alone(index: GraphIndex, asynchronous: bool) -> None:
     llm = ScriptedChatModel(replies=[REPLY])
-    tool = as_llama_index(SimGRAGRetriever.from_index(index, llm=llm)).as_tool()
+    tool = as_llama_index(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm))).as_tool()
     _ = await tool.acall(input=QUESTION) if asynchronous else tool.call(input=QUESTION)
     assert f"\n\nQuestion: {QUESTION}\nJSON:" in llm.prompts[0][0].text
 
@@ -833,7 +850,7 @@ async def test_cancelling_a_call_cancels_the_request_of_the_model() -> None:
 async def test_chat_model_in_a_retriever_and_a_chain(index: GraphIndex, asynchronous: bool) -> None:
     llm = RecordingLLM(replies=[REPLY, "Audrey and others."])
     model = LlamaIndexChatModel(llm)
-    chain = answer_chain(SimGRAGRetriever.from_index(index, llm=model), model)
+    chain = answer_chain(SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(model)), model)
     answer = await chain.ainvoke(QUESTION) if asynchronous else chain.invoke(QUESTION)
     assert answer == "Audrey and others."
     assert EVIDENCE in llm.asked[1]

@@ -12,6 +12,7 @@ from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
+    LLMPatternGenerator,
     Pattern,
     Question,
     SimGRAGRetriever,
@@ -60,7 +61,9 @@ def test_direction() -> None:
 
 def test_seed_entities_pin_what_a_model_wrote() -> None:
     reply = '{"triples": [["Dune", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
-    retriever = SimGRAGRetriever.from_index(SAMPLE, llm=ScriptedChatModel(replies=[reply], cycle=True))
+    retriever = SimGRAGRetriever.from_index(
+        SAMPLE, pattern_generator=LLMPatternGenerator(ScriptedChatModel(replies=[reply], cycle=True))
+    )
     for key, director in (("Dune (1984)", "David Lynch"), ("Dune (2021)", "Denis Villeneuve")):
         (document,) = retriever.invoke("Who directed Dune?", seed_entities=[key])
         assert document.metadata["answers"] == [director]
@@ -78,7 +81,9 @@ def test_two_seeds_of_one_name_are_both_found() -> None:
 def test_kinds_of_unknowns_are_nothing_known_in_a_graph_without_types() -> None:
     reply = '{"triples": [["UNKNOWN film 1", "UNKNOWN relation 1", "UNKNOWN person 1"]]}'
     with pytest.raises(PatternError, match="everything in the pattern is unknown"):
-        SimGRAGRetriever.from_index(INDEX, llm=ScriptedChatModel(replies=[reply])).invoke("Who?")
+        SimGRAGRetriever.from_index(
+            INDEX, pattern_generator=LLMPatternGenerator(ScriptedChatModel(replies=[reply]))
+        ).invoke("Who?")
 
 
 def test_entities_without_type_are_not_lost() -> None:
@@ -119,7 +124,7 @@ def test_misspelt_fields_are_answered_with_the_right_one() -> None:
 @pytest.mark.parametrize("model", ["openai:gpt", object()])
 def test_a_name_is_no_model(model: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="load_chat_model"):
-        SimGRAGRetriever.from_index(INDEX, llm=model)
+        SimGRAGRetriever.from_index(INDEX, pattern_generator=LLMPatternGenerator(model))
 
 
 def test_an_interrupted_search_leaves_nothing_behind() -> None:

@@ -10,16 +10,16 @@ import openai
 import pytest
 from langchain_core.documents import Document
 from langchain_core.prompts import PromptTemplate
+from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from openai_server import Behaviour, Delay, Garbage, OpenAIServer, RateLimit, Reply, ServerError
 
 from kg_retrievers import (
-    ExamplePatternGenerator,
+    CascadePatternGenerator,
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
     Known,
-    LinkedPatternGenerator,
     LLMPatternGenerator,
     Pattern,
     SimGRAGRetriever,
@@ -190,13 +190,13 @@ def test_distinct() -> None:
     assert ask(stated, max_distance=0) == []
 
 
-@pytest.mark.parametrize("generator", ["linked", "examples", "llm"])
+@pytest.mark.parametrize("generator", ["zero-shot", "examples", "llm"])
 def test_film_called_unknown(generator: str) -> None:
     reply = '{"triples": [["\\"Unknown\\"", "directed by", "UNKNOWN director 1"]], "target": "UNKNOWN director 1"}'
     fields: dict[str, dict[str, Any]] = {
-        "linked": {},
+        "zero-shot": {},
         "examples": {"examples": load_questions()},
-        "llm": {"llm": ScriptedChatModel(replies=[reply])},
+        "llm": {"pattern_generator": LLMPatternGenerator(ScriptedChatModel(replies=[reply]))},
     }
     (document,) = simgrag(**fields[generator]).invoke("Who directed Unknown?")
     assert document.metadata["triples"] == [["Unknown", "directed_by", "Jaume Collet-Serra"]]
@@ -213,7 +213,7 @@ def test_graph_of_one_triple() -> None:
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
-        ((Known("Synecdoche, New York"), "contains", X), []),  # another node than the known one cannot be the same
+        ((Known("Synecdoche, New York"), "contains", X), ["Synecdoche, New York"]),
         ((X, "contains", X), ["Synecdoche, New York"]),
         ((X, Unknown("r"), "Spike Jonze"), ["Her", "Adaptation"]),
     ],
@@ -230,16 +230,14 @@ def test_loops_and_parallel_edges(pattern: tuple[Any, Any, Any], found: list[str
 # --- patterns that are supplied ---
 
 
-class Refuses(LinkedPatternGenerator):
-    """A generator that must not be called."""
-
-    def _generate(self, input: Any) -> Pattern:
-        raise AssertionError("called")
+@RunnableLambda
+def must_not_be_called(input: Any) -> Pattern:
+    raise AssertionError("called")
 
 
 @pytest.mark.parametrize("pattern", [NOLAN, NOLAN.to_dict(), json.loads(json.dumps(NOLAN.to_dict()))])
 def test_supplied_pattern_skips_the_generator(pattern: Any) -> None:
-    retriever = simgrag(pattern_generator=Refuses(INDEX))
+    retriever = simgrag(pattern_generator=must_not_be_called)
     assert answers(retriever.invoke("?", pattern=pattern)) == [NOLAN_FILMS]
     assert answers(asyncio.run(retriever.ainvoke("?", pattern=pattern))) == [NOLAN_FILMS]
     with pytest.raises(AssertionError, match="called"):
@@ -278,13 +276,14 @@ def test_nothing_to_look_for(on_refusal: Any) -> None:
 # --- building ---
 
 
-def test_from_index_takes_the_best_generator() -> None:
+def test_from_index_builds_the_cascade() -> None:
     llm = ScriptedChatModel(replies=[])
-    assert isinstance(simgrag().pattern_generator, LinkedPatternGenerator)
-    assert isinstance(simgrag(examples=load_questions()).pattern_generator, ExamplePatternGenerator)
-    assert isinstance(simgrag(llm=llm).pattern_generator, LLMPatternGenerator)
-    with pytest.raises(InvalidArgumentError, match="patterns come from one of them"):
-        simgrag(llm=llm, pattern_generator=Refuses(INDEX))
+    given: dict[str, Any] = {"llm": llm, "examples": load_questions()}
+    for names in ([], ["examples"], ["llm"], ["examples", "llm"]):
+        generator = simgrag(**{name: given[name] for name in names}).pattern_generator
+        assert isinstance(generator, CascadePatternGenerator)
+        assert (generator.examples is not None, generator.model is not None) == ("examples" in names, "llm" in names)
+    assert simgrag(pattern_generator=must_not_be_called).pattern_generator is must_not_be_called
     assert [stage.calls_model for stage in simgrag(llm=llm).stages] == [True, False]
     assert [stage.calls_model for stage in simgrag().stages] == [False, False]
     assert [stage.name for stage in simgrag().stages] == ["generate_pattern", "match_subgraphs"]
@@ -294,7 +293,8 @@ def test_from_index_takes_the_best_generator() -> None:
     ("fields", "words"),
     [
         ({"model": object()}, "not trained"),
-        ({"llm": ScriptedChatModel(replies=[]), "examples": load_questions()}, "patterns come from one of them"),
+        ({"llm": ScriptedChatModel(replies=[]), "pattern_generator": must_not_be_called}, "beside llm= or examples="),
+        ({"examples": load_questions(), "pattern_generator": must_not_be_called}, "beside llm= or examples="),
         ({"examples": [Question("Who?")]}, "none with a pattern"),
     ],
 )
@@ -335,6 +335,11 @@ RAGGED = "Sure! ```json\n{'triples': [('Her', 'directed by', 'UNKNOWN person 1')
 UNREADABLE = "I do not know this film."
 
 
+def by_model(llm: Any, **fields: Any) -> SimGRAGRetriever:
+    """Return a retriever whose patterns all come from a language model."""
+    return simgrag(pattern_generator=LLMPatternGenerator(llm), **fields)
+
+
 async def by(retriever: SimGRAGRetriever, asynchronous: bool) -> list[Document]:
     return await retriever.ainvoke(QUESTION) if asynchronous else retriever.invoke(QUESTION)
 
@@ -346,7 +351,7 @@ both_ways = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", 
 @pytest.mark.parametrize("replies", [[GOOD], [RAGGED], [UNREADABLE, GOOD]], ids=["good", "ragged", "repaired"])
 async def test_model_writes_the_pattern(replies: list[str | Exception], asynchronous: bool) -> None:
     llm = ScriptedChatModel(replies=replies)
-    (document,) = await by(simgrag(llm=llm), asynchronous)
+    (document,) = await by(by_model(llm), asynchronous)
     assert document.metadata["answers"] == ["Spike Jonze"]
     assert document.metadata["details"]["pattern"]["source"] == "llm"
     assert len(llm.prompts) == len(replies)
@@ -360,7 +365,7 @@ async def test_model_writes_the_pattern(replies: list[str | Exception], asynchro
 async def test_twice_unreadable(asynchronous: bool) -> None:
     llm = ScriptedChatModel(replies=["nonsense", UNREADABLE])
     with pytest.raises(PatternParseError) as caught:
-        await by(simgrag(llm=llm, on_refusal="empty"), asynchronous)
+        await by(by_model(llm, on_refusal="empty"), asynchronous)
     assert caught.value.reply == UNREADABLE
 
 
@@ -368,18 +373,18 @@ async def test_twice_unreadable(asynchronous: bool) -> None:
 @pytest.mark.parametrize("replies", [[TimeoutError("late")], [UNREADABLE, TimeoutError("late")]])
 async def test_model_raises(replies: list[str | Exception], asynchronous: bool) -> None:
     with pytest.raises(TimeoutError, match="late"):
-        await by(simgrag(llm=ScriptedChatModel(replies=replies)), asynchronous)
+        await by(by_model(ScriptedChatModel(replies=replies)), asynchronous)
 
 
 @both_ways
 async def test_readable_pattern_without_anything_known(asynchronous: bool) -> None:
     reply = '{"triples": [["?x", "UNKNOWN relation 1", "?y"]]}'
     with pytest.raises(PatternError, match="everything in the pattern is unknown"):
-        await by(simgrag(llm=ScriptedChatModel(replies=[reply])), asynchronous)
+        await by(by_model(ScriptedChatModel(replies=[reply])), asynchronous)
 
 
 async def test_model_is_traced_under_the_retriever() -> None:
-    retriever = simgrag(llm=ScriptedChatModel(replies=[UNREADABLE, GOOD]))
+    retriever = by_model(ScriptedChatModel(replies=[UNREADABLE, GOOD]))
     events = [event async for event in retriever.astream_events(QUESTION, version="v2")]
     root = events[0]["run_id"]
     models = [event for event in events if event["event"] == "on_chat_model_start"]
@@ -402,7 +407,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def by_openai(server: OpenAIServer, **options: Any) -> SimGRAGRetriever:
     """Return a retriever whose language model is a real client of the server."""
     settings: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "test", "max_retries": 0}
-    return simgrag(llm=ChatOpenAI(**settings | options))
+    return by_model(ChatOpenAI(**settings | options))
 
 
 @both_ways

@@ -24,6 +24,7 @@ from kg_retrievers import (
     GraphIndex,
     HashedEmbeddings,
     KnowledgeGraph,
+    LLMPatternGenerator,
     PCSTRetriever,
     Question,
     SimGRAGRetriever,
@@ -73,7 +74,11 @@ class TestUnionWithALanguageModel(TestUnion):
     takes_llm = True
 
     def make_retriever(self, index: GraphIndex, llm: Any = None, **fields: Any) -> BaseKGRetriever:
-        return UnionRetriever.of(SimGRAGRetriever.from_index(index, llm=llm), PCSTRetriever.from_index(index), **fields)
+        return UnionRetriever.of(
+            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm)),
+            PCSTRetriever.from_index(index),
+            **fields,
+        )
 
 
 # --- members that do as they are told ---------------------------------------------------------------------------------
@@ -551,7 +556,9 @@ def test_members_that_find_nothing() -> None:
 def test_a_budget_ends_the_whole_union() -> None:
     llm = ScriptedChatModel(replies=["never"], cycle=True)
     union = UnionRetriever.of(
-        SimGRAGRetriever.from_index(TINY, llm=llm), PCSTRetriever.from_index(TINY), on_error="skip"
+        SimGRAGRetriever.from_index(TINY, pattern_generator=LLMPatternGenerator(llm)),
+        PCSTRetriever.from_index(TINY),
+        on_error="skip",
     )
     output = build_workflow(union, budget=Budget(llm_calls=0)).invoke({"question": AMELIE})
     assert "no more calls" in output["stopped"]
