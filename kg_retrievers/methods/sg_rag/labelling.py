@@ -35,10 +35,9 @@ def label_examples(
     All walks of `schema_templates` from an entity that the question names are tried, and where it names several, stars:
     one walk from each, which end at the same entity (see `mine_conjunctions`). Questions that differ only in their
     entities get the same template: the one with the highest sum, over the first `EXAMPLES_TRIED` of them, of
-    F1 = 2 * hits / (found + answers); of equal ones that whose longest walk is the shortest, then that of the most
-    entities, then the one whose relations are nearest to the words of the question. Walks may return to where they
-    start, or not, whichever fits better. A walk finds what its pattern finds in a database, so that the right template
-    has an F1 of 1.
+    F1 = 2 * hits / (found + answers); of equal ones that of the most entities, then the one with the shortest walks,
+    then the one whose relations are nearest to the words of the question. Walks may return to where they start, or not,
+    whichever fits better. A walk finds what its pattern finds in a database, so that the right template has an F1 of 1.
 
     Cost: some milliseconds for each question that is tried; up to some seconds for each template of several entities.
 
@@ -141,7 +140,7 @@ def _closest(
 
 def _simplicity(walks: tuple[_Walk, ...]) -> tuple[int, int, int]:
     hops = [len(path) for _, path in walks]
-    return max(hops), -len(walks), sum(hops)
+    return -len(walks), max(hops), sum(hops)
 
 
 def _named_question(graph: KnowledgeGraph, example: Question, entities: Sequence[QuestionEntity]) -> NamedQuestion:
