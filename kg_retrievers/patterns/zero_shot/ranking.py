@@ -28,11 +28,13 @@ class Coverage(NamedTuple):
         words: The cosine of each telling word of the question with the nearest word of the walk; (n, words).
         steps: For each walk, the mean cosine of each step's words with the nearest word of the question.
         cosine: Of the mean of the question's words with that of the walk; (n).
+        repeated: How many steps of each walk are by a relation that it has before; (n).
     """
 
     words: Array
     steps: list[Array]
     cosine: Array
+    repeated: Array
 
 
 def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Coverage:
@@ -49,7 +51,8 @@ def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: Gr
     words = np.stack([np.max([best[relation_of(label)] for label in walk], axis=0) for walk in walks])
     of_steps = [np.array([named[relation_of(label)] for label in walk]) for walk in walks]
     means = [mean @ _unit(steps.vectors[[relation_of(label) for label in walk]].mean(axis=0)) for walk in walks]
-    return Coverage(words, of_steps, np.array(means))
+    repeated = [len(walk) - len(set(map(relation_of, walk))) for walk in walks]
+    return Coverage(words, of_steps, np.array(means), np.array(repeated))
 
 
 def named_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
@@ -73,7 +76,7 @@ def _nearest(rows: Array, others: Array) -> float:
 #: What `walk_features` returns, column by column.
 WALK_FEATURES = (
     "log probability", "words covered", "steps named", "least step named", "cosine", "two steps", "three steps", "kind",
-    "ends named",
+    "ends named", "relations repeated",
 )  # fmt: skip
 
 
@@ -97,6 +100,7 @@ def walk_features(log_probabilities: Sequence[float], covered: Coverage, kinds: 
         lengths == 3,
         kinds,
         ends_named,
+        covered.repeated,
     ]
     return np.stack(columns, axis=1).astype(np.float64)
 
