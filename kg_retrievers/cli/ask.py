@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         llm = load_llm(options.llm)
     index = read_index(options)
     answerers = _Answerers(prompt, make_answerer(prompt, index) if prompt else None, llm)
-    given = share_examples(methods, examples, llm) if len(methods) > 1 else {methods[0].name: examples}
+    given = share_examples(methods, examples) if len(methods) > 1 else {methods[0].name: examples}
     with ExitStack() as at_end:
         executor = cache(lambda: at_end.enter_context(QueryDatabase(options, index.graph)).executor)
         retriever = build_retriever(
@@ -152,7 +152,7 @@ def _show(found: _Found, retriever: BaseKGRetriever, options: argparse.Namespace
     answer = found.answer
     if found.refusal is not None:
         unsure = isinstance(found.refusal, LowConfidenceError)
-        said = kg_retrievers.chains.NOT_UNDERSTOOD if unsure else "No evidence found."
+        said = "The question was not understood." if unsure else "No evidence found."
         answer = f"{said} {found.reason}"
     parts = [evidence(document) for document in found.documents]
     if found.documents and retriever.granularity == "triple":

@@ -136,7 +136,10 @@ def test_ask_prints_one_json_object(json_of: Callable[..., Any]) -> None:
             "Her (film) [Her]  starring  Amy Lou",
         ),
         (["wide.csv", HER, "--columns", "film,what,who"], "Answer    Spike Jonze"),
-        (["films.csv", "Who is it by?", "--seed", "Adaptation"], "Adaptation  directed_by  Spike Jonze"),
+        (
+            ["films.csv", "Who is it by?", "--seed", "Adaptation", "--min-confidence", "0"],
+            "Adaptation  directed_by  Spike Jonze",
+        ),
         (["many.tsv", "What was directed by Spike Jonze?"], "; ... (--json has all)\n"),
         (["many.tsv", "What was directed by Spike Jonze?"], "score 1.000, 1,234 triples"),
         (["many.tsv", "What was directed by Spike Jonze?"], "\n 1,214 more; --json has all.\n"),
@@ -287,7 +290,7 @@ def test_names_of_the_graph_cannot_steer_the_terminal(run: Run, folder: Path) ->
         {"head": "Her", "relation": "starring", "tail": "Amy Adams"},
     ]
     (folder / "hostile.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    _, out, _ = run("ask", "hostile.jsonl", "Who is it by?", "--seed", "Her")
+    _, out, _ = run("ask", "hostile.jsonl", "Who is it by?", "--seed", "Her", "--min-confidence", "0")
     assert "1  Her   [red]by[/red]  [31mSpike :smile: Jonze [0m" in out
     assert not {"\x1b", "\x07", "\r", "\x9b"} & set(out)
 

@@ -74,11 +74,8 @@ class TestUnionWithALanguageModel(TestUnion):
     takes_llm = True
 
     def make_retriever(self, index: GraphIndex, llm: Any = None, **fields: Any) -> BaseKGRetriever:
-        return UnionRetriever.of(
-            SimGRAGRetriever.from_index(index, pattern_generator=LLMPatternGenerator(llm)),
-            PCSTRetriever.from_index(index),
-            **fields,
-        )
+        given: Any = {"pattern_generator": LLMPatternGenerator(llm)} if llm else {}
+        return UnionRetriever.of(SimGRAGRetriever.from_index(index, **given), PCSTRetriever.from_index(index), **fields)
 
 
 # --- members that do as they are told ---------------------------------------------------------------------------------
