@@ -216,7 +216,8 @@ class TemplateCypherWriter(PatternCypherWriter):
     answer.
 
     A query has two ranks, that of its template among the nearest different ones, and that of its entities among those
-    that the question may name: queries with the lowest sums come first, and of equal ones that of the nearest template.
+    that the question may name: queries with the lowest sums come first, and of equal ones that of the nearest template;
+    wider queries come last.
     "example" of each query names the example of its template, by the text of the question and its distance: see
     `FilledExample`.
 
@@ -255,13 +256,14 @@ class TemplateCypherWriter(PatternCypherWriter):
         """Fill the nearest templates, and write them."""
         asked = {name: input[name] for name in ("question", "seed_entities", "entities")}
         examples = yield Call(RunnableLambda(self._nearest), asked)
-        found: dict[str, tuple[int, dict[str, Any]]] = {}
+        found: dict[str, tuple[tuple[bool, int], dict[str, Any]]] = {}
         for template_rank, example in enumerate(examples):
             shown = {"question": example.text, "distance": round(example.distance, 2)}
             queries = self.write(example.pattern, input["executor"], input["entities"], input["question"])
             for rank, query in enumerate(islice(queries, MAX_QUERIES - template_rank)):
                 same = json.dumps([query["query"], query["parameters"]])
-                found.setdefault(same, (template_rank + rank, {**query, "example": shown}))
+                order = query.get("widened", False), template_rank + rank
+                found.setdefault(same, (order, {**query, "example": shown}))
         return [query for _, query in sorted(found.values(), key=lambda pair: pair[0])][:MAX_QUERIES]
 
     def _nearest(self, input: Mapping[str, Any]) -> list[FilledExample]:

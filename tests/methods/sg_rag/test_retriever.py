@@ -210,7 +210,8 @@ async def test_where_the_nearest_template_leads_nowhere_the_next_one_is_tried() 
     for stage in found.stages[:2]:
         state |= stage.run.invoke(state)
     assert json.loads(json.dumps(state)) == state
-    assert len(state["cypher"]) == 3 <= MAX_QUERIES
+    assert len(state["cypher"]) == 4 <= MAX_QUERIES
+    assert [query.get("widened", False) for query in state["cypher"]] == [False, False, False, True]
     assert found.invoke(question, cypher=state["cypher"][:1]) == []  # a query that is given is all that is run
     assert found.invoke("Which other films star those of Adaptation?") == []  # as is asked in an example
     (first,) = found.invoke("Which other films star those of Her?")
@@ -226,7 +227,7 @@ def test_a_person_takes_the_other_templates_away() -> None:
     )
     workflow.invoke({"question": "Which films, say, star those of Adaptation?"}, thread("1"))
     row, *others = workflow.get_state(thread("1")).values["cypher"]
-    assert len(others) == 2
+    assert len(others) == 3
     workflow.update_state(thread("1"), {"cypher": [row]})
     assert 0 < row.pop("confidence") < 1  # whoever keeps a query is sure of it
     assert workflow.get_state(thread("1")).values["cypher"] == [row]
