@@ -11,10 +11,18 @@ import pytest
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index.token_table import token_table
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps, relation_words, value_kind
-from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_TOKENS, SCORER, mean_rows, question_ids, relation_scorer
+from kg_retrievers.patterns.zero_shot.scorer import (
+    KINDS,
+    MAX_TOKENS,
+    SCORER,
+    mean_rows,
+    question_ids,
+    relation_scorer,
+    unit_table,
+)
 
 torch = pytest.importorskip("torch")
-sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[3]))
 
 STEPS = [
     ("directed by", "", "person", False, ""),
@@ -24,10 +32,11 @@ STEPS = [
 
 
 def test_numpy_computes_what_torch_was_trained_as() -> None:
-    from relation_scorer.examples import Step
-    from relation_scorer.net import Net
-    from relation_scorer.train import StepPool, questions, unit_table
     from safetensors.torch import load_file
+
+    from benchmarks.relation_scorer.batches import StepPool, question_tensors
+    from benchmarks.relation_scorer.examples import Step
+    from benchmarks.relation_scorer.net import Net
 
     table, scorer = token_table(), relation_scorer()
     weights = {name: tensor.float() for name, tensor in load_file(SCORER).items() if not name.startswith("ranking.")}
@@ -36,7 +45,7 @@ def test_numpy_computes_what_torch_was_trained_as() -> None:
     text = "what did [x] direct together with [y] in the year"
     with torch.no_grad():
         offered = StepPool(table).encode(net, [Step(*step, ("", False)) for step in STEPS])
-        encoded = net.encode(*questions(table, [text]))
+        encoded = net.encode(*question_tensors(table, [text]))
         state, cover = net.start.expand(1, -1), torch.zeros(1, 2, encoded.states.shape[1])
         first, ends, cover = net.decide(encoded, state, 0, cover, offered)
         second, later_ends, _ = net.decide(encoded, net.cell(offered.states[[1]], state), 1, cover, offered)

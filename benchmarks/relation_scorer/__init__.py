@@ -1,0 +1,1 @@
+"""Trains the relation scorer of the package; see `__main__.py`."""

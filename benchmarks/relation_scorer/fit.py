@@ -1,0 +1,183 @@
+"""Fits the ranking of whole walks, and the confidence, on simulated graphs and on graphs with questions by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from benchmarks.relation_scorer.examples import Examples
+from benchmarks.relation_scorer.simulate import SimulatedQuestion, simulate
+from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import GraphIndex, HashedEmbeddings, question_entities
+from kg_retrievers.index.token_table import token_table
+from kg_retrievers.patterns.zero_shot.generator import ZeroShotPatternGenerator
+from kg_retrievers.patterns.zero_shot.ranking import CONFIDENCE_FEATURES, WALK_FEATURES
+from kg_retrievers.patterns.zero_shot.scorer import RelationScorer
+
+#: How many graphs are simulated, with how many questions each.
+GRAPHS, QUESTIONS = 24, 60
+
+#: The weight of a question of a graph by hand beside one of a simulated graph.
+BY_HAND = 4.0
+
+#: Weights of the features of a walk to begin with, 0 for others: the ranking decides whose ends are looked up.
+FIRST_WEIGHTS = {
+    "log probability": 1.0,
+    "words covered": 2.0,
+    "steps named": 2.0,
+    "two steps": 0.5,
+    "three steps": 1.0,
+    "kind": 1.0,
+}
+
+#: How often the ranking is fitted, and the steps of each fit.
+ROUNDS, RANKING_STEPS, CONFIDENCE_STEPS = 2, 300, 1500
+
+
+class _Recorder(ZeroShotPatternGenerator):
+    """Keeps what the ranking and the confidence see."""
+
+    def __init__(self, index: GraphIndex, scorer: RelationScorer) -> None:
+        super().__init__(index, scorer=scorer)
+        self.rankings: list[tuple[Array, list[set[str]]]] = []
+        self.rated: list[tuple[Array, set[str]]] = []
+
+    def _arm(self, question: str, slots: Any, *rest: Any) -> Any:
+        arm = super()._arm(question, slots, *rest)
+        if arm is not None and len(slots) == 1:
+            self.rankings.append((arm.features, [self._names(ends) for ends in arm.ends]))
+        return arm
+
+    def _understanding(self, arms: Any, chosen: Any, words: Any, *rest: Any) -> Any:
+        ends = arms[0].ends[chosen[0]]
+        for arm, walk in zip(arms[1:], chosen[1:], strict=True):
+            ends = np.intersect1d(ends, arm.ends[walk])
+        self.rated.append((self._features(arms, chosen, words), self._names(ends)))
+        return super()._understanding(arms, chosen, words, *rest)
+
+    def _names(self, ends: Array) -> set[str]:
+        return {self.index.graph.entities[entity] for entity in ends.tolist()}
+
+
+class Rated(NamedTuple):
+    """A question as the ranking and the confidence see it.
+
+    Attributes:
+        rankings: For the one entity of a question, the features of walks whose ends are known, and which are right.
+        options: The features of each understanding, and whether its answers are right.
+        weight: How much it counts.
+    """
+
+    rankings: list[tuple[Array, Array]]
+    options: list[tuple[Array, bool]]
+    weight: float
+
+
+def rate(
+    index: GraphIndex, scorer: RelationScorer, questions: Iterable[tuple[str, list[str], set[str]]], weight: float
+) -> list[Rated]:
+    """Ask questions, each with its entities and answers, and keep what the ranking and the confidence see."""
+    generator = _Recorder(index, scorer)
+    found = []
+    for text, seeds, answers in questions:
+        generator.rankings, generator.rated = [], []
+        try:
+            slots = question_entities(generator.linker, text, seeds)
+            generator.understand(text, slots)
+        except EntityLinkingError:
+            continue
+        rankings = []
+        if len(seeds) == 1 and answers:
+            for features, ends in generator.rankings:
+                right = np.array([of_walk == answers for of_walk in ends])
+                rankings.append((features, np.concatenate([right, np.zeros(len(features) - len(ends), bool)])))
+        options = [(features, bool(answers) and of_option == answers) for features, of_option in generator.rated]
+        found.append(Rated(rankings, options, weight))
+    return found
+
+
+def fit_ranking(rated: Sequence[Rated]) -> Array:
+    """Return the weights of a walk's features under which the right walks have the largest share."""
+    rows = [(f, y, one.weight) for one in rated for f, y in one.rankings if y.any()]
+    tensors = [(torch.from_numpy(f), torch.from_numpy(y), weight) for f, y, weight in rows]
+    weights = torch.zeros(len(WALK_FEATURES), dtype=torch.float64)
+    scored = WALK_FEATURES.index("log probability")
+    weights[scored] = 1.0
+    weights.requires_grad_()
+    others = [position for position in range(len(weights)) if position != scored]
+    optimizer = torch.optim.Adam([weights], lr=0.05)
+    total = sum(weight for *_, weight in tensors)
+    for _ in range(RANKING_STEPS):
+        loss = sum(w * -torch.log(torch.softmax(f @ weights, 0)[y].sum() + 1e-9) for f, y, w in tensors) / total
+        loss = loss + 0.01 * (weights[others] ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return _array(weights)
+
+
+def fit_confidence(rated: Sequence[Rated]) -> Array:
+    """Return the weights of a logistic regression of whether an understanding is right."""
+    rows = [(features, right, one.weight) for one in rated for features, right in one.options]
+    x = torch.from_numpy(np.stack([features for features, *_ in rows]))
+    y = torch.tensor([float(right) for _, right, _ in rows], dtype=torch.float64)
+    w = torch.tensor([weight for *_, weight in rows], dtype=torch.float64)
+    weights = torch.zeros(len(CONFIDENCE_FEATURES), dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Adam([weights], lr=0.05)
+    for _ in range(CONFIDENCE_STEPS):
+        losses = torch.nn.functional.binary_cross_entropy_with_logits(x @ weights, y, reduction="none")
+        loss = (w * losses).sum() / w.sum() + 1e-3 * (weights[1:] ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return _array(weights)
+
+
+def _array(weights: torch.Tensor) -> Array:
+    array: Array = weights.detach().numpy()
+    return array
+
+
+def fit(scorer: RelationScorer, folder: Path, by_hand: Sequence[Path], *, seed: int) -> tuple[Array, Array]:
+    """Return the weights of the ranking and of the confidence.
+
+    Args:
+        scorer: The scorer, with any weights for both.
+        folder: The folder `relation_language` of the data; its held-out natural questions are used.
+        by_hand: Folders of graphs with questions by hand.
+        seed: Of all chance.
+    """
+    scorer.walk_weights = np.array([FIRST_WEIGHTS.get(name, 0.0) for name in WALK_FEATURES])
+    scorer.confidence_weights = np.zeros(len(CONFIDENCE_FEATURES))
+    random = Random(seed)
+    examples = Examples(folder, token_table(), seed + 1000, held_out=True)
+    simulated = [simulate(examples, random, QUESTIONS) for _ in range(GRAPHS)]
+    graphs = [(graph, questions, 1.0) for graph, questions in simulated]
+    graphs += [(*read_by_hand(path), BY_HAND) for path in by_hand]
+    indexes = [
+        (GraphIndex.build(graph, HashedEmbeddings(64)), questions, weight) for graph, questions, weight in graphs
+    ]
+    for _ in range(ROUNDS):  # the ranking decides whose ends are known
+        rated = [one for index, questions, weight in indexes for one in rate(index, scorer, questions, weight)]
+        scorer.walk_weights = fit_ranking(rated)
+    rated = [one for index, questions, weight in indexes for one in rate(index, scorer, questions, weight)]
+    return scorer.walk_weights, fit_confidence(rated)
+
+
+def read_by_hand(folder: Path) -> tuple[KnowledgeGraph, list[SimulatedQuestion]]:
+    """Return a graph with questions by hand, those without an answer included."""
+    graph = KnowledgeGraph.from_file(folder / "graph.tsv")
+    rows = [
+        json.loads(line)
+        for name in ("questions", "unanswerable")
+        for line in (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
+    ]
+    return graph, [SimulatedQuestion(row["question"], row["seed_entities"], set(row["answers"])) for row in rows]
