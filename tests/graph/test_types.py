@@ -201,7 +201,7 @@ def patterns(draw: st.DrawFn) -> Pattern:
         *edges,
         target=draw(st.sampled_from([None, *targets])),
         different=draw(st.lists(st.sampled_from(pairs), max_size=2)) if pairs else (),
-        source=draw(st.sampled_from([None, "llm", "examples", "linked"])),
+        source=draw(st.sampled_from([None, "llm", "examples", "zero-shot"])),
     )
 
 

@@ -1,4 +1,4 @@
-"""From a question to a pattern: by a language model, by examples, by linked mentions."""
+"""From a question to a pattern: by a language model, by examples, by the words of the question alone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, Patte
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Unknown
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, confidence_at
-from kg_retrievers.patterns.linked import LinkedPatternGenerator
 from kg_retrievers.patterns.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.patterns.prompts import EXAMPLES
+from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 from kg_retrievers.sample import load_graph, load_questions
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -61,8 +61,8 @@ def by_examples(question: str, *examples: Question, seeds: Any = None, on: Graph
     return ExamplePatternGenerator(on, examples).invoke({"question": question, "seed_entities": seeds})
 
 
-def linked(question: str, *, seeds: Any = None, on: GraphIndex = INDEX) -> Pattern:
-    return LinkedPatternGenerator(on).invoke({"question": question, "seed_entities": seeds})
+def zero_shot(question: str, *, seeds: Any = None, on: GraphIndex = INDEX) -> Pattern:
+    return ZeroShotPatternGenerator(on).invoke({"question": question, "seed_entities": seeds})
 
 
 # --- by a language model ---
@@ -221,7 +221,7 @@ def test_seeds_are_pinned(seed: str) -> None:
     for question in (f"Who directed {label}?", f"Who directed {seed}?", "Who directed it?"):
         expected = Pattern.of((Known(label, entity=seed), "directed by", X), target="x")
         assert by_examples(question, DIRECTED, seeds=[seed]) == expected
-        assert linked(question, seeds=[seed]).triples[0].head == Known(label, entity=seed)
+        assert zero_shot(question, seeds=[seed]).triples[0].head == Known(label, entity=seed)
 
 
 def test_seeds_are_found_by_their_aliases() -> None:
@@ -306,87 +306,13 @@ def test_graph_without_facts() -> None:
     on = index(KnowledgeGraph.from_triples([], labels={"Her": "Her"}))
     assert by_examples("Who directed Her?", DIRECTED, on=on) == DIRECTED.pattern
     with pytest.raises(EntityLinkingError, match="'Her' has no facts"):
-        linked("Who directed Her?", on=on)
+        zero_shot("Who directed Her?", on=on)
 
 
-# --- by linked mentions ---
+# --- all ---
 
 
-@pytest.mark.parametrize(
-    ("question", "triples"),
-    [
-        ("Who directed Amélie?", [("Amélie", "directed_by", "1")]),
-        ("Who starred in Amélie?", [("Amélie", "starring", "1")]),
-        ("What genre is Spirited Away?", [("Spirited Away", "has_genre", "1")]),
-        ("Which films were directed by Spike Jonze?", [("1", "directed_by", "Spike Jonze")]),
-        (
-            "Which films were written by the writer of Adaptation?",
-            [("Adaptation", "written_by", "1"), ("2", "written_by", "1")],
-        ),
-        (
-            "Which films written by Charlie Kaufman are directed by whom?",
-            [("1", "written_by", "Charlie Kaufman"), ("1", "directed_by", "2")],
-        ),
-        (
-            "Which films by Spike Jonze were written by Charlie Kaufman?",
-            [("1", "written_by", "Charlie Kaufman"), ("1", "directed_by", "Spike Jonze")],
-        ),
-        (
-            "Who is starring in both Amélie and Alien Resurrection?",
-            [("Alien Resurrection", "starring", "1"), ("Amélie", "starring", "1")],
-        ),
-        ("What connects Amélie and David Lynch? Who directed?", [("1", "directed_by", "David Lynch")]),
-        ("Synecdoche, New York contains what?", [("Synecdoche, New York", "contains", "1")]),
-        ("Her", [("Her", "directed_by", "1")]),
-    ],
-)
-def test_linked(question: str, triples: list[tuple[str, str, str]]) -> None:
-    """Numbers stand for unknowns; of entities without a neighbour in common, the likeliest topic alone is asked for."""
-    terms = [[Unknown(f"entity {text}") if text.isdigit() else text for text in triple] for triple in triples]
-    last = max(text for triple in triples for text in triple if text.isdigit())
-    pattern = linked(question)
-    assert pattern == Pattern.of(*terms, target=f"entity {last}")
-    assert pattern.source == "linked"
-
-
-@pytest.mark.parametrize(
-    ("text", "triples"),
-    [
-        ("Spike Jonze directed Her.", [("Her", "directed_by", "Spike Jonze")]),
-        ("Was Her written by Spike Jonze?", [("Her", "written_by", "Spike Jonze")]),
-        ("Amélie and Alien Resurrection share a director", None),
-    ],
-)
-def test_claims_about_two_entities_are_facts(text: str, triples: list[tuple[str, str, str]] | None) -> None:
-    """A text that asks for nothing is the fact that joins two entities, if there is one."""
-    pattern = linked(text)
-    if triples is None:
-        assert pattern.target == "entity 1"
-    else:
-        assert pattern == Pattern.of(*triples)
-
-
-def test_seeds_of_one_label_are_alternatives() -> None:
-    """Not two things to be joined."""
-    pattern = linked("Who directed Dune?", seeds=["Dune (1984)", "Dune (2021)"])
-    assert pattern == Pattern.of(("Dune", "directed_by", Unknown("entity 1")), target="entity 1")
-
-
-def test_a_question_about_two_entities_falls_back_to_their_fact() -> None:
-    facts = [("Her", "directed_by", "Spike Jonze"), ("Her", "written_by", "Spike Jonze")]
-    pattern = linked("Who wrote Her? Spike Jonze?", on=index(KnowledgeGraph.from_triples(facts)))
-    assert pattern == Pattern.of(("Her", "written_by", "Spike Jonze"))
-
-
-@pytest.mark.parametrize(
-    ("question", "relation"), [("When was Her shown?", "opening_date"), ("Where was Her shown?", "place_of_filming")]
-)
-def test_question_words_ask_for_something(question: str, relation: str) -> None:
-    facts = [("Her", name, "x") for name in ("directed_by", "opening_date", "place_of_filming", "starring")]
-    assert linked(question, on=index(KnowledgeGraph.from_triples(facts))).triples[0].relation == Known(relation)
-
-
-@pytest.mark.parametrize("generator", [LinkedPatternGenerator(INDEX), ExamplePatternGenerator(INDEX, [DIRECTED])])
+@pytest.mark.parametrize("generator", [ZeroShotPatternGenerator(INDEX), ExamplePatternGenerator(INDEX, [DIRECTED])])
 def test_nothing_linked(generator: Any) -> None:
     for question in ("Who directed Xyzzyplugh?", "and?"):
         with pytest.raises(EntityLinkingError, match="No entity of the graph"):
@@ -395,13 +321,10 @@ def test_nothing_linked(generator: Any) -> None:
 
 def test_linker_that_returns_nothing() -> None:
     linker = EntityLinker(INDEX, no_entity="empty")
-    with pytest.raises(EntityLinkingError, match="LinkedPatternGenerator: found no entity"):
-        LinkedPatternGenerator(INDEX, linker=linker).invoke({"question": "Who directed Xyzzyplugh?"})
+    with pytest.raises(EntityLinkingError, match="ZeroShotPatternGenerator: found no entity"):
+        ZeroShotPatternGenerator(INDEX, linker=linker).invoke({"question": "Who directed Xyzzyplugh?"})
     with pytest.raises(EntityLinkingError, match="found 0 entities"):
         ExamplePatternGenerator(INDEX, [DIRECTED], linker=linker).invoke({"question": "Who directed Xyzzyplugh?"})
-
-
-# --- all ---
 
 
 def test_equal_patterns_on_every_run() -> None:
@@ -409,7 +332,7 @@ def test_equal_patterns_on_every_run() -> None:
     runs = []
     for _ in range(2):
         on = index(load_graph())
-        for generator in (LinkedPatternGenerator(on), ExamplePatternGenerator(on, load_questions())):
+        for generator in (ZeroShotPatternGenerator(on), ExamplePatternGenerator(on, load_questions())):
             runs.append([generator.invoke({"question": question}).to_dict() for question in questions])
     assert runs[:2] == runs[2:]
 
@@ -426,7 +349,7 @@ def test_sample_questions_find_their_own_examples() -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("generator", [LinkedPatternGenerator(INDEX), ExamplePatternGenerator(INDEX, [DIRECTED])])
+@pytest.mark.parametrize("generator", [ZeroShotPatternGenerator(INDEX), ExamplePatternGenerator(INDEX, [DIRECTED])])
 def test_sync_equals_async(generator: Any) -> None:
     value = {"question": "Who directed Amélie?"}
     assert asyncio.run(generator.ainvoke(value)) == generator.invoke(value)

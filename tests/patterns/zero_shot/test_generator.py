@@ -8,8 +8,9 @@ import pytest
 
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
-from kg_retrievers.graph import Known, Pattern
+from kg_retrievers.graph import Known, Pattern, Unknown
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
+from kg_retrievers.testing import tiny_graph
 
 FACTS = [
     ("Ann Lee", "reports_to", "Bob Hill"),
@@ -40,6 +41,18 @@ def index() -> GraphIndex:
     return index_of(FACTS)
 
 
+@pytest.fixture(scope="module")
+def films() -> GraphIndex:
+    """Films with names in several scripts, and two of one name."""
+    return GraphIndex.build(tiny_graph(), default_embeddings())
+
+
+def facts_of(pattern: Pattern) -> list[tuple[str, ...]]:
+    """Return the facts of a pattern, with a number for each unknown."""
+    terms = [(triple.head, triple.relation, triple.tail) for triple in pattern.triples]
+    return [tuple(term.name[-1] if isinstance(term, Unknown) else term.text for term in triple) for triple in terms]
+
+
 def answers(index: GraphIndex, question: str) -> list[str]:
     """Return the answers of the default retriever, whatever its confidence."""
     documents = SimGRAGRetriever.from_index(index, min_confidence=0).invoke(question)
@@ -61,6 +74,68 @@ def answers(index: GraphIndex, question: str) -> list[str]:
 )
 def test_answers_what_is_asked(index: GraphIndex, question: str, expected: list[str]) -> None:
     assert answers(index, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "facts"),
+    [
+        ("Who directed Amélie?", [("Amélie", "directed_by", "1")]),
+        ("Who starred in Amélie?", [("Amélie", "starring", "1")]),
+        ("What genre is Spirited Away?", [("Spirited Away", "has_genre", "1")]),
+        ("Which films were directed by Spike Jonze?", [("1", "directed_by", "Spike Jonze")]),
+        (
+            "Which films were written by the writer of Adaptation?",
+            [("Adaptation", "written_by", "1"), ("2", "written_by", "1")],
+        ),
+        (
+            "Who directed the films written by Charlie Kaufman?",
+            [("1", "written_by", "Charlie Kaufman"), ("1", "directed_by", "2")],
+        ),
+        (
+            "Which films directed by Spike Jonze were written by Charlie Kaufman?",
+            [("1", "directed_by", "Spike Jonze"), ("1", "written_by", "Charlie Kaufman")],
+        ),
+        (
+            "Who is starring in both Amélie and Alien Resurrection?",
+            [("Alien Resurrection", "starring", "1"), ("Amélie", "starring", "1")],
+        ),
+        ("Synecdoche, New York contains what?", [("Synecdoche, New York", "contains", "1")]),
+    ],
+)
+def test_joins_what_is_named_to_what_is_asked_for(
+    films: GraphIndex, question: str, facts: list[tuple[str, str, str]]
+) -> None:
+    """Numbers stand for unknowns, of which the last is asked for."""
+    pattern = ZeroShotPatternGenerator(films).invoke({"question": question})
+    assert sorted(facts_of(pattern)) == sorted(facts)
+    assert pattern.target == f"entity {max(term for fact in facts for term in fact if term.isdigit())}"
+
+
+def test_names_that_mean_one_entity_are_pinned(films: GraphIndex) -> None:
+    pattern = ZeroShotPatternGenerator(films).invoke({"question": "Who directed Spirited Away?"})
+    assert pattern.triples[0].head == Known("Spirited Away", entity="Q155653")
+
+
+def test_seeds_of_one_label_are_alternatives(films: GraphIndex) -> None:
+    """Not two things to be joined, so neither is pinned."""
+    value = {"question": "Who directed Dune?", "seed_entities": ["Dune (1984)", "Dune (2021)"]}
+    expected = Pattern.of(("Dune", "directed_by", Unknown("entity 1")), target="entity 1", directed=True)
+    assert ZeroShotPatternGenerator(films).invoke(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "relation"), [("When was Her shown?", "opening_date"), ("Where was Her shown?", "place_of_filming")]
+)
+def test_question_words_ask_for_something(question: str, relation: str) -> None:
+    shown = index_of([("Her", name, "x") for name in ("directed_by", "opening_date", "place_of_filming", "starring")])
+    pattern = ZeroShotPatternGenerator(shown).invoke({"question": question})
+    assert facts_of(pattern) == [("Her", relation, "1")]
+
+
+@pytest.mark.parametrize("text", ["Her", "What connects Amélie and David Lynch?"])
+def test_text_that_asks_for_no_relation_is_refused(films: GraphIndex, text: str) -> None:
+    with pytest.raises(LowConfidenceError):
+        SimGRAGRetriever.from_index(films, on_refusal="raise").invoke(text)
 
 
 def test_order_of_facts_decides_nothing(index: GraphIndex) -> None:
@@ -101,6 +176,23 @@ def test_claim_is_the_fact_that_joins_its_entities(index: GraphIndex) -> None:
     pattern = ZeroShotPatternGenerator(index).invoke({"question": "Ann Lee is supervised by Bob Hill."})
     ann, bob = (Known(name, entity=name) for name in ("Ann Lee", "Bob Hill"))
     assert pattern == Pattern.of((ann, "reports_to", bob), directed=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Spike Jonze directed Her.", ("Her", "directed_by", "Spike Jonze")),
+        ("Was Her written by Spike Jonze?", ("Her", "written_by", "Spike Jonze")),
+    ],
+)
+def test_claims_choose_among_the_facts_by_their_words(films: GraphIndex, text: str, fact: tuple[str, str, str]) -> None:
+    assert facts_of(ZeroShotPatternGenerator(films).invoke({"question": text})) == [fact]
+
+
+def test_claim_without_a_fact_asks_for_what_its_entities_share(films: GraphIndex) -> None:
+    pattern = ZeroShotPatternGenerator(films).invoke({"question": "Amélie and Alien Resurrection share a director"})
+    assert {relation for _, relation, _ in facts_of(pattern)} == {"directed_by"}
+    assert pattern.target == "entity 1"
 
 
 def test_question_without_an_entity_is_refused(index: GraphIndex) -> None:
