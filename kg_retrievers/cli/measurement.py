@@ -19,7 +19,6 @@ from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, note, status
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
-from kg_retrievers.evaluation.evaluate import describe_lost_answers
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving.loading import SavedModel, build_retriever, load_llm
@@ -131,6 +130,8 @@ def read_measurement(
     options: argparse.Namespace, models: Mapping[str, SavedModel], prompt: SavedModel | None
 ) -> Measurement:
     """Read the files and load the language model that the options name; the trained models were read before."""
+    from kg_retrievers.evaluation.evaluate import describe_lost_answers
+
     data = {"format": options.format, "only_hops": options.hops}
     drawn = {"limit": options.limit, "seed": options.seed}
     split = options.split or ("dev" if options.format == "metaqa" else None)
