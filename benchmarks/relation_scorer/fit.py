@@ -1,4 +1,4 @@
-"""Fits the ranking of whole walks, and the confidence, on simulated graphs and on graphs with questions by hand."""
+"""Fits the ranking of whole walks, and the confidence, on simulated and public graphs and on two by hand."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from benchmarks.relation_scorer.examples import Examples
+from benchmarks.relation_scorer.public import freebase_sample, wikidata_sample
 from benchmarks.relation_scorer.simulate import SimulatedQuestion, simulate
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph
@@ -25,8 +26,8 @@ from kg_retrievers.patterns.zero_shot.scorer import RelationScorer
 #: How many graphs are simulated, with how many questions each.
 GRAPHS, QUESTIONS = 24, 60
 
-#: The weight of a question of a graph by hand beside one of a simulated graph.
-BY_HAND = 4.0
+#: The weights of a question of a public graph, and of a graph by hand, beside one of a simulated graph.
+PUBLIC, BY_HAND = 2.0, 6.0
 
 #: Weights of the features of a walk to begin with, 0 for others: the ranking decides whose ends are looked up.
 FIRST_WEIGHTS = {
@@ -151,7 +152,8 @@ def fit(scorer: RelationScorer, folder: Path, by_hand: Sequence[Path], *, seed: 
 
     Args:
         scorer: The scorer, with any weights for both.
-        folder: The folder `relation_language` of the data; its held-out natural questions are used.
+        folder: The folder `relation_language` of the data; its held-out natural questions are used. Beside it is
+            `freebase_sample`.
         by_hand: Folders of graphs with questions by hand.
         seed: Of all chance.
     """
@@ -161,6 +163,7 @@ def fit(scorer: RelationScorer, folder: Path, by_hand: Sequence[Path], *, seed: 
     examples = Examples(folder, token_table(), seed + 1000, held_out=True)
     simulated = [simulate(examples, random, QUESTIONS) for _ in range(GRAPHS)]
     graphs = [(graph, questions, 1.0) for graph, questions in simulated]
+    graphs += [(*read(examples, folder.parent, random), PUBLIC) for read in (freebase_sample, wikidata_sample)]
     graphs += [(*read_by_hand(path), BY_HAND) for path in by_hand]
     indexes = [
         (GraphIndex.build(graph, HashedEmbeddings(64)), questions, weight) for graph, questions, weight in graphs

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from benchmarks.relation_scorer.english import BY, LIKE_A_VERB, STATIVE, gerund, plural
 from benchmarks.relation_scorer.natural import TOPIC
 from benchmarks.relation_scorer.phrases import Hop, Phrases
-from benchmarks.relation_scorer.relations import Relation, freebase_name
+from benchmarks.relation_scorer.relations import Relation
 from benchmarks.relation_scorer.verbs import Verb
+from kg_retrievers.patterns.zero_shot.graph_steps import relation_words
+
+#: The share of Freebase's relations that are presented as the second of two that a node without a name joins.
+JOINED = 0.12
 
 #: Openings of a question around a noun phrase.
 _OPENINGS = (
@@ -208,7 +212,10 @@ class Grammar(Phrases):
         """Return how a graph may call the relation: its words, what its subjects are, and whether it is turned."""
         relation, chance = hop.relation, self.random.random()
         if relation.id.startswith("/"):
-            name, context = freebase_name(relation.id)
+            name, context = relation_words(relation.id)
+            if self.random.random() < JOINED:  # Freebase joins two relations by a node without a name
+                before, context = relation_words(self.random.choice(self.freebase))
+                name = " ".join(dict.fromkeys(f"{before} {name}".split()))
             return name, context if chance < 0.75 else "", False
         if relation.inverse and chance < 0.4:
             return self.random.choice(relation.inverse), "", True

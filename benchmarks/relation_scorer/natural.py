@@ -36,8 +36,8 @@ class NaturalQuestion(NamedTuple):
         relation: The id of the relation.
         backward: Whether it asks for the subject.
         source: "wikidata" or "freebase".
-        subject: The subject of the fact.
-        object: The object of the fact.
+        topic: The entity that it names.
+        answer: An entity that answers it.
         clear: Whether all of its rarer words are usual with the relation.
     """
 
@@ -45,8 +45,8 @@ class NaturalQuestion(NamedTuple):
     relation: str
     backward: bool
     source: str
-    subject: str
-    object: str
+    topic: str
+    answer: str
     clear: bool
 
 
@@ -60,17 +60,17 @@ def words_of(text: str) -> list[str]:
 
 
 def read_questions(folder: Path) -> list[tuple[list[str], str, bool, str, str, str]]:
-    """Return the words, the relation, whether the subject is asked for, the source, the subject and the object."""
+    """Return the words, the relation, whether the subject is asked for, the source, the topic and an answer."""
     rows = []
     for name in ("simplequestions_wikidata_train.txt", "simplequestions_wikidata_valid.txt"):
         for line in (folder / name).read_text("utf-8").splitlines():
-            subject, relation, object, question = line.split("\t")
+            topic, relation, answer, question = line.split("\t")
             words = words_of(question.strip().rstrip("?"))
-            rows.append((words, "P" + relation[1:], relation[0] == "R", "wikidata", subject, object))
+            rows.append((words, "P" + relation[1:], relation[0] == "R", "wikidata", topic, answer))
     for line in (folder / "simplequestions_freebase_valid.txt").read_text("utf-8").splitlines():
-        subject, relation, object, question = line.split("\t")
+        topic, relation, answer, question = line.split("\t")
         words = words_of(question.strip().rstrip("?"))
-        rows.append((words, "/" + relation.split("/", 1)[1], False, "freebase", subject, object))
+        rows.append((words, "/" + relation.split("/", 1)[1], False, "freebase", topic, answer))
     return rows
 
 
@@ -130,7 +130,7 @@ def masked_questions(folder: Path) -> list[NaturalQuestion]:
     mentions = _Mentions(rows)
     spans = [mentions.round() for _ in range(3)][-1]
     found = []
-    for (words, relation, backward, source, subject, object), (start, end) in zip(rows, spans, strict=True):
+    for (words, relation, backward, source, topic, answer), (start, end) in zip(rows, spans, strict=True):
         rest = words[:start] + words[end:]
         if start == end or len(rest) < 2:
             continue
@@ -139,5 +139,5 @@ def masked_questions(folder: Path) -> list[NaturalQuestion]:
             w for w in rest if w.isalpha() and w not in FUNCTION_WORDS and mentions.words[w] < 40 and usual[w] < 3
         ]
         masked = (*words[:start], TOPIC, *words[end:])
-        found.append(NaturalQuestion(masked, relation, backward, source, subject, object, not strange))
+        found.append(NaturalQuestion(masked, relation, backward, source, topic, answer, not strange))
     return found

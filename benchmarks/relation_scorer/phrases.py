@@ -31,6 +31,7 @@ class Phrases:
     def __init__(self, known: dict[str, Relation], questions: Sequence[NaturalQuestion], random: Random) -> None:
         """Take phrases from the questions."""
         self.random = random
+        self.freebase = [id for id in known if id.startswith("/")]
         self.questions: dict[tuple[str, bool], list[str]] = defaultdict(list)
         self.phrases: dict[tuple[str, bool], list[str]] = defaultdict(list)
         for question in questions:

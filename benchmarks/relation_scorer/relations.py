@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.relation_scorer.natural import TOPIC, NaturalQuestion
 from benchmarks.relation_scorer.verbs import Verb, VerbGroup, events, measures, states, verb_groups, verbs
+from kg_retrievers.patterns.zero_shot.graph_steps import relation_words
 
 #: Wikidata's properties of which one is the other the other way round, or a wider one: "child" of "father".
 _INVERSE = """
@@ -83,18 +84,6 @@ def _wikidata(folder: Path) -> Iterable[Relation]:
             yield Relation(row["id"], names, [name for name in inverse[row["id"]] if name], kinds[row["type"]])
 
 
-def freebase_name(relation: str) -> tuple[str, str]:
-    """Return the words of a Freebase relation and of the type of its subjects.
-
-    Example:
-        >>> freebase_name("/people/person/place_of_birth")
-        ('place of birth', 'person')
-    """
-    parts = relation.strip("/").split("/")
-    context = parts[1].replace("_", " ") if len(parts) > 2 else ""
-    return parts[-1].replace("_", " "), context
-
-
 def _verbal(group: VerbGroup) -> Relation:
     names, inverse = list[str](), list[str]()
     for verb in group.verbs:
@@ -133,7 +122,7 @@ def relations(folder: Path, questions: Sequence[NaturalQuestion]) -> dict[str, R
     """Return all relations by id, with the nouns that natural questions use for their ends."""
     known = {relation.id: relation for relation in _wikidata(folder)}
     for id in sorted({question.relation for question in questions if question.source == "freebase"}):
-        name, context = freebase_name(id)
+        name, context = relation_words(id)
         known[id] = Relation(id, [name], context=context)
     singles = [VerbGroup((verb,), _some(verb.agent), _some(verb.patient)) for verb in verbs()]
     groups = verb_groups()

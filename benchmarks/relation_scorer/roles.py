@@ -21,11 +21,8 @@ class Roles:
         entities: dict[str, set[int]] = defaultdict(set)
         ids: dict[Role, int] = {}
         for question in questions:
-            start, end = (
-                (question.object, question.subject) if question.backward else (question.subject, question.object)
-            )
-            entities[start].add(ids.setdefault((question.relation, question.backward), len(ids)))
-            entities[end].add(ids.setdefault((question.relation, not question.backward), len(ids)))
+            entities[question.topic].add(ids.setdefault((question.relation, question.backward), len(ids)))
+            entities[question.answer].add(ids.setdefault((question.relation, not question.backward), len(ids)))
         counts = np.zeros((len(ids), len(ids)), np.float32)
         for roles in entities.values():
             some = list(roles)[:40]

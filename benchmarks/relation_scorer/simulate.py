@@ -22,6 +22,9 @@ LACKING, STARS = 0.3, 0.15
 #: The relations of a graph by id.
 Relations = dict[str, Relation]
 
+#: The entities at the other ends of facts, by relation and whether it is crossed from object to subject, and by entity.
+Facts = dict[tuple[str, bool], dict[str, list[str]]]
+
 
 class SimulatedQuestion(NamedTuple):
     """A question, the entities that it names, and its answers; none where the graph cannot tell."""
@@ -45,7 +48,7 @@ class _Schema:
             if step.name not in self.hops and hop.relation.id not in used:
                 kinds = random.randrange(types), random.randrange(types)
                 self.hops[step.name] = (hop, *kinds, hop.relation.kind, step.backward)
-        self.facts: dict[tuple[str, bool], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        self.facts: Facts = defaultdict(lambda: defaultdict(list))
 
     def triples(self) -> Iterator[tuple[str, str, str]]:
         """Yield random facts, in the direction in which the graph has them."""
@@ -89,51 +92,62 @@ def simulate(examples: Examples, random: Random, questions: int) -> tuple[Knowle
                     SimulatedQuestion(examples.varied(examples.grammar.walk_text([hop], start)), [start], set())
                 )
         elif chance < LACKING + STARS:
-            found += _star(examples, schema, relations, start, random)
+            found += _star(examples, schema.facts, relations, start, random)
         else:
-            found += _walk(examples, schema, relations, start, random)
+            found += _walk(examples, schema.facts, relations, start, random)
     return graph, found
 
 
+def random_questions(
+    examples: Examples, facts: Facts, relations: Relations, entities: Sequence[str], random: Random, count: int
+) -> list[SimulatedQuestion]:
+    """Return questions about walks and stars of some facts, all of them answerable."""
+    found: list[SimulatedQuestion] = []
+    while len(found) < count:
+        make = _star if random.random() < STARS else _walk
+        found += make(examples, facts, relations, random.choice(entities), random)
+    return found
+
+
 def _walk(
-    examples: Examples, schema: _Schema, relations: Relations, start: str, random: Random
+    examples: Examples, facts: Facts, relations: Relations, start: str, random: Random
 ) -> list[SimulatedQuestion]:
     here, hops = {start}, list[Hop]()
     for _ in range(random.choices((1, 2, 3), (0.45, 0.35, 0.2))[0]):
-        options = [key for key, facts in schema.facts.items() if any(facts.get(entity) for entity in here)]
+        options = [key for key, of_key in facts.items() if any(of_key.get(entity) for entity in here)]
         if (hops and hops[-1].relation.kind) or not options:
             break
         id, backward = random.choice(sorted(options))
         if relations[id].kind and backward and random.random() < 0.8:
             continue
         hops.append(Hop(relations[id], backward))
-        here = {there for entity in here for there in schema.facts[id, backward].get(entity, ())}
+        here = {there for entity in here for there in facts[id, backward].get(entity, ())}
     mixed = len({hop.backward for hop in hops}) > 1
-    answers = _ends(schema, start, hops, without=start if mixed else "")
+    answers = _ends(facts, start, hops, without=start if mixed else "")
     if not hops or not answers or len(answers) > 60:
         return []
     return [SimulatedQuestion(examples.varied(examples.grammar.walk_text(hops, start)), [start], answers)]
 
 
-def _ends(schema: _Schema, start: str, hops: Sequence[Hop], without: str) -> set[str]:
+def _ends(facts: Facts, start: str, hops: Sequence[Hop], without: str) -> set[str]:
     here = {start}
     for hop in hops:
-        facts = schema.facts[hop.relation.id, hop.backward]
-        here = {there for entity in here for there in facts.get(entity, ()) if there != without}
+        crossed = facts[hop.relation.id, hop.backward]
+        here = {there for entity in here for there in crossed.get(entity, ()) if there != without}
     return here
 
 
 def _star(
-    examples: Examples, schema: _Schema, relations: Relations, target: str, random: Random
+    examples: Examples, facts: Facts, relations: Relations, target: str, random: Random
 ) -> list[SimulatedQuestion]:
-    into = [(id, backward, other) for (id, backward), facts in schema.facts.items() for other in facts.get(target, ())]
+    into = [(id, backward, other) for (id, backward), of_key in facts.items() for other in of_key.get(target, ())]
     if len(into) < 2:
         return []
     (id1, away1, one), (id2, away2, two) = random.sample(into, 2)
     first, second = Hop(relations[id1], not away1), Hop(relations[id2], not away2)
     if one == two or first.relation.kind or second.relation.kind:
         return []
-    answers = _ends(schema, one, [first], "") & _ends(schema, two, [second], "") - {one, two}
+    answers = _ends(facts, one, [first], "") & _ends(facts, two, [second], "") - {one, two}
     if not answers:
         return []
     return [SimulatedQuestion(examples.grammar.star_text(first, second, one, two), [one, two], answers)]
