@@ -27,6 +27,10 @@ _BEFORE_NOUNS = frozenset(["which", "what", "list", "name", "give", "show", "fin
 _BETWEEN = frozenset(["the", "me", "all", "other", "of", "any", "some", "names"])
 
 
+#: What stands for an entity that a question does not name.
+_PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|hers|they|them|their)\b", re.IGNORECASE)
+
+
 class Word(NamedTuple):
     """A word of a text.
 
@@ -46,6 +50,8 @@ class Word(NamedTuple):
 def masked_text(question: str, slots: Sequence[QuestionEntity], topic: QuestionEntity | None = None) -> str:
     """Return a question with `TOPIC` for one of its entities and `OTHER` for the others.
 
+    Where the question does not name the topic, it is put for the first pronoun, or else at the end.
+
     Args:
         question: The question.
         slots: Its entities.
@@ -55,13 +61,20 @@ def masked_text(question: str, slots: Sequence[QuestionEntity], topic: QuestionE
         >>> ann, bob = (QuestionEntity(start, start + 3, "", (), 0, False) for start in (9, 17))
         >>> masked_text("Who knew Ann and Bob?", [ann, bob], bob)
         'Who knew [y] and [x]'
+        >>> given = QuestionEntity(15, 15, "Ann", ("Ann",), 1, True)
+        >>> masked_text("Who is her aunt?", [given], given)
+        'Who is [x] aunt'
     """
     parts, at = list[str](), 0
     for slot in sorted(slots, key=lambda slot: slot.start):
         if at <= slot.start < slot.end:
             parts += [question[at : slot.start], " " if topic is None else TOPIC if slot is topic else OTHER]
             at = slot.end
-    return "".join([*parts, question[at:]]).strip().rstrip("?.! ")
+    text = "".join([*parts, question[at:]]).strip().rstrip("?.! ")
+    if topic is None or topic.start < topic.end:
+        return text
+    told, replaced = _PRONOUN.subn(TOPIC, text, count=1)
+    return told if replaced else f"{text} {TOPIC}"
 
 
 def asked_kind(question: str) -> str | None:

@@ -123,6 +123,12 @@ def test_seeds_of_one_label_are_alternatives(films: GraphIndex) -> None:
     assert ZeroShotPatternGenerator(films).invoke(value) == expected
 
 
+@pytest.mark.parametrize("question", ["Who directed it?", "Who directed this film?", "Who directed?"])
+def test_seed_that_the_question_does_not_name_stands_for_its_pronoun(films: GraphIndex, question: str) -> None:
+    (document,) = SimGRAGRetriever.from_index(films).invoke(question, seed_entities=["Her"])
+    assert document.metadata["answers"] == ["Spike Jonze"]
+
+
 @pytest.mark.parametrize(
     ("question", "relation"), [("When was Her shown?", "opening_date"), ("Where was Her shown?", "place_of_filming")]
 )
