@@ -111,7 +111,10 @@ async def test_the_middleware_shows_why_there_is_no_evidence(
     retriever: SimGRAGRetriever, on_refusal: str, asynchronous: bool
 ) -> None:
     model = ScriptedChatModel(replies=["Whom do you mean?", "Spike Jonze"])
-    far = {"on_refusal": on_refusal, "max_distance": 0.01, "min_confidence": 0.0}
+    def last_word(value: dict[str, Any]) -> Pattern:
+        return Pattern.of((value["question"].split()[-1].rstrip("?"), "directed by", Unknown("who")), target="who")
+
+    far = {"on_refusal": on_refusal, "max_distance": 0.01, "pattern_generator": RunnableLambda(last_word)}
     refusing = retriever.model_copy(update=far)
     agent: Any = create_agent(model, middleware=[KnowledgeGraphMiddleware(refusing)], checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1"}}

@@ -14,7 +14,7 @@ from kg_retrievers import ExtractiveAnswerer, GraphIndex, HashedEmbeddings, SimG
 from kg_retrievers.chains import NO_ANSWER, NOT_UNDERSTOOD, llm_answerer, show_evidence
 from kg_retrievers.core.replies import NO_TARGET, plain_answers
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph import Evidence, Triple, verbalize
+from kg_retrievers.graph import Evidence, Pattern, Triple, Unknown, verbalize
 from kg_retrievers.graph.verbalize import Style
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
@@ -226,7 +226,9 @@ async def test_a_refusal_is_answered_with_its_reason(retriever: SimGRAGRetriever
     chain = answer_chain(refusing, llm if model else None)
     assert chain.invoke(UNKNOWN) == await chain.ainvoke(UNKNOWN) == REFUSAL
     assert llm.prompts == []
-    far = retriever.model_copy(update={"on_refusal": on_refusal, "max_distance": 0.01})
+    pattern = Pattern.of(("Ameliee", "starring", Unknown("actor")), target="actor")
+    misspelt = {"max_distance": 0.01, "pattern_generator": RunnableLambda(lambda _: pattern)}
+    far = refusing.model_copy(update=misspelt)
     nothing = "SimGRAGRetriever: nothing in the graph fits the question 'Who stared in Ameliee?'."
     assert answer_chain(far).invoke("Who stared in Ameliee?") == f"{NO_ANSWER} {nothing}"
 
