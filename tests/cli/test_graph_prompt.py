@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import torch
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from small_language_model import build
 
@@ -29,6 +30,7 @@ from kg_retrievers import (
     PCSTRetriever,
     TripleSimilarityRetriever,
     cli,
+    default_embeddings,
     graph_prompt_examples,
     read_webqsp,
     train_graph_prompt,
@@ -87,7 +89,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def index() -> GraphIndex:
-    return GraphIndex.build(load_graph(), HashedEmbeddings())
+    return GraphIndex.build(load_graph(), default_embeddings())
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,13 +112,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train_triple_scorer(index(), taught, taught, output=home / "scorer", num_examples=8, rounds=1)
     examples = graph_prompt_examples(PCSTRetriever.from_index(index()), taught)
     sizes: dict[str, Any] = dict(SIZES)
-    kinds: tuple[tuple[str, int, Setting], ...] = (
-        ("model", 512, "frozen"),
-        ("narrow", 32, "frozen"),
-        ("tuned", 512, "prompt-tuning"),
+    kinds: tuple[tuple[str, Embeddings, Setting], ...] = (
+        ("model", default_embeddings(), "frozen"),
+        ("narrow", HashedEmbeddings(32), "frozen"),
+        ("tuned", default_embeddings(), "prompt-tuning"),
     )
-    for name, dimension, setting in kinds:
-        embeddings = HashedEmbeddings(dimension)
+    for name, embeddings, setting in kinds:
         output = home / name
         train_graph_prompt(home / "lm", embeddings, examples, examples, output=output, setting=setting, **sizes)
     return home
@@ -202,12 +203,12 @@ def test_train_then_ask(run: Run) -> None:
     assert config("my model")["language_model"]["name"] == str(Path("lm").resolve())
     examples = graph_prompt_examples(PCSTRetriever.from_index(index()), load_questions()[:8])
     sizes: dict[str, Any] = SIZES | {"learning_rate": 0.01}
-    train_graph_prompt("lm", HashedEmbeddings(), examples, examples, output="same", **sizes)
+    train_graph_prompt("lm", default_embeddings(), examples, examples, output="same", **sizes)
     assert digest("my model") == digest("same")
     code, out, err = run(*shlex.split(last.partition(": kg-retrievers ")[2].replace("Who ...?", HER)), "--json")
     assert (code, err) == (0, "")
     documents = PCSTRetriever.from_index(index()).invoke(HER)
-    answer = GraphPromptModel.from_pretrained("same", HashedEmbeddings()).invoke(
+    answer = GraphPromptModel.from_pretrained("same", default_embeddings()).invoke(
         {"question": HER, "documents": documents}
     )
     told = json.loads(out)
@@ -317,7 +318,7 @@ def test_a_retriever_fetches_from_the_graph_of_each_question(run: Run, given: di
     assert "for 1 of 2 questions no graph was found" in err
     first, _ = read_webqsp("web.jsonl"), None
     graph: KnowledgeGraph = next(iter(first)).graph
-    retriever = PCSTRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), scope="graph", edge_cost=2)
+    retriever = PCSTRetriever.from_index(GraphIndex.build(graph, default_embeddings()), scope="graph", edge_cost=2)
     expected = graph_prompt_examples(retriever, [Question("who directed Her", answers=("Spike Jonze",))])
     assert given["examples"][:1] == expected
     assert len(expected[0].triples) < len(graph)
@@ -331,8 +332,9 @@ def test_the_next_command_names_no_graph_where_each_question_has_one(run: Run) -
     assert code == 0
     assert out.splitlines()[-1] == "Ask it: kg-retrievers ask GRAPH 'Who ...?' --embeddings hashed --model m"
     assert record("m") == {"method": None, "fields": {}, "models": []}
-    code, out, _ = run(*ASK, "m", "--json")
-    documents = PCSTRetriever.from_index(index()).invoke(HER)
+    code, out, _ = run(*ASK, "m", "--embeddings", "hashed", "--json")
+    hashed = GraphIndex.build(load_graph(), HashedEmbeddings())
+    documents = PCSTRetriever.from_index(hashed).invoke(HER)
     assert json.loads(out)["documents"] == [document.model_dump() for document in documents]
     code, _, _ = run(*PROMPT, *SCENES, "--method", "pcst", *SMALL, "--output", "scenes")
     assert code == 0
@@ -555,7 +557,6 @@ ARGUMENTS = ["--questions", "arguments.tsv", "--format", "explagraphs"]
         ),
         ([*TRAIN, "--setting", "best"], "--setting: invalid choice: 'best'; choose from"),
         ([*TRAIN, "--method", "best"], "--method: there is no method 'best'; the methods are"),
-        ([*TRAIN, "--method", "relation-paths"], "Give --llm or --examples."),
         ([*TRAIN, "--method", "gnn-rag"], "kg-retrievers train gnn-rag --graph"),
         (
             [*TRAIN, "--method", "pcst", "--model", "scorer"],
