@@ -32,7 +32,7 @@ def retriever_and_questions(folder: str, count: int) -> tuple[SimGRAGRetriever, 
     every = [question for hop in (1, 2, 3) for question in read_metaqa(folder, hop)]
     drawn = random.Random(20261121).sample(every, 300)
     index = GraphIndex.build(KnowledgeGraph.from_file(f"{folder}/kb.txt"), HashedEmbeddings())
-    retriever = SimGRAGRetriever.from_index(index, examples=drawn[:100], k=2)
+    retriever = SimGRAGRetriever.from_index(index, examples=drawn[:100], k=2, min_confidence=0)
     return retriever, [question.text for question in drawn[100 : 100 + count]]
 
 

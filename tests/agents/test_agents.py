@@ -111,6 +111,7 @@ async def test_the_middleware_shows_why_there_is_no_evidence(
     retriever: SimGRAGRetriever, on_refusal: str, asynchronous: bool
 ) -> None:
     model = ScriptedChatModel(replies=["Whom do you mean?", "Spike Jonze"])
+
     def last_word(value: dict[str, Any]) -> Pattern:
         return Pattern.of((value["question"].split()[-1].rstrip("?"), "directed by", Unknown("who")), target="who")
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, Question, SimGRAGRetriever, build_workflow, evaluate
 from kg_retrievers.chains import NO_ANSWER, answer_chain, llm_answerer
 from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.methods.registry import METHODS, find_method
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
@@ -34,10 +36,10 @@ REPLIES = {
 
 
 def retriever_with_the_prompt_of(name: str) -> BaseKGRetriever:
-    """Return a retriever on a small graph, with the prompt of a method and its reader."""
+    """Return a retriever on a small graph that leaves refusals to the replies, with the prompt of a method."""
     fields = find_method(name).load_retriever().model_fields
     prompt: Any = {key: fields[key].default for key in ("answer_prompt", "parse_answers")}
-    return SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()), **prompt)
+    return SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()), min_confidence=0, **prompt)
 
 
 def replies(name: str) -> list[str]:
@@ -86,7 +88,8 @@ def test_a_record_says_why_a_question_was_refused(on_refusal: str) -> None:
     assert (record["refused"], record["error"]) == (True, None)
     assert record["reason"] is not None
     assert record["reason"].startswith("No entity of the graph was found in 'Who directed Davd Lunch?'. Did you mean")
-    far = retriever.model_copy(update={"max_distance": 0.01})
+    pattern = Pattern.of(("Ameliee", "starring", Unknown("actor")), target="actor")
+    far = retriever.model_copy(update={"max_distance": 0.01, "pattern_generator": RunnableLambda(lambda _: pattern)})
     (record,) = evaluate(far, [Question("Who stared in Ameliee?", answerable=False)]).records
     assert (record["refused"], record["error"]) == (True, None)
     assert record["reason"] == "SimGRAGRetriever: nothing in the graph fits the question 'Who stared in Ameliee?'."
