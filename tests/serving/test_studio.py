@@ -54,7 +54,7 @@ def test_its_graphs_are_modules_that_give_a_workflow() -> None:
         ("KG_RETRIEVERS_INDEX", "nowhere", "nowhere"),
         ("KG_RETRIEVERS_METHOD", "simrag", "KG_RETRIEVERS_METHOD: there is no method 'simrag'; did you mean 'simgrag'"),
         ("KG_RETRIEVERS_METHOD", "pcst+simrag", "there is no method 'simrag'; did you mean 'simgrag'"),
-        ("KG_RETRIEVERS_METHOD", "subgraph-rag", "To train one on questions with answers: kg-retrievers train"),
+        ("KG_RETRIEVERS_METHOD", "subgraph-rag", "To train one on questions with answers: model=train_triple_scorer"),
         ("KG_RETRIEVERS_MODEL", "nowhere", "nowhere: no trained model is here"),
     ],
 )
