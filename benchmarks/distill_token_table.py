@@ -5,8 +5,8 @@
 Without `--output` it writes no table, and says whether the one it made is the package's.
 
 Each token of the vocabulary goes through the model as `[CLS] token [SEP]`; its last hidden state, less the mean of all,
-is projected on the first 256 principal components and multiplied with log(1 + rank), its rank among the kept tokens, which
-are sorted by frequency. Each row is stored as int8 with a scale. No random number is drawn. Some 20 CPU seconds.
+is projected on the first 256 principal components and multiplied with log(1 + rank), its rank among the kept tokens,
+which are sorted by frequency. Each row is stored as int8 with a scale. No random number is drawn. Some 20 CPU seconds.
 
 Tokens that no English text needs are left out, so that they are unknown: those of other scripts than Latin, those that
 the model reserves, and marks in the middle of a word. Of the others the rarest words are left out, which are then spelt
