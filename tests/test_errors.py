@@ -25,6 +25,9 @@ ARGUMENTS = {
     "position": 4,
     "query": "MATCH (n) RETURN n",
     "names": ["A"],
+    "confidence": 0.25,
+    "unplaced": ["salary"],
+    "nearest": ["works_for"],
     "suggestions": ["Her"],
     "message": "f: x is missing.",
 }
