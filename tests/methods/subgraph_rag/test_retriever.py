@@ -356,7 +356,9 @@ def test_all_entities_of_a_label() -> None:
         [("Dune (1984)", BY, "David Lynch")],
         [("Dune (2021)", BY, "Denis Villeneuve")],
     ]
-    assert documents[0].metadata["details"] == {"entities": [["Dune", "Dune (1984)"], ["Dune", "Dune (2021)"]]}
+    details = documents[0].metadata["details"]
+    assert details["entities"] == [["Dune", "Dune (1984)"], ["Dune", "Dune (2021)"]]
+    assert [one["key"] for one in details["ambiguous"][0]["entities"]] == ["Dune (1984)", "Dune (2021)"]
     (one,) = subgraph_rag(TINY).invoke("Who directed Dune?", seed_entities=["Dune (2021)"])
     assert triples([one]) == [[("Dune (2021)", BY, "Denis Villeneuve")]]
     assert scores([one]) == [1.0]
