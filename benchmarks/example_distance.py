@@ -32,9 +32,12 @@ from kg_retrievers import (
     SimGRAGRetriever,
     ZeroShotPatternGenerator,
 )
+from kg_retrievers.core.confidence import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Known, Pattern, Triple
 from kg_retrievers.index import default_embeddings, linker_of, question_entities
+from kg_retrievers.patterns.cascade import EXAMPLE_DISTANCE
+from kg_retrievers.patterns.examples import confidence_at
 from kg_retrievers.patterns.self_questions import generate_questions
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -77,6 +80,7 @@ def main() -> None:
     show_distances(rows)
     show_choices(rows)
     show_fit(rows)
+    show_cascade(rows)
 
 
 # --- graphs and questions ---------------------------------------------------------------------------------------------
@@ -223,6 +227,32 @@ def show_fit(rows: Sequence[Asked]) -> None:
         brier = float(np.mean((likely - right) ** 2))
         found = f"Brier score {brier:.3f}, calibration error {calibration(likely, right):.3f}"
         print(f"log-odds of {name}: {np.round(weights, 2).tolist()}, {found}")
+
+
+def show_cascade(rows: Sequence[Asked]) -> None:
+    """Print what the constants of the package make of it, beside the zero-shot pattern alone."""
+    taken = [_taken(row) for row in rows]
+    for name, part in (
+        ("zero-shot alone", [(row.confidence, row.zero_shot_right) for row in rows]),
+        ("cascade", taken),
+        ("cascade, 15 examples", [pair for pair, row in zip(taken, rows, strict=True) if row.examples == 15]),
+    ):
+        likely, right = np.array(part, float).T
+        given = likely >= MIN_CONFIDENCE
+        print(
+            f"{name}: right {right.mean():.3f}, Brier score {np.mean((likely - right) ** 2):.3f}, calibration error "
+            f"{calibration(likely, right):.3f}; answered {given.mean():.3f}, of these right {right[given].mean():.3f}"
+        )
+
+
+def _taken(row: Asked) -> tuple[float, bool]:
+    """Return the confidence of what `CascadePatternGenerator` takes, and whether it is right."""
+    of_example = confidence_at(row.distance) if row.distance < DISTANCES[-1] else 0.0
+    if row.distance <= EXAMPLE_DISTANCE:
+        return of_example, row.example_right
+    if row.agree:
+        return 1 - (1 - of_example) * (1 - row.confidence), row.zero_shot_right
+    return max((row.confidence, row.zero_shot_right), (of_example, row.example_right))
 
 
 def fitted(inputs: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -133,7 +133,7 @@ def needs(method: Entry) -> str:
         words["examples"] = "examples with " + " or ".join(f"`{label}`" for label in method.labels)
         needed = " or ".join(words[source] for source in method.needs) or "nothing"
         is_optional = method.labels and not method.needs
-        optional = [f"takes {words['examples']}, or a language model"] if is_optional else []
+        optional = [f"takes {words['examples']}, a language model, or both"] if is_optional else []
     else:
         needed, optional = words["model"], []
     extra = [f"extra `{method.extra}`"] if method.extra else []

@@ -17,8 +17,6 @@ from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.loading import STATIC, is_database, is_uri, load_embeddings, recorded_embeddings
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
@@ -119,25 +117,18 @@ def quoted(names: Sequence[str]) -> str:
     return " or ".join(f'"{name}"' for name in names)
 
 
-def share_examples(
-    methods: Sequence[Method], examples: Sequence[Question] | None, llm: BaseChatModel | None
-) -> dict[str, Sequence[Question]]:
+def share_examples(methods: Sequence[Method], examples: Sequence[Question] | None) -> dict[str, Sequence[Question]]:
     """Return the examples for each method that can use them, and note why others get none.
 
     Args:
         methods: The method, or several. A single method refuses unusable examples itself.
         examples: Labelled questions, if there are some.
-        llm: The language model, if there is one.
     """
     shared: dict[str, Sequence[Question]] = {}
     if examples is None:
         return shared
     for method in dict.fromkeys(method for method in methods if method.labels):
-        if llm is not None and not method.examples_beside_llm:
-            note(
-                f"{method.name} takes --llm or examples, not both; it gets the former. For the latter, leave out --llm"
-            )
-        elif len(methods) > 1 and not any(getattr(one, label) for one in examples for label in method.labels):
+        if len(methods) > 1 and not any(getattr(one, label) for one in examples for label in method.labels):
             note(f"{method.name} goes without the examples, none of which has {quoted(method.labels)}")
         else:
             shared[method.name] = examples

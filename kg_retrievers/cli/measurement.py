@@ -206,7 +206,7 @@ def build_method(choice: MethodChoice, measurement: Measurement, options: argpar
         raise InvalidArgumentError(f"the method {choice.name!r} needs --{choice.source}.")
     llm = measurement.llm if choice.source in ("", "llm") else None
     examples = measurement.examples if choice.source in ("", "examples") else None
-    shared = share_examples(choice.methods, examples, llm)
+    shared = share_examples(choice.methods, examples)
     models = {
         method.name: measurement.models[method.name] for method in choice.methods if method.name in measurement.models
     }

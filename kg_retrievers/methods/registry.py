@@ -80,14 +80,12 @@ class Method(Entry):
     Attributes:
         retriever: The retriever, as "module:class".
         labels: What its examples must have, any of these; none where it takes no examples.
-        examples_beside_llm: Whether it takes examples and a language model together.
         needs: It is built from one of these; from nothing where there are none.
         runs_queries: Whether it runs queries in a graph database, its field `executor`.
     """
 
     retriever: str
     labels: tuple[Label, ...] = ()
-    examples_beside_llm: bool = False
     needs: tuple[Source, ...] = ()
     runs_queries: bool = False
 
@@ -153,7 +151,6 @@ METHODS: tuple[Method, ...] = (
         paper="Saleh, Tür and Saygın, ICNLSP 2024",
         aliases=("cypher",),
         labels=("answers", "pattern"),
-        examples_beside_llm=True,
         runs_queries=True,
         extra="ladybug",
     ),
@@ -164,7 +161,6 @@ METHODS: tuple[Method, ...] = (
         paper="Luo et al., ICLR 2024, arXiv:2310.01061",
         aliases=("relation-paths",),
         labels=("answers",),
-        needs=("llm", "examples"),
     ),
     Method(
         name="kaping",

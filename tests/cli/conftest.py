@@ -34,3 +34,9 @@ def run_without() -> Callable[..., list[tuple[str, int]]]:
         return list(zip(texts, codes, strict=True))
 
     return call
+
+
+@pytest.fixture
+def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no pattern be sure, so that a language model is asked for each."""
+    monkeypatch.setattr("kg_retrievers.patterns.cascade.SURE", 2.0)

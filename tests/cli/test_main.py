@@ -245,7 +245,8 @@ def test_ask_gives_examples_to_those_who_can_use_them(
     answered = '{"question": "Who directed Adaptation?", "answers": ["Spike Jonze"]}\n'
     (folder / "answers.jsonl").write_text(answered, "utf-8")
     (folder / "both.jsonl").write_text(FILES["labelled.jsonl"] + answered, "utf-8")
-    code, out, err = run("ask", "films.csv", HER, "--method", method, "--examples", examples)
+    question = "Who made Her?" if "simgrag" in method and not told else HER
+    code, out, err = run("ask", "films.csv", question, "--method", method, "--examples", examples)
     assert (code, err.replace(COMPILING, "")) == (0, f"kg-retrievers: {told}\n" if told else "")
     assert "Answer    Spike Jonze\n" in out
     if "simgrag" in method:
@@ -290,7 +291,17 @@ def test_names_of_the_graph_cannot_steer_the_terminal(run: Run, folder: Path) ->
         {"head": "Her", "relation": "starring", "tail": "Amy Adams"},
     ]
     (folder / "hostile.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    _, out, _ = run("ask", "hostile.jsonl", "Who is it by?", "--seed", "Her", "--min-confidence", "0")
+    _, out, _ = run(
+        "ask",
+        "hostile.jsonl",
+        "Who is it red by red?",
+        "--field",
+        "min_confidence=0.0",
+        "--seed",
+        "Her",
+        "--min-confidence",
+        "0",
+    )
     assert "1  Her   [red]by[/red]  [31mSpike :smile: Jonze [0m" in out
     assert not {"\x1b", "\x07", "\r", "\x9b"} & set(out)
 
@@ -298,6 +309,7 @@ def test_names_of_the_graph_cannot_steer_the_terminal(run: Run, folder: Path) ->
 # --- ask with a language model ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("unsure")
 def test_ask_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> None:
     with server(BY_DIRECTOR, "Spike Jonze\ndirected it.") as peer:
         code, out, err = run("ask", "films.csv", HER, "--llm", "openai:test-model")
@@ -325,42 +337,39 @@ def test_the_answer_is_read_from_the_reply(
     assert json.loads(out)["answer"] == answer
 
 
+@pytest.mark.usefixtures("unsure")
 def test_a_pattern_that_fits_nothing(run: Run, server: Callable[..., OpenAIServer], folder: Path) -> None:
     (folder / "one.tsv").write_text("Her\tdirected_by\tSpike Jonze\n", "utf-8")
-    with server('{"triples": [["Her", "by", "UNKNOWN a"], ["UNKNOWN a", "by", "UNKNOWN b"]], "target": "UNKNOWN b"}'):
-        code, out, _ = run("ask", "one.tsv", HER, "--llm", "openai:test-model")
+    with server('{"triples": [["Her", "seen by", "UNKNOWN a"]], "target": "UNKNOWN a"}'):
+        more = ("--llm", "openai:test-model", "--field", "max_distance=0.1")
+        code, out, _ = run("ask", "one.tsv", HER, *more)
     assert code == 1
     assert "No evidence found. SimGRAGRetriever: nothing in the graph fits the question 'Who directed Her?'.\n" in out
 
 
-def test_a_language_model_comes_before_examples_in_several_methods(
-    run: Run, server: Callable[..., OpenAIServer]
-) -> None:
-    with server(BY_DIRECTOR, "Spike Jonze."):
+def test_a_near_example_comes_before_a_language_model(run: Run, server: Callable[..., OpenAIServer]) -> None:
+    with server("Spike Jonze.") as peer:
         more = ("--method", "simgrag+pcst", "--llm", "openai:test-model", "--examples", "labelled.jsonl")
-        code, out, err = run("ask", "films.csv", HER, *more)
-    assert code == 0
-    assert "made by a language model" in out
-    assert err.replace(COMPILING, "") == (
-        "kg-retrievers: simgrag takes --llm or examples, not both; it gets the former. "
-        "For the latter, leave out --llm\n"
-    )
+        code, out, err = run("ask", "films.csv", "Who made Her?", *more)
+    assert (code, err.replace(COMPILING, "")) == (0, "")
+    assert "made by the nearest example" in out
+    assert len(peer.requests) == 1  # for the answer
 
 
+@pytest.mark.usefixtures("unsure")
 @pytest.mark.parametrize(
-    ("llm", "replies", "more", "told"),
+    ("llm", "replies", "told"),
     [
-        ("nobody:model", (), (), "Unable to infer model provider for model='nobody:model'"),
-        ("openai:test-model", ("no pattern", "nor here"), (), "The reply was: 'nor here'"),
-        ("openai:test-model", (), (), "the script has 0 behaviours"),  # it refuses every request
-        ("openai:test-model", (), ("--examples", "labelled.jsonl"), "patterns come from one of them"),
+        ("nobody:model", (), "Unable to infer model provider for model='nobody:model'"),
+        ("openai:test-model", ("no pattern", "nor here"), "The reply was: 'nor here'"),
+        ("openai:test-model", (), "the script has 0 behaviours"),  # it refuses every request
     ],
 )
 def test_mistakes_with_language_models(
-    run: Run, server: Callable[..., OpenAIServer], llm: str, replies: tuple[str], more: tuple[str], told: str
+    run: Run, server: Callable[..., OpenAIServer], llm: str, replies: tuple[str], told: str
 ) -> None:
     with server(*replies):
-        assert told in mistake(run("ask", "films.csv", HER, "--llm", llm, *more))
+        assert told in mistake(run("ask", "films.csv", HER, "--llm", llm))
 
 
 def test_a_language_model_needs_a_key_and_a_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

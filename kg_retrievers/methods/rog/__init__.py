@@ -4,7 +4,16 @@ L. Luo, Y.-F. Li, G. Haffari, S. Pan: Reasoning on Graphs: Faithful and Interpre
 ICLR 2024, arXiv:2310.01061. It is also what GNN-RAG adds to its own paths (GNN-RAG+RA, arXiv:2405.20139, section 4.5).
 """
 
+from kg_retrievers.methods.rog.cascade import CascadeRelationPaths
 from kg_retrievers.methods.rog.proposals import ExampleRelationPaths, LLMRelationPaths
 from kg_retrievers.methods.rog.retriever import RelationPathRetriever, RelationPathState
+from kg_retrievers.methods.rog.zero_shot import ZeroShotRelationPaths
 
-__all__ = ["ExampleRelationPaths", "LLMRelationPaths", "RelationPathRetriever", "RelationPathState"]
+__all__ = [
+    "CascadeRelationPaths",
+    "ExampleRelationPaths",
+    "LLMRelationPaths",
+    "RelationPathRetriever",
+    "RelationPathState",
+    "ZeroShotRelationPaths",
+]

@@ -68,8 +68,9 @@ class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
         score = pattern.confidence or MIN_SCORE
         rows: Rows = []
         for position, slot in enumerate(sorted(slots, key=lambda slot: slot.start)):
-            if slot.term in pattern.nodes:
-                steps = _steps_to_target(pattern, slot.term)
+            named = [node for node in pattern.nodes if isinstance(node, Known) and node.text == slot.name]
+            if named:
+                steps = _steps_to_target(pattern, named[0])
                 if not 1 <= len(steps) <= max_hops:
                     return []
                 rows.append({"relations": steps, "score": score, "from": "zero-shot", "entity": position})

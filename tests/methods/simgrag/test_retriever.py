@@ -205,7 +205,8 @@ def test_film_called_unknown(generator: str) -> None:
 
 def test_graph_of_one_triple() -> None:
     graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
-    documents = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), k=5).invoke("Who made Her?")
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), k=5)
+    documents = retriever.invoke("Who directed Her?")
     assert documents[0].metadata["answers"] == ["Spike Jonze"]
     assert {str(document.metadata["triples"]) for document in documents} == {"[['Her', 'directed_by', 'Spike Jonze']]"}
 
