@@ -26,8 +26,8 @@ from kg_retrievers.patterns.zero_shot.scorer import RelationScorer
 #: How many graphs are simulated, with how many questions each.
 GRAPHS, QUESTIONS = 24, 60
 
-#: The weights of a question of a public graph, and of a graph by hand, beside one of a simulated graph.
-PUBLIC, BY_HAND = 2.0, 6.0
+#: The weight of a question of a graph by hand beside a made one.
+BY_HAND = 8.0
 
 #: Weights of the features of a walk to begin with, 0 for others: the ranking decides whose ends are looked up.
 FIRST_WEIGHTS = {
@@ -82,13 +82,11 @@ class Rated(NamedTuple):
     weight: float
 
 
-def rate(
-    index: GraphIndex, scorer: RelationScorer, questions: Iterable[tuple[str, list[str], set[str]]], weight: float
-) -> list[Rated]:
+def rate(index: GraphIndex, scorer: RelationScorer, questions: Iterable[SimulatedQuestion]) -> list[Rated]:
     """Ask questions, each with its entities and answers, and keep what the ranking and the confidence see."""
     generator = _Recorder(index, scorer)
     found = []
-    for text, seeds, answers in questions:
+    for text, seeds, answers, weight in questions:
         generator.rankings, generator.rated = [], []
         try:
             slots = question_entities(generator.linker, text, seeds)
@@ -162,16 +160,14 @@ def fit(scorer: RelationScorer, folder: Path, by_hand: Sequence[Path], *, seed: 
     random = Random(seed)
     examples = Examples(folder, token_table(), seed + 1000, held_out=True)
     simulated = [simulate(examples, random, QUESTIONS) for _ in range(GRAPHS)]
-    graphs = [(graph, questions, 1.0) for graph, questions in simulated]
-    graphs += [(*read(examples, folder.parent, random), PUBLIC) for read in (freebase_sample, wikidata_sample)]
-    graphs += [(*read_by_hand(path), BY_HAND) for path in by_hand]
-    indexes = [
-        (GraphIndex.build(graph, HashedEmbeddings(64)), questions, weight) for graph, questions, weight in graphs
-    ]
+    graphs = list(simulated)
+    graphs += [read(examples, folder.parent, random) for read in (freebase_sample, wikidata_sample)]
+    graphs += [read_by_hand(path) for path in by_hand]
+    indexes = [(GraphIndex.build(graph, HashedEmbeddings(64)), questions) for graph, questions in graphs]
     for _ in range(ROUNDS):  # the ranking decides whose ends are known
-        rated = [one for index, questions, weight in indexes for one in rate(index, scorer, questions, weight)]
+        rated = [one for index, questions in indexes for one in rate(index, scorer, questions)]
         scorer.walk_weights = fit_ranking(rated)
-    rated = [one for index, questions, weight in indexes for one in rate(index, scorer, questions, weight)]
+    rated = [one for index, questions in indexes for one in rate(index, scorer, questions)]
     return scorer.walk_weights, fit_confidence(rated)
 
 
@@ -183,4 +179,6 @@ def read_by_hand(folder: Path) -> tuple[KnowledgeGraph, list[SimulatedQuestion]]
         for name in ("questions", "unanswerable")
         for line in (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
     ]
-    return graph, [SimulatedQuestion(row["question"], row["seed_entities"], set(row["answers"])) for row in rows]
+    return graph, [
+        SimulatedQuestion(row["question"], row["seed_entities"], set(row["answers"]), BY_HAND) for row in rows
+    ]

@@ -16,19 +16,33 @@ from kg_retrievers.graph import KnowledgeGraph
 #: many made ones.
 NATURAL, LACKING, MADE = 200, 60, 150
 
+#: The share of Freebase's relations that are named as the second of two.
+JOINED = 0.5
+
+#: The weight of a question that people wrote, beside a made one.
+WRITTEN = 8.0
+
 #: The most answers of a natural question.
 ANSWERS = 200
 
 
 def freebase_sample(examples: Examples, data: Path, random: Random) -> tuple[KnowledgeGraph, list[SimulatedQuestion]]:
-    """Return the Freebase sample of SubgraphRAG (MIT) and questions about it."""
+    """Return the Freebase sample of SubgraphRAG (MIT) and questions about it.
+
+    Some of its relations are named as Freebase's are that a node without a name joins: the second of two.
+    """
     triples = set[tuple[str, str, str]]()
     for name in ("webqsp", "cwq"):
         rows = json.loads((data / "freebase_sample" / f"{name}_gpt_triples.json").read_text("utf-8"))
         triples.update((head, relation, tail) for of_one in rows.values() for head, relation, tail in of_one)
     ids = {id.strip("/").replace("/", "."): id for id in examples.known if id.startswith("/")}
     known = sorted((head, ids[relation], tail) for head, relation, tail in triples if relation in ids)
-    return KnowledgeGraph.from_triples(sorted(triples)), _questions(examples, known, random)
+    names = {relation: relation for _, relation, _ in sorted(triples)}
+    for relation in random.sample(sorted(names), round(JOINED * len(names))):
+        before = random.choice(sorted(ids.values()))
+        names[relation] = f"{before}./{relation.replace('.', '/')}"
+    named = [(head, names[relation], tail) for head, relation, tail in sorted(triples)]
+    return KnowledgeGraph.from_triples(named), _questions(examples, known, random)
 
 
 def wikidata_sample(examples: Examples, data: Path, random: Random) -> tuple[KnowledgeGraph, list[SimulatedQuestion]]:
@@ -56,10 +70,10 @@ def _questions(examples: Examples, known: list[tuple[str, str, str]], random: Ra
         asked = facts.get((question.relation, question.backward))
         if asked is None:
             entity = random.choice(entities)
-            lacking.append(SimulatedQuestion(words.replace(TOPIC, entity), [entity], set()))
+            lacking.append(SimulatedQuestion(words.replace(TOPIC, entity), [entity], set(), WRITTEN))
         elif question.clear:
             entity = question.topic if question.topic in asked else random.choice(sorted(asked))
             if len(answers := set(asked[entity]) - {entity}) in range(1, ANSWERS):
-                found.append(SimulatedQuestion(words.replace(TOPIC, entity), [entity], answers))
+                found.append(SimulatedQuestion(words.replace(TOPIC, entity), [entity], answers, WRITTEN))
     made = random_questions(examples, facts, relations, entities, random, MADE)
     return [*found[:NATURAL], *lacking[:LACKING], *made]

@@ -27,11 +27,19 @@ Facts = dict[tuple[str, bool], dict[str, list[str]]]
 
 
 class SimulatedQuestion(NamedTuple):
-    """A question, the entities that it names, and its answers; none where the graph cannot tell."""
+    """A question, the entities that it names, and its answers; none where the graph cannot tell.
+
+    Attributes:
+        text: The question.
+        seeds: The keys of the entities that it names.
+        answers: The keys of its answers.
+        weight: How much it counts: more where people wrote it.
+    """
 
     text: str
     seeds: list[str]
     answers: set[str]
+    weight: float = 1.0
 
 
 class _Schema:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, readable
-from kg_retrievers.graph.adjacency import label_count, label_of, relation_of
+from kg_retrievers.graph.adjacency import is_backward, label_count, label_of, relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.token_table import UNKNOWN, TokenTable
 from kg_retrievers.patterns.zero_shot.reading import question_words
@@ -74,6 +75,7 @@ class GraphSteps:
         vectors: `mean_rows` of the names, (relations, e).
         words: The vectors of the words of each relation that mean something, unit rows (n, e); of all, where none does.
         end_words: The vectors of the words that say what each label leads to, unit rows (n, e).
+        text_sums: The sum of the table's rows over the words of `step_texts`, by label; (labels, e).
         kinds: The positions in `KINDS` of what each label leads to.
     """
 
@@ -83,24 +85,40 @@ class GraphSteps:
         self.names = [name for name, _ in words]
         self.vectors = mean_rows(table, self.names)
         self.words = [_word_rows(table, name) for name in self.names]
-        heads, tails, kinds = _ends(graph, self.names)
-        heads = [f"{subject} {found}".strip() for found, (_, subject) in zip(heads, words, strict=True)]
-        types = {text: row for row, text in enumerate(dict.fromkeys([*heads, *tails]))}
-        vectors = mean_rows(table, list(types))
-        of_heads = vectors[[types[text] for text in heads]] if heads else vectors[:0]
-        of_tails = vectors[[types[text] for text in tails]] if tails else vectors[:0]
-        relations = np.arange(len(self.names))
-        count = label_count(len(self.names))
-        names, starts, ends = (np.zeros((count, table.dimension), np.float32) for _ in range(3))
-        directions, self.kinds = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        for backward in (False, True):
-            labels = label_of(relations, backward)
-            names[labels], directions[labels] = self.vectors, int(backward)
-            starts[labels], ends[labels] = (of_tails, of_heads) if backward else (of_heads, of_tails)
-        self.kinds[label_of(relations, False)] = kinds
-        of_ends = {text: _word_rows(table, text) for text in dict.fromkeys([*heads, *tails])}
-        self.end_words = [of_ends[text] for pair in zip(tails, heads, strict=True) for text in pair]
-        self.states: StepStates = scorer.steps(names, starts, ends, directions, self.kinds)
+        ends = [_ends(graph, relation, facts) for relation, facts in enumerate(_facts(graph))]
+        types = [(subject or of_one.heads, of_one.tails) for (_, subject), of_one in zip(words, ends, strict=True)]
+        around = [[self.names[relation_of(label)] for label in labels] for of_one in ends for labels in of_one.around]
+        known = [" ".join(filter(None, [type, *names])) for type, names in zip(chain(*types), around, strict=True)]
+        # Forward, a label leads from heads to tails; texts and rows are in the order of labels.
+        leads_to = [text for pair in zip(known[::2], known[1::2], strict=True) for text in reversed(pair)]
+        texts = [text for name, of_one in zip(self.names, types, strict=True) for text in step_texts(name, *of_one)]
+        self.text_sums = np.stack([_sum_of_rows(table, text) for text in texts] or [np.zeros(table.dimension)])
+        rows = {text: _word_rows(table, text) for text in dict.fromkeys(known)}
+        self.end_words = [rows[text] for text in leads_to]
+        self.kinds = np.array([kind for of_one in ends for kind in (KINDS.index(of_one.kind), 0)], np.int64)
+        self.states: StepStates = scorer.steps(
+            np.repeat(self.vectors, 2, axis=0),
+            mean_rows(table, known),
+            mean_rows(table, leads_to),
+            is_backward(np.arange(label_count(len(self.names)))).astype(np.int64),
+            self.kinds,
+        )
+
+
+def step_texts(name: str, heads: str, tails: str) -> tuple[str, str]:
+    """Return a relation as a step forward and backward, in words.
+
+    Args:
+        name: Its words.
+        heads: What its heads are, or "".
+        tails: What its tails are, or "".
+
+    Example:
+        >>> step_texts("genre", "film", "")
+        ('genre of film', 'film whose genre')
+    """
+    forward, backward = [tails, name, "of", heads], [heads, "whose", name]
+    return " ".join(filter(None, forward)), " ".join(filter(None, backward))
 
 
 def _word_rows(table: TokenTable, name: str) -> Array:
@@ -110,34 +128,51 @@ def _word_rows(table: TokenTable, name: str) -> Array:
     )
 
 
-def _ends(graph: KnowledgeGraph, names: Sequence[str]) -> tuple[list[str], list[str], list[int]]:
-    """Return words for the heads and for the tails of each relation, and the kind of the tails.
+def _sum_of_rows(table: TokenTable, text: str) -> Array:
+    rows: Array = table.rows([id for id in table.token_ids(text) if id != UNKNOWN]).sum(axis=0)
+    return rows
 
-    The words are their type, where most have one, and the relations that most of them have.
+
+class _Ends(NamedTuple):
+    """What a relation joins.
+
+    Attributes:
+        heads: The type of most heads, or "".
+        tails: The type of most tails, or "".
+        around: The labels that most heads, and most tails, have beside the relation's own.
+        kind: What the tails are as values, one of `KINDS`.
     """
+
+    heads: str
+    tails: str
+    around: tuple[list[int], list[int]]
+    kind: str
+
+
+def _facts(graph: KnowledgeGraph) -> Iterator[Array]:
+    """Yield the ids of some facts of each relation, spread over all of them."""
     order = np.argsort(graph.edges[:, 1], kind="stable")
     bounds = np.searchsorted(graph.edges[order, 1], np.arange(len(graph.relations) + 1))
-    heads, tails, kinds = [], [], []
-    for relation, (first, last) in enumerate(pairwise(bounds.tolist())):
-        chosen = order[np.unique(np.linspace(first, last - 1, min(FACTS_SEEN, last - first)).astype(np.int64))]
-        head_ids, tail_ids = graph.edges[chosen, 0].tolist(), graph.edges[chosen, 2].tolist()
-        heads.append(_words(graph, names, head_ids, label_of(relation, False)))
-        tails.append(_words(graph, names, tail_ids, label_of(relation, True)))
-        labels = [graph.names[int(graph.labels[tail])] for tail in tail_ids]
-        kind, count = Counter(map(value_kind, labels)).most_common(1)[0]
-        kinds.append(KINDS.index(kind) if count >= SHARE * len(labels) else 0)
-    return heads, tails, kinds
+    for first, last in pairwise(bounds.tolist()):
+        yield order[np.unique(np.linspace(first, last - 1, min(FACTS_SEEN, last - first)).astype(np.int64))]
 
 
-def _words(graph: KnowledgeGraph, names: Sequence[str], entities: Sequence[int], own: int) -> str:
-    """Return the type of some entities and the names of the relations that they have beside their `own` label."""
+def _ends(graph: KnowledgeGraph, relation: int, facts: Array) -> _Ends:
+    heads, tails = graph.edges[facts, 0].tolist(), graph.edges[facts, 2].tolist()
+    around = _around(graph, heads, label_of(relation, False)), _around(graph, tails, label_of(relation, True))
+    values = [value_kind(graph.names[int(graph.labels[tail])]) for tail in tails]
+    kind, count = Counter(values).most_common(1)[0]
+    return _Ends(_type(graph, heads), _type(graph, tails), around, kind if count >= SHARE * len(values) else "")
+
+
+def _around(graph: KnowledgeGraph, entities: Sequence[int], own: int) -> list[int]:
+    """Return the labels that most of some entities have beside their `own`, the most frequent first."""
     adjacency = graph.adjacency
-    around: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for entity in entities:
         row = adjacency.row(entity)
-        around.update(set(adjacency.labels[row.start : min(row.stop, row.start + ENTRIES_SEEN)].tolist()) - {own})
-    common = sorted(around, key=lambda label: (-around[label], label))[:RELATIONS_SEEN]
-    return " ".join([_type(graph, entities), *(names[relation_of(label)] for label in common)]).strip()
+        counts.update(set(adjacency.labels[row.start : min(row.stop, row.start + ENTRIES_SEEN)].tolist()) - {own})
+    return sorted(counts, key=lambda label: (-counts[label], label))[:RELATIONS_SEEN]
 
 
 def _type(graph: KnowledgeGraph, entities: Sequence[int]) -> str:

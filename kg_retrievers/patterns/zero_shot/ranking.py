@@ -27,7 +27,7 @@ class Coverage(NamedTuple):
     Attributes:
         words: The cosine of each telling word of the question with the nearest word of the walk; (n, words).
         steps: For each walk, the mean cosine of each step's words with the nearest word of the question.
-        cosine: Of the mean of the question's words with that of the walk; (n).
+        cosine: Of the mean of the question's words with that of the walk's text, which knows its direction; (n).
         repeated: How many steps of each walk are by a relation that it has before; (n).
     """
 
@@ -50,7 +50,7 @@ def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: Gr
     mean = _unit(rows.mean(axis=0))
     words = np.stack([np.max([best[relation_of(label)] for label in walk], axis=0) for walk in walks])
     of_steps = [np.array([named[relation_of(label)] for label in walk]) for walk in walks]
-    means = [mean @ _unit(steps.vectors[[relation_of(label) for label in walk]].mean(axis=0)) for walk in walks]
+    means = [mean @ _unit(steps.text_sums[list(walk)].sum(axis=0)) for walk in walks]
     repeated = [len(walk) - len(set(map(relation_of, walk))) for walk in walks]
     return Coverage(words, of_steps, np.array(means), np.array(repeated))
 
