@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.prompts import PromptTemplate
@@ -395,6 +395,10 @@ def test_what_is_proposed_leads_somewhere(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(proposals, "SCORE_SHARE", 0)
         everyone = propose("Who is _?", *labelled, index=index, seed_entities=[*graph.entities], beam_width=999)
+
+    # Examples may disagree whether the walks of a relation path return; what leads nowhere by one may lead by another.
+    returning = {str(row["relations"]): row.get("revisits") for row in everyone}
+    assume(all(returning[str(row["relations"])] == row.get("revisits") for row in found))
 
     def leads(row: dict[str, Any]) -> bool:
         steps = [[2 * graph.relations.find(name) + (way == "backward")] for name, way in row["relations"]]
