@@ -66,7 +66,7 @@ def render(
         >>> query, parameters = render(Pattern.of(("Her", "STARS", Unknown("x")), target="x"), schema, "neo4j")
         >>> print(query)
         MATCH (n0)-[r0:`STARS`]-(n1)
-        WHERE n0:`Film` AND n0.`title` = $n0 AND n0 <> n1
+        WHERE n0:`Film` AND n0.`title` = $n0
         RETURN DISTINCT n1.`title` AS target, r0
         ORDER BY target, elementId(r0)
         >>> parameters

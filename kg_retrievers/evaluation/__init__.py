@@ -1,6 +1,6 @@
 """How well a retriever answers questions: figures, intervals, comparisons; and scores of predictions made elsewhere."""
 
-from kg_retrievers.evaluation.compare import Comparison, compare
+from kg_retrievers.evaluation.comparison import Comparison, compare
 from kg_retrievers.evaluation.evaluate import evaluate
 from kg_retrievers.evaluation.grounding import Grounding, check_grounding
 from kg_retrievers.evaluation.predictions import score_predictions

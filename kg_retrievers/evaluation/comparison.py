@@ -90,7 +90,7 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
         >>> retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
         >>> question = Question("Who directed Her?", answers=("Amy Adams",))
         >>> print(compare([evaluate(retriever, [question])]).failures["SimGRAGRetriever"][0])
-        "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze. Pattern (linked): Her -> directed_by -> ?entity 1.
+        "Who directed Her?" Wanted: Amy Adams. Got: Spike Jonze. Pattern (zero-shot): Her -> directed_by -> ?entity 1.
     """
     if not reports:
         raise InvalidArgumentError("compare: got no reports. Make some with evaluate(...), or read records.")
