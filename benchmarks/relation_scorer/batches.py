@@ -71,10 +71,11 @@ class Negatives:
 
     def of(self, step: Step) -> list[Step]:
         """Return the opposite step, and mostly one of a near relation."""
-        id, backward = step.meaning
-        found = [step._replace(backward=not step.backward, start=step.end, end=step.start, meaning=(id, not backward))]
+        found = [step.turned()]
         if self.random.random() < 0.7:
-            near = self.random.choice(self.steps[self.ids[self.random.choice(self.near[self.positions[id]])]])
+            near = self.random.choice(
+                self.steps[self.ids[self.random.choice(self.near[self.positions[step.meaning[0]]])]]
+            )
             if self.random.random() < 0.5:
                 near = near._replace(backward=not near.backward, meaning=(near.meaning[0], not near.meaning[1]))
             found.append(near)

@@ -64,6 +64,11 @@ class Step(NamedTuple):
     kind: str
     meaning: tuple[str, bool]
 
+    def turned(self) -> Step:
+        """Return the step that crosses the relation the other way."""
+        id, backward = self.meaning
+        return self._replace(start=self.end, end=self.start, backward=not self.backward, meaning=(id, not backward))
+
 
 class Example(NamedTuple):
     """A question about a walk.

@@ -23,6 +23,9 @@ BATCH, LEARNING_RATE, WEIGHT_DECAY, WARM_UP = 128, 2e-3, 0.02, 100
 #: How often the right step is left out of the candidates, so that the scorer learns to say that nothing fits.
 LEFT_OUT = 0.12
 
+#: How often the opposite of the right step is among the candidates: where entities are of one kind, a graph has both.
+OPPOSITE = 0.8
+
 #: After how many batches a line is printed.
 LOGGED = 200
 
@@ -105,6 +108,7 @@ class _Meanings:
     def __init__(self, offered: Sequence[Step]) -> None:
         self.place = {step: position for position, step in enumerate(offered)}
         self._numbers: dict[tuple[str, bool], int] = {}
+        self._opposite = torch.tensor([self.place.get(step.turned(), -1) for step in offered])
         self._groups = torch.tensor([self._numbers.setdefault(step.meaning, len(self._numbers)) for step in offered])
 
     def kept(self, gold: Tensor, of: Sequence[Example], hop: int) -> Tensor:
@@ -116,6 +120,9 @@ class _Meanings:
         rows = torch.arange(len(of))
         keep[rows, gold] = True
         is_step = gold < stop
+        opposite = self._opposite[gold.clamp(max=stop - 1)]
+        beside = is_step & (opposite >= 0) & (torch.rand(len(of)) < OPPOSITE)
+        keep[rows[beside], opposite[beside]] = True
         same = (self._groups[None] == self._groups[gold.clamp(max=stop - 1)][:, None]) & is_step[:, None]
         same[rows[is_step], gold[is_step]] = False
         keep[:, :stop] &= ~same
