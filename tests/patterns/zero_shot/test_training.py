@@ -142,7 +142,7 @@ examples = Examples(Path(sys.argv[2]), token_table(), 5)
 for example in [*islice(examples.natural(), 100), *examples.made(200)]:
     print(example)
 graph, questions = simulate(examples, Random(0), 20)
-print(*graph.triples(), *((text, seeds, sorted(answers)) for text, seeds, answers in questions), sep="\\n")
+print(*graph.triples(), *((text, seeds, sorted(answers)) for text, seeds, answers, _ in questions), sep="\\n")
 """
 
 
