@@ -8,7 +8,6 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, linker_of, question_entities
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
@@ -23,8 +22,8 @@ class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
     """Takes the walks that the question most likely asks for: see `ZeroShotPatternGenerator.understand`.
 
     The score of a relation path is the probability of its walk, in (0, 1]. The first one says how sure it is, which
-    words of the question it leaves out, and which relations came nearest. Where the zero-shot pattern joins several
-    entities of the question in its target, each gets the relation path that leads there, with one score.
+    words of the question it leaves out, and which relations came nearest. Where several entities of the question lead
+    to what it asks for, each gets the relation path that leads there, and the confidence is the score of all.
 
     Args:
         index: The indexed graph.
@@ -48,33 +47,20 @@ class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
 
     def _propose(self, input: Mapping[str, Any]) -> Rows:
         slots = self._slots(input["question"], input["seed_entities"])
-        if len(slots) > 1:
-            pattern = self.generator.invoke({"question": input["question"], "entities": slots})
-            if joined := self._joined(pattern, slots, input["max_hops"]):
-                return joined
         understood = self.generator.understand(input["question"], slots, max_hops=input["max_hops"])
         order = sorted(slots, key=lambda slot: slot.start)
-        rows: Rows = [
-            {"relations": self._steps(walk.labels), "score": min(walk.probability, 1.0), "from": "zero-shot"}
-            | ({"entity": order.index(walk.slot)} if len(slots) > 1 else {})
-            for walk in understood.walks
-            if walk.probability > 0
-        ]
-        best = sorted(rows, key=lambda row: -row["score"])[: input["beam_width"]]
-        return _saying(best, understood.confidence, understood.unplaced, understood.nearest)
-
-    def _joined(self, pattern: Pattern, slots: Sequence[QuestionEntity], max_hops: int) -> Rows:
-        """Return a relation path from each of several entities to the target of a pattern; none where one has none."""
-        score = pattern.confidence or MIN_SCORE
+        joined = len(understood.arms) > 1
         rows: Rows = []
-        for position, slot in enumerate(sorted(slots, key=lambda slot: slot.start)):
-            named = [node for node in pattern.nodes if isinstance(node, Known) and node.text == slot.name]
-            if named:
-                steps = _steps_to_target(pattern, named[0])
-                if not 1 <= len(steps) <= max_hops:
-                    return []
-                rows.append({"relations": steps, "score": score, "from": "zero-shot", "entity": position})
-        return _saying(rows, score, pattern.unplaced, pattern.nearest) if len(rows) > 1 else []
+        for walk in understood.arms if joined else understood.walks[: input["beam_width"]]:
+            score = understood.confidence if joined else walk.probability
+            row = {"relations": self._steps(walk.labels), "score": min(max(score, MIN_SCORE), 1.0), "from": "zero-shot"}
+            rows.append(row | ({"entity": order.index(walk.slot)} if len(slots) > 1 else {}))
+        rows[0] |= {
+            "confidence": understood.confidence,
+            "unplaced": list(understood.unplaced),
+            "nearest": list(understood.nearest),
+        }
+        return rows
 
     def _slots(self, question: str, seeds: Sequence[str]) -> list[QuestionEntity]:
         """Return the entities as the question names them, unless others are given."""
@@ -88,25 +74,3 @@ class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
     def _steps(self, labels: Sequence[int]) -> list[list[str]]:
         relations = self.index.graph.relations
         return [[relations[relation_of(label)], "backward" if is_backward(label) else "forward"] for label in labels]
-
-
-def _saying(rows: Rows, confidence: float, unplaced: Sequence[str], nearest: Sequence[str]) -> Rows:
-    """Let the first relation path say how sure all are."""
-    said = {"confidence": confidence, "unplaced": list(unplaced), "nearest": list(nearest)}
-    return [rows[0] | said, *rows[1:]] if rows else []
-
-
-def _steps_to_target(pattern: Pattern, start: Known) -> list[list[str]]:
-    """Return the steps of the walk from a node to the target of a pattern without cycles; none if there is no walk."""
-    waiting: list[tuple[Term, list[list[str]]]] = [(start, [])]
-    seen: set[Term] = {start}
-    for here, steps in waiting:
-        if isinstance(here, Unknown) and here.name == pattern.target:
-            return steps
-        for head, relation, tail in pattern.triples:
-            there = tail if here == head else head
-            if here in (head, tail) and there not in seen and isinstance(relation, Known):
-                seen.add(there)
-                step = [relation.text, "forward" if here == head else "backward"]
-                waiting.append((there, [*steps, step]))
-    return []

@@ -27,7 +27,7 @@ from kg_retrievers.patterns.zero_shot.ranking import (
     softmax,
     walk_features,
 )
-from kg_retrievers.patterns.zero_shot.reading import Word, asked_kind, masked_text, question_words
+from kg_retrievers.patterns.zero_shot.reading import Word, asked_kind, masked_text, question_words, telling_words
 from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer
 from kg_retrievers.patterns.zero_shot.walks import rank_walks, walk_ends
 
@@ -42,23 +42,7 @@ NEAREST = 3
 
 #: The words by which a text asks for something unknown; a text without is a claim.
 ASKING = frozenset(
-    [
-        "who",
-        "whom",
-        "whose",
-        "what",
-        "which",
-        "when",
-        "where",
-        "how",
-        "why",
-        "name",
-        "list",
-        "give",
-        "show",
-        "tell",
-        "find",
-    ]
+    "who whom whose what which when where how why name list give show tell find".split()  # noqa: SIM905
 )
 
 
@@ -255,8 +239,8 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         covered = np.max([arm.words[walk] for arm, walk in zip(arms, chosen, strict=True)], axis=0)
         features = self._features(arms, chosen, words)
         confidence = float(1 / (1 + np.exp(-features @ self._scorer.confidence_weights)))
-        telling = [word for word in words if word.telling] or list(words)
-        unplaced = [word.text for word, cosine in zip(telling, covered.tolist(), strict=False) if cosine < COVERED]
+        compared = zip(telling_words(words), covered.tolist(), strict=False)  # no word at all has one cosine, 0
+        unplaced = [word.text for word, cosine in compared if cosine < COVERED]
         first = arms[0]
         probabilities = softmax(first.scores)
         ranked = [RankedWalk(first.slot, walk, float(p)) for walk, p in zip(first.walks, probabilities, strict=True)]

@@ -15,7 +15,7 @@ import numpy as np
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
-from kg_retrievers.patterns.zero_shot.reading import Word, asked_noun
+from kg_retrievers.patterns.zero_shot.reading import Word, asked_noun, telling_words
 
 #: A word of the question is covered by a relation whose nearest word is this near, as a cosine.
 COVERED = 0.35
@@ -39,7 +39,7 @@ class Coverage(NamedTuple):
 
 def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Coverage:
     """Compare the words of a question with those of walks, given by their adjacency labels."""
-    telling = [word.vector for word in question if word.telling] or [word.vector for word in question]
+    telling = [word.vector for word in telling_words(question)]
     rows = np.stack(telling) if telling else np.zeros((1, steps.vectors.shape[1]), np.float32)
     cosines = {
         relation: rows @ steps.words[relation].T
@@ -122,15 +122,25 @@ def confidence_features(walks: Array, share: float, covered: Array, question: Se
         question: The words.
         nothing: How likely nothing in the graph fits, by the scorer.
     """
+    feature = dict(zip(WALK_FEATURES, walks.T, strict=True))
+    lengths = 1 + feature["two steps"] + 2 * feature["three steps"]
     texts = [word for word in question if word.text[0].isalnum()]
     function = np.mean([not word.telling for word in texts]) if texts else 0.5
     known = np.mean([word.known for word in texts]) if texts else 1.0
-    lengths = 1 + walks[:, 5] + 2 * walks[:, 6]
     clipped = np.clip(covered, 0, 1)
     return np.array([
-        1.0, (walks[:, 0] / lengths).min(), np.log(max(share, 1e-6)), clipped.mean(), clipped.min(initial=1.0),
-        walks[:, 3].min(), walks[:, 4].min(), function, known, float(len(walks) > 1), np.log(max(nothing, 1e-6)),
-        walks[:, 7].min(),
+        1.0,
+        (feature["log probability"] / lengths).min(),
+        np.log(max(share, 1e-6)),
+        clipped.mean(),
+        clipped.min(initial=1.0),
+        feature["least step named"].min(),
+        feature["cosine"].min(),
+        function,
+        known,
+        float(len(walks) > 1),
+        np.log(max(nothing, 1e-6)),
+        feature["kind"].min(),
     ])  # fmt: skip
 
 

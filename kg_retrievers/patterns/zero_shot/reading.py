@@ -99,6 +99,11 @@ def question_words(table: TokenTable, text: str) -> list[Word]:
     return found
 
 
+def telling_words(question: Sequence[Word]) -> list[Word]:
+    """Return the words that may name a relation; all words, where none may."""
+    return [word for word in question if word.telling] or list(question)
+
+
 def asked_noun(question: Sequence[Word]) -> list[Word]:
     """Return the words that say what the answers are: those after "which", "what" or the like, up to a function word.
 
