@@ -15,7 +15,7 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import is_backward, reversed_label
+from kg_retrievers.graph.adjacency import entries_between, is_backward, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import turns
 
@@ -54,7 +54,7 @@ def path_ends(adjacency: Adjacency, start: int, path: Sequence[int], *, may_retu
     """
     here = np.array([start], np.int64)
     for label in path:
-        _, entries = _ranges(_first_entry(adjacency, here, label), _first_entry(adjacency, here, label + 1))
+        entries, _ = entries_between(_first_entry(adjacency, here, label), _first_entry(adjacency, here, label + 1))
         here = np.unique(adjacency.neighbors[entries])
         if not may_return:
             here = here[here != start]
@@ -192,7 +192,7 @@ def relation_path_ends(
         firsts, lasts = indptr[here], indptr[here + 1]
         if max_entries is not None and (lasts - firsts).sum() > max_entries:
             continue
-        _, entries = _ranges(firsts, lasts)
+        entries, _ = entries_between(firsts, lasts)
         keys = np.unique(adjacency.labels[entries] * np.int64(size) + adjacency.neighbors[entries])
         labels, ends = np.divmod(keys[keys % size != without], size)
         first_of_label = np.flatnonzero(np.diff(labels, prepend=-1))
@@ -231,13 +231,9 @@ def _first_entry(adjacency: Adjacency, entities: Array, label: int) -> Array:
 
 
 def _ranges(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
-    """Return the integers of several ranges, at most `most`, and for each the position of its range."""
-    counts = lasts - firsts
-    before = np.cumsum(counts) - counts
-    if most is not None:
-        counts = np.clip(most - before, 0, counts)
-    came = np.repeat(np.arange(len(counts)), counts)
-    return came, np.arange(len(came)) + np.repeat(firsts - before, counts)
+    """Return the position of the range of each entry in several ranges, and the entries, at most `most`."""
+    entries, counts = entries_between(firsts, lasts, most)
+    return np.repeat(np.arange(len(counts)), counts), entries
 
 
 def _check(adjacency: Adjacency, who: str, **entities: int) -> None:

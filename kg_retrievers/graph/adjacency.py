@@ -165,3 +165,23 @@ def label_sources(edges: Array, label: int) -> Array:
     of_relation = edges[edges[:, 1] == relation_of(label)]
     sources: Array = of_relation[:, 2 if is_backward(label) else 0]
     return sources
+
+
+def entries_between(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
+    """Return the entries of several ranges, one range after the other, and how many there are of each.
+
+    Args:
+        firsts: Where each range starts.
+        lasts: Where each range ends, that entry excluded.
+        most: The most entries in all; further ones are left out.
+
+    Example:
+        >>> entries, counts = entries_between(np.array([2, 7]), np.array([4, 9]), most=3)
+        >>> entries.tolist(), counts.tolist()
+        ([2, 3, 7], [2, 1])
+    """
+    counts = lasts - firsts
+    before = np.cumsum(counts) - counts
+    if most is not None:
+        counts = np.clip(most - before, 0, counts)
+    return np.arange(int(counts.sum())) + np.repeat(firsts - before, counts), counts

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import reversed_label
+from kg_retrievers.graph.adjacency import entries_between, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.patterns.zero_shot.scorer import Decisions, Encoded, RelationScorer, StepStates
 
@@ -105,11 +105,7 @@ def _log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Arr
 
 def _entries(adjacency: Adjacency, entities: Array) -> Array:
     """Return the adjacency entries of entities, at most `MAX_ENTRIES`."""
-    firsts = adjacency.indptr[entities]
-    counts = adjacency.indptr[entities + 1] - firsts
-    before = np.cumsum(counts) - counts
-    counts = np.clip(MAX_ENTRIES - before, 0, counts)
-    entries: Array = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
+    entries, _ = entries_between(adjacency.indptr[entities], adjacency.indptr[entities + 1], MAX_ENTRIES)
     return entries
 
 
@@ -137,6 +133,8 @@ def _longer(adjacency: Adjacency, prefix: _Prefix, label: int, log_probability: 
 
 def walk_ends(adjacency: Adjacency, starts: Sequence[int], labels: Sequence[int], *, revisits: bool) -> Array:
     """Return the ids of the entities where walks end, ascending.
+
+    At most `MAX_ENTRIES` adjacency entries are looked at for a step; walks along further ones are left out.
 
     Args:
         adjacency: The graph.
