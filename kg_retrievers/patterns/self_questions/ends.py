@@ -12,7 +12,7 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.graph.adjacency import is_backward, label_sources, relation_of, reversed_label
-from kg_retrievers.patterns.self_questions.relation_words import relation_words
+from kg_retrievers.patterns.self_questions.relation_grammar import read_relation
 from kg_retrievers.patterns.self_questions.verbs import verb_of_agent
 
 EndKind = Literal["person", "place", "date", "number", "thing", "unknown"]
@@ -157,7 +157,7 @@ def type_noun(kind: str) -> str:
         >>> type_noun("AnimatedFilm"), type_noun("http://example.org/Film")
         ('animated film', 'film')
     """
-    words = relation_words(kind).words.casefold() if "://" in kind else _spaced(kind)
+    words = read_relation(kind).words.casefold() if "://" in kind else _spaced(kind)
     return words if len(words.split()) in (1, 2, 3) and words[0].isalpha() else ""
 
 
@@ -168,7 +168,7 @@ def _spaced(kind: str) -> str:
 
 def _seems_person(graph: KnowledgeGraph, label: int) -> bool:
     """Tell whether the name of a relation says that persons are what a step leads to."""
-    words = relation_words(graph.relations[relation_of(label)])
+    words = read_relation(graph.relations[relation_of(label)])
     backward = is_backward(label)
     if words.form == "passive":
         return not backward

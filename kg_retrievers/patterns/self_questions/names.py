@@ -7,7 +7,7 @@ from collections import Counter
 from kg_retrievers.graph import KnowledgeGraph, readable
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.patterns.self_questions.ends import type_noun
-from kg_retrievers.patterns.self_questions.relation_words import RelationWords, relation_words
+from kg_retrievers.patterns.self_questions.relation_grammar import RelationWords, read_relation
 
 #: The longest name that a question mentions, in characters.
 LONGEST_NAME = 80
@@ -71,7 +71,7 @@ class Names:
 def _relation_words(relations: list[str]) -> list[RelationWords | None]:
     """Return how each relation is said: in more words where its last ones are not its own; None where none are."""
     texts = [folded(readable(name)) for name in relations]
-    said = [relation_words(name) for name in relations]
+    said = [read_relation(name) for name in relations]
     same_text, same_words = Counter(texts), Counter(said)
     words: list[RelationWords | None] = []
     for text, short in zip(texts, said, strict=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kg_retrievers.patterns.self_questions.ends import singular_of
-from kg_retrievers.patterns.self_questions.relation_words import RelationWords
+from kg_retrievers.patterns.self_questions.relation_grammar import RelationWords
 from kg_retrievers.patterns.self_questions.verbs import Verb, verb_of_agent
 
 #: Past forms that keep "was" where others have "is": one is born once, and located all the time.
@@ -79,10 +79,10 @@ def step_phrases(words: RelationWords, backward: bool, start: Start) -> StepPhra
         start: Where it starts.
 
     Example:
-        >>> from kg_retrievers.patterns.self_questions.relation_words import relation_words
-        >>> step_phrases(relation_words("directed_by"), True, Start("Ann")).gaps
+        >>> from kg_retrievers.patterns.self_questions.relation_grammar import read_relation
+        >>> step_phrases(read_relation("directed_by"), True, Start("Ann")).gaps
         (('did Ann direct', 'Ann directed'),)
-        >>> step_phrases(relation_words("birth_place"), False, Start("Ann")).nouns
+        >>> step_phrases(read_relation("birth_place"), False, Start("Ann")).nouns
         ('the birth place of Ann', "Ann's birth place")
     """
     if words.form == "noun":

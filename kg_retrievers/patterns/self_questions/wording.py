@@ -11,7 +11,7 @@ from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of
 from kg_retrievers.patterns.self_questions.ends import EndWords, end_words, is_plural
 from kg_retrievers.patterns.self_questions.names import Names
 from kg_retrievers.patterns.self_questions.phrases import Start, StepPhrases, be, step_phrases
-from kg_retrievers.patterns.self_questions.relation_words import RelationWords
+from kg_retrievers.patterns.self_questions.relation_grammar import RelationWords
 from kg_retrievers.patterns.self_questions.shapes import Shape, Walk
 
 #: What precedes a noun phrase, or what follows it.

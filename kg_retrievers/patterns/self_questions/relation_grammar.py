@@ -53,16 +53,16 @@ class RelationWords:
 
 
 @lru_cache(maxsize=10_000)
-def relation_words(name: str) -> RelationWords:
+def read_relation(name: str) -> RelationWords:
     """Read the name of a relation.
 
     A noun is taken for what the tail is to the head, as in most graphs: "Ann parent Bob" says that Bob is Ann's parent.
     The rules are those of English; in another language every name is a noun.
 
     Example:
-        >>> relation_words("directed_by").form, relation_words("http://example.org/birthPlace").words
+        >>> read_relation("directed_by").form, read_relation("http://example.org/birthPlace").words
         ('passive', 'birth place')
-        >>> relation_words("reports to").form, relation_words("capitalOf").form, relation_words("LOCATED_IN").form
+        >>> read_relation("reports to").form, read_relation("capitalOf").form, read_relation("LOCATED_IN").form
         ('verb', 'noun of', 'copula')
     """
     words = _words(name)

@@ -8,7 +8,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.patterns.self_questions.ends import end_words, type_noun
 from kg_retrievers.patterns.self_questions.names import Names
-from kg_retrievers.patterns.self_questions.relation_words import relation_words
+from kg_retrievers.patterns.self_questions.relation_grammar import read_relation
 from kg_retrievers.patterns.self_questions.verbs import verb_of
 
 
@@ -43,7 +43,7 @@ from kg_retrievers.patterns.self_questions.verbs import verb_of
     ],
 )
 def test_names_are_read(name: str, form: str, words: str) -> None:
-    found = relation_words(name)
+    found = read_relation(name)
     assert (found.form, found.words) == (form, words)
 
 
