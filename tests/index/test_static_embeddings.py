@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hash_seeds import outputs_under_hash_seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,16 +110,7 @@ def test_vectors_are_the_same_in_every_process() -> None:
         "from kg_retrievers.index import default_embeddings, embed; from hashlib import sha256;"
         f"print(sha256(embed(default_embeddings(), {NAMES!r}).tobytes()).hexdigest())"
     )
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
+    digests = outputs_under_hash_seeds(code)
     assert len(digests) == 1
 
 
