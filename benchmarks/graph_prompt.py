@@ -33,7 +33,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from hashlib import blake2b
-from math import sqrt
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -43,6 +42,7 @@ from typing import Any, NamedTuple
 import torch
 from langchain_core.embeddings import Embeddings
 from transformers import logging as transformers_logging
+from wilson import wilson_interval
 
 from kg_retrievers import HashedEmbeddings
 from kg_retrievers.datasets import read_explagraphs
@@ -117,10 +117,7 @@ def quiet() -> None:
 
 def interval(right: int, count: int) -> str:
     """Return the share and its 95 % Wilson interval."""
-    share, z = right / count, 1.96
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return f"{share:.3f} | {middle - half:.3f}-{middle + half:.3f}"
+    return "{:.3f} | {:.3f}-{:.3f}".format(right / count, *wilson_interval(right, count))
 
 
 def right_answers(model: GraphPromptModel, examples: Sequence[GraphPromptExample]) -> int:

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from langchain_core.runnables import RunnableLambda
+from wilson import wilson_interval
 
 from kg_retrievers import (
     CypherRetriever,
@@ -233,10 +234,7 @@ def _step(graph: KnowledgeGraph, key: str, step: str) -> list[str]:
 
 def interval(right: int, count: int) -> str:
     """Return a share and its 95 % Wilson interval."""
-    share, z = right / count, 1.96
-    middle, spread = share + z * z / (2 * count), z * (share * (1 - share) / count + z * z / (4 * count**2)) ** 0.5
-    low, high = ((middle + sign * spread) / (1 + z * z / count) for sign in (-1, 1))
-    return f"{share:.3f} [{low:.3f}, {high:.3f}]"
+    return "{:.3f} [{:.3f}, {:.3f}]".format(right / count, *wilson_interval(right, count))
 
 
 if __name__ == "__main__":
