@@ -148,16 +148,6 @@ def read_measurement(
             questions += kg_retrievers.unanswerable_questions(
                 questions, index.graph, options.unanswerable, seed=options.seed
             )
-    settings = {name: getattr(options, name) for name in ("graph", "data", "format")}
-    settings |= {"split": split, "hops": options.hops, "limit": options.limit, "unanswerable": options.unanswerable}
-    settings |= {"llm": options.llm, "field": dict(options.field)}
-    settings["examples"] = examples and {
-        "data": options.examples,
-        "split": options.examples_split or split,
-        "given": len(examples),
-        "dropped": dropped,
-        "digest": _digest(examples),
-    }
     return Measurement(
         index=index,
         questions=questions,
@@ -167,8 +157,35 @@ def read_measurement(
         prompt=prompt,
         answerer=make_answerer(prompt, index) if prompt else None,
         database=QueryDatabase(options, index.graph),
-        settings=settings,
+        settings=_settings(options, split, examples, dropped),
     )
+
+
+def _settings(
+    options: argparse.Namespace, split: str | None, examples: Sequence[Question] | None, dropped: int
+) -> dict[str, Any]:
+    """Return the settings that records keep."""
+    settings = {
+        "graph": options.graph,
+        "data": options.data,
+        "format": options.format,
+        "split": split,
+        "hops": options.hops,
+        "limit": options.limit,
+        "unanswerable": options.unanswerable,
+        "llm": options.llm,
+        "field": dict(options.field),
+        "examples": None,
+    }
+    if examples is not None:
+        settings["examples"] = {
+            "data": options.examples,
+            "split": options.examples_split or split,
+            "given": len(examples),
+            "dropped": dropped,
+            "digest": _digest(examples),
+        }
+    return settings
 
 
 def _examples(
