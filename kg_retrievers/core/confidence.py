@@ -12,7 +12,7 @@ from pydantic import Field
 from kg_retrievers.errors import LowConfidenceError
 from kg_retrievers.graph import readable
 
-#: The least confidence of an answer: chosen on questions that are not reported, by benchmarks/zero_shot.
+#: The least confidence of an answer: chosen on the graphs by hand in `benchmarks/own_graphs/dev`.
 MIN_CONFIDENCE = 0.5
 
 #: How likely answers are right, in [0, 1].
