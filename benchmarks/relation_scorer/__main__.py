@@ -11,7 +11,7 @@ and the folder `relation_language` of the data (KG_RETRIEVERS_DATA, default ../s
    `LEFT_OUT` of them, drawn at random, are not trained on, and a twelfth of the natural ones is not among them.
 2. The network is trained once over the examples.
 3. The ranking and the confidence are fitted on simulated graphs, which are asked the held-out natural questions and
-   made ones, and on the graphs by hand in `benchmarks/own_graphs/dev`. `--fit-only` does this step alone.
+   made ones, and on the graphs by hand in `benchmarks/own_graphs/fit`. `--fit-only` does this step alone.
 
 The examples depend on the seed alone, and the file on what rounds the sums as well: the processor and the versions of
 torch and numpy. The default settings take some 4.5 GB of memory. The CPU minutes since the start are printed.
@@ -38,7 +38,7 @@ from kg_retrievers.patterns.zero_shot.scorer import SCORER, RelationScorer
 LEFT_OUT = 6000
 
 #: Graphs with questions by hand, to fit on.
-BY_HAND = Path(__file__).parents[1] / "own_graphs" / "dev"
+BY_HAND = Path(__file__).parents[1] / "own_graphs" / "fit"
 
 #: Where the words come from.
 SOURCES = "SimpleQuestions on Freebase and on Wikidata, CC BY 3.0; Wikidata's properties, CC0; verbs by hand"

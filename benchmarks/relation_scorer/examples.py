@@ -15,7 +15,7 @@ from benchmarks.relation_scorer.grammar import Grammar
 from benchmarks.relation_scorer.natural import OTHER, TOPIC, NaturalQuestion, masked_questions
 from benchmarks.relation_scorer.near_words import near_words
 from benchmarks.relation_scorer.phrases import Hop
-from benchmarks.relation_scorer.relations import relations
+from benchmarks.relation_scorer.relations import Relation, relations
 from benchmarks.relation_scorer.roles import Roles
 from kg_retrievers.index.token_table import TokenTable
 
@@ -38,8 +38,14 @@ PLACES = ("city", "country", "town", "place", "region", "district", "state", "co
 #: The share of steps whose ends have types in the graph, and of those of whose ends further relations are seen.
 TYPED, SEEN = 0.25, 0.6
 
-#: The share of questions that get a trap, and of those that say what the topic is.
-TRAPPED, BESIDE = 0.4, 0.1
+#: The share of questions that get a trap, of those that say what the topic is, and of those with an idle word.
+TRAPPED, BESIDE, IDLE = 0.4, 0.1, 0.12
+
+#: Words that a question can have at most places and that say nothing of what it asks for.
+IDLE_WORDS = (
+    "currently", "exactly", "all", "actually", "direct", "directly", "now", "today", "usually", "originally", "please",
+    "own", "various", "different", "main", "respective", "really", "here", "there", "ever", "each", "available",
+)  # fmt: skip
 
 #: What is left of the name of a relation that begins with what its subjects are: "station code".
 OWN = ("code", "name", "type", "manager", "number", "status", "owner", "date", "title", "size", "address", "class")
@@ -103,13 +109,14 @@ class Examples:
         self.known = relations(folder, self.questions)
         self.questions = [question for question in self.questions if question.relation in self.known]
         self.grammar = Grammar(self.known, self.questions, self.random)
+        self.written = [question for question in _written(self.known) if _is_held_out(question) == held_out]
         self._near = near_words(table, self.known)
         self._some_nouns = sorted(
             {n for r in self.known.values() for c in r.end_nouns.values() for n in c if n.isalpha()}
         )
         self._nouns = {form: noun for noun in self._some_nouns for form in (noun, plural(noun))}
         self.roles = Roles(self.questions)
-        counts = Counter(question.relation for question in self.questions)
+        counts = Counter(question.relation for question in (*self.questions, *self.written))
         self._asked = [id for id in counts if self.known[id].is_entity]
         self._weights = [counts[id] ** 0.5 * (0.8 if id.startswith("/") else 1.0) for id in self._asked]
         self._items = [id for id, relation in self.known.items() if relation.is_entity and id.startswith("P")]
@@ -122,8 +129,10 @@ class Examples:
         self._our_literals = [id for id in self._literals if not id.startswith("P")]
 
     def natural(self) -> Iterator[Example]:
-        """Yield the natural questions, less of frequent relations."""
+        """Yield the natural questions, less of frequent relations, and those that relations have of their own."""
         counts = Counter((question.relation, question.backward) for question in self.questions)
+        for question in self.written:
+            yield self._single(question)
         for question in self.questions:
             count = counts[question.relation, question.backward]
             keep = min(1.0, (PLENTY / count) ** 0.55) * (1.6 if question.source == "freebase" else 1.0)
@@ -131,10 +140,13 @@ class Examples:
                 continue
             while keep > 0:
                 if self.random.random() < keep:
-                    text = " ".join(question.words)
-                    hop = Hop(self.known[question.relation], question.backward)
-                    yield Example(text, (self.step(hop, TURNED_NATURAL),))
+                    yield self._single(question)
                 keep -= 1
+
+    def _single(self, question: NaturalQuestion) -> Example:
+        text = " ".join(question.words)
+        hop = Hop(self.known[question.relation], question.backward)
+        return Example(text, (self.step(hop, TURNED_NATURAL),), trap=self._trap(text))
 
     def made(self, count: int) -> Iterator[Example]:
         """Yield questions made by the grammar."""
@@ -142,9 +154,9 @@ class Examples:
         while made < count:
             chance = self.random.random()
             ways = (
-                (0.2, self._genitives),
-                (0.32, self._star),
-                (0.37, self._detour),
+                (0.17, self._genitives),
+                (0.29, self._star),
+                (0.34, self._detour),
                 (0.41, self._implied),
                 (1.0, self._nested),
             )
@@ -163,11 +175,13 @@ class Examples:
         return Step(name, "", "", backward, "", (f"own:{name}", backward))
 
     def varied(self, question: str) -> str:
-        """Return a question with some words replaced by near ones, and perhaps a noun beside the topic."""
+        """Return a question with some words replaced by near ones, perhaps a noun beside the topic, or an idle word."""
         words = question.split()
         if self.random.random() < BESIDE and TOPIC in words:
             noun, at = self.random.choice(self._some_nouns), words.index(TOPIC)
             words[at : at + 1] = self.random.choice(([TOPIC, noun], ["the", noun, TOPIC], ["the", TOPIC, noun]))
+        if self.random.random() < IDLE:
+            words.insert(self.random.randint(1, len(words)), self.random.choice(IDLE_WORDS))
         return " ".join(
             self.random.choice(self._near[w]) if w in self._near and self.random.random() < 0.1 else w for w in words
         )
@@ -225,9 +239,9 @@ class Examples:
         if chance < literal:
             ids = self._literals if self.random.random() < 0.5 else self._our_literals
             return Hop(self.known[self.random.choice(ids)], self.random.random() < 0.12)
-        if chance < 0.4:
+        if chance < 0.5:
             return Hop(self.known[self.random.choices(self._asked, self._weights)[0]], backward)
-        if chance < 0.78:
+        if chance < 0.8:
             return Hop(self.known[self.random.choices(self._ours, self._our_weights)[0]], backward)
         return Hop(self.known[self.random.choices(self._items, self._item_weights)[0]], backward)
 
@@ -243,7 +257,8 @@ class Examples:
             left = hops - len(path)
             last = False
             if left >= 2 and self.random.random() < 0.3:
-                hop = Hop(self._entity_hop(after).relation, self.random.random() < 0.35)
+                against = self.random.random() < 0.35
+                hop = Hop((self._entity_hop(after) if against else self.hop(after)).relation, against)
                 text = self.grammar.joined(hop, text) if hop.backward else self.grammar.shared(hop, text)
                 path += self._there_and_back(hop)
                 after = _end(Hop(hop.relation, not hop.backward))
@@ -259,10 +274,7 @@ class Examples:
 
     def _there_and_back(self, hop: Hop) -> list[Step]:
         there = self.step(hop, 0.0)
-        back = there._replace(
-            start=there.end, end=there.start, backward=not there.backward, meaning=(hop.relation.id, not hop.backward)
-        )
-        return [there, back]
+        return [there, there.turned()._replace(kind="")]
 
     def _genitives(self) -> list[Example]:
         """A chain of plain genitives: "the mother of the owner of x"."""
@@ -294,7 +306,9 @@ class Examples:
         second = Hop(self.known[self.random.choice(PASSED_OVER)], False)
         first = self._entity_hop(None)
         nouns = {not first.backward: Counter({self.random.choice(PLACES): 2}), first.backward: Counter[str]()}
-        asked = Hop(replace(first.relation, end_nouns=nouns, id=f"{first.relation.id} asked"), first.backward)
+        empty = dict[bool, list[str]]({False: [], True: []})
+        renamed = replace(first.relation, end_nouns=nouns, id=f"{first.relation.id} asked", asked=empty, phrases=empty)
+        asked = Hop(renamed, first.backward)
         end = next(iter(nouns[not first.backward]))
         return [
             Example(
@@ -323,6 +337,16 @@ class Examples:
             text.replace("{one}", OTHER).replace("{two}", TOPIC),
         )
         return [Example(texts[0], steps), Example(texts[1], other)]
+
+
+def _written(known: dict[str, Relation]) -> list[NaturalQuestion]:
+    """Return the questions that relations have of their own."""
+    return [
+        NaturalQuestion(tuple(text.split()), relation.id, backward, "ours", "", "", True)
+        for relation in known.values()
+        for backward, texts in relation.asked.items()
+        for text in texts
+    ]
 
 
 def _is_held_out(question: NaturalQuestion) -> bool:

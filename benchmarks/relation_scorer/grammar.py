@@ -32,8 +32,8 @@ class Grammar(Phrases):
         asked = self.questions.get((hop.relation.id, hop.backward))
         if asked and chance < 0.4:
             return self.random.choice(asked).replace(TOPIC, x)
-        if hop.relation.asked and not hop.backward and chance < 0.6:
-            return self.random.choice(hop.relation.asked).replace(TOPIC, x)
+        if (own := hop.relation.asked[hop.backward]) and chance < 0.75:
+            return self.random.choice(own).replace(TOPIC, x)
         if chance < 0.75 and (written := self._clause(hop, x)):
             return written
         return self.opened(self.phrase(hop, x))

@@ -66,6 +66,8 @@ class Phrases:
         mined = self.phrases.get((hop.relation.id, hop.backward))
         if mined and self.random.random() < 0.35:
             return self.random.choice(mined).replace(TOPIC, around)
+        if (own := hop.relation.phrases[hop.backward]) and self.random.random() < 0.75:
+            return self.random.choice(own).replace(TOPIC, around)
         if hop.relation.verbs and self.random.random() < 0.8:
             return self._verb_phrase(hop, around)
         if hop.relation.inverse and self.random.random() < 0.35:

@@ -20,7 +20,7 @@ NATURAL, LACKING, MADE = 200, 60, 150
 JOINED = 0.5
 
 #: The weight of a question that people wrote, beside a made one.
-WRITTEN = 8.0
+WRITTEN = 2.0
 
 #: The most answers of a natural question.
 ANSWERS = 200

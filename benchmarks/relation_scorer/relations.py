@@ -1,4 +1,4 @@
-"""Relations to ask about: Wikidata's properties (CC0), Freebase's relations, and common English verbs."""
+"""Relations to ask about: Wikidata's properties (CC0), Freebase's relations, and relations and verbs by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.relation_scorer.natural import TOPIC, NaturalQuestion
-from benchmarks.relation_scorer.verbs import Verb, VerbGroup, events, measures, states, verb_groups, verbs
+from benchmarks.relation_scorer.natural import TOPIC, NaturalQuestion, words_of
+from benchmarks.relation_scorer.verbs import WORDS, Verb, VerbGroup, events, measures, states, verb_groups, verbs
 from kg_retrievers.patterns.zero_shot.graph_steps import relation_words
 
 #: Wikidata's properties of which one is the other the other way round, or a wider one: "child" of "father".
@@ -29,14 +29,15 @@ class Relation:
     """A relation and how people and graphs call it.
 
     Attributes:
-        id: Wikidata's, Freebase's, or one of ours.
+        id: Wikidata's, Freebase's, or one of ours: "verb:", "state:", "event:", "measure:" or "said:" and its words.
         names: Names of the edge from subject to object, the label first.
         inverse: Names of the same edge from object to subject, where they are known.
         kind: What the objects are: "", "date" or "number".
         context: What the subjects are, as the name says it.
         verbs: The verbs that say it.
         participle: What happens at a date: "founded".
-        asked: Questions about it with `TOPIC`, where a measure has some of its own.
+        asked: Questions with `TOPIC` for its objects (False) and its subjects (True), where it has some of its own.
+        phrases: Noun phrases with `TOPIC` for the same.
         end_nouns: What subjects (False) and objects (True) are called, by how often.
     """
 
@@ -47,7 +48,8 @@ class Relation:
     context: str = ""
     verbs: tuple[Verb, ...] = ()
     participle: str = ""
-    asked: list[str] = field(default_factory=list)
+    asked: dict[bool, list[str]] = field(default_factory=lambda: {False: [], True: []})
+    phrases: dict[bool, list[str]] = field(default_factory=lambda: {False: [], True: []})
     end_nouns: dict[bool, Counter[str]] = field(default_factory=lambda: {False: Counter(), True: Counter()})
 
     @property
@@ -118,6 +120,27 @@ def _eventful(participle: str, nouns: Sequence[str]) -> Relation:
     return Relation(f"event:{participle}", names, kind="date", participle=participle)
 
 
+def _concepts() -> Iterable[Relation]:
+    """Yield the relations of `words/phrasings`, with questions and phrases of their own."""
+    for path in sorted((WORDS / "phrasings").glob("*.jsonl")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines()):
+            row = json.loads(line)
+            nouns = {end: Counter(dict.fromkeys(row[key], 2)) for end, key in ((False, "subjects"), (True, "objects"))}
+            yield Relation(
+                f"said:{path.stem} {number}",
+                row["names"],
+                row["inverse"],
+                row["kind"],
+                asked={False: _about_topic(row["forward"]), True: _about_topic(row["backward"])},
+                phrases={False: _about_topic(row["forward_phrases"]), True: _about_topic(row["backward_phrases"])},
+                end_nouns=nouns,
+            )
+
+
+def _about_topic(texts: Iterable[str]) -> list[str]:
+    return [" ".join(words_of(re.sub(r"\bX\b", " \0 ", text))).replace("\0", TOPIC) for text in texts]
+
+
 def relations(folder: Path, questions: Sequence[NaturalQuestion]) -> dict[str, Relation]:
     """Return all relations by id, with the nouns that natural questions use for their ends."""
     known = {relation.id: relation for relation in _wikidata(folder)}
@@ -129,8 +152,9 @@ def relations(folder: Path, questions: Sequence[NaturalQuestion]) -> dict[str, R
     ours = [_verbal(group) for group in [*singles, *groups]] + [_stative(*state) for state in states()]
     ours += [_eventful(*event) for event in events()]
     for noun, asked in measures():
-        templates = [question.replace("X", TOPIC) for question in asked]
-        ours.append(Relation(f"measure:{noun}", [noun, f"has {noun}"], kind="number", asked=templates))
+        own = {False: [question.replace("X", TOPIC) for question in asked], True: []}
+        ours.append(Relation(f"measure:{noun}", [noun, f"has {noun}"], kind="number", asked=own))
+    ours += _concepts()
     known.update({relation.id: relation for relation in ours})
     _count_nouns(known, questions)
     return known

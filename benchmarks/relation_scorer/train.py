@@ -26,6 +26,9 @@ LEFT_OUT = 0.12
 #: How often the opposite of the right step is among the candidates: where entities are of one kind, a graph has both.
 OPPOSITE = 0.8
 
+#: How often the trap of a question is among the candidates.
+TRAPS_KEPT = 0.7
+
 #: After how many batches a line is printed.
 LOGGED = 200
 
@@ -110,9 +113,11 @@ class _Meanings:
         self._numbers: dict[tuple[str, bool], int] = {}
         self._opposite = torch.tensor([self.place.get(step.turned(), -1) for step in offered])
         self._groups = torch.tensor([self._numbers.setdefault(step.meaning, len(self._numbers)) for step in offered])
+        names: dict[tuple[str, bool], int] = {}
+        self._names = torch.tensor([names.setdefault((step.name, step.backward), len(names)) for step in offered])
 
     def kept(self, gold: Tensor, of: Sequence[Example], hop: int) -> Tensor:
-        """Return which options stay, (n, steps + 2): the right one, others at random, none that means the same."""
+        """Return which options stay, (n, steps + 2): the right one and, at random, others that mean and say another."""
         stop, nothing = len(self.place), len(self.place) + 1
         keep = torch.rand(len(of), stop + 2) < torch.exp(torch.rand(len(of), 1) * 4.8 - 4.8)
         keep[:, stop] = hop > 0
@@ -123,10 +128,16 @@ class _Meanings:
         opposite = self._opposite[gold.clamp(max=stop - 1)]
         beside = is_step & (opposite >= 0) & (torch.rand(len(of)) < OPPOSITE)
         keep[rows[beside], opposite[beside]] = True
-        same = (self._groups[None] == self._groups[gold.clamp(max=stop - 1)][:, None]) & is_step[:, None]
+        of_gold = gold.clamp(max=stop - 1)
+        same = self._groups[None] == self._groups[of_gold][:, None]
+        same |= self._names[None] == self._names[of_gold][:, None]
+        same &= is_step[:, None]
         same[rows[is_step], gold[is_step]] = False
         keep[:, :stop] &= ~same
+        random_share = torch.rand(len(of)).tolist()
         for row, example in enumerate(of):
+            if example.trap and random_share[row] < TRAPS_KEPT:
+                keep[row, self.place[example.trap]] = True
             if hop == 0 and example.detour:  # there is no shorter way
                 keep[row, :stop] &= self._groups != self._numbers[example.path[1].meaning]
                 keep[row, gold[row]] = True

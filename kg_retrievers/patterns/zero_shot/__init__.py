@@ -1,5 +1,6 @@
 """Question -> Pattern without examples and without a language model."""
 
-from kg_retrievers.patterns.zero_shot.generator import RankedWalk, Understanding, ZeroShotPatternGenerator
+from kg_retrievers.patterns.zero_shot.generator import ZeroShotPatternGenerator
+from kg_retrievers.patterns.zero_shot.understanding import RankedWalk, Understanding
 
 __all__ = ["RankedWalk", "Understanding", "ZeroShotPatternGenerator"]

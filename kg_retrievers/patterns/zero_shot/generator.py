@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,16 @@ from kg_retrievers.patterns.zero_shot.ranking import (
     softmax,
     walk_features,
 )
-from kg_retrievers.patterns.zero_shot.reading import Word, asked_kind, masked_text, question_words, telling_words
+from kg_retrievers.patterns.zero_shot.reading import (
+    Word,
+    asked_kind,
+    asks_for_others,
+    masked_text,
+    question_words,
+    telling_words,
+)
 from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer
+from kg_retrievers.patterns.zero_shot.understanding import Arm, RankedWalk, Understanding, meeting_walks
 from kg_retrievers.patterns.zero_shot.walks import rank_walks, walk_ends
 
 #: How many entities of a question are looked at, the likeliest first.
@@ -44,59 +51,6 @@ NEAREST = 3
 ASKING = frozenset(
     "who whom whose what which when where how why name list give show tell find".split()  # noqa: SIM905
 )
-
-
-@dataclass(frozen=True)
-class RankedWalk:
-    """A walk from an entity of the question.
-
-    Attributes:
-        slot: The entity it starts from.
-        labels: The adjacency labels of its steps.
-        probability: How likely the question asks for its ends, of all walks found from the entity; in [0, 1].
-    """
-
-    slot: QuestionEntity
-    labels: tuple[int, ...]
-    probability: float
-
-
-@dataclass(frozen=True)
-class Understanding:
-    """What a question asks for.
-
-    Attributes:
-        arms: The walks that together lead to what is asked for: one, or one from each of several entities.
-        walks: All walks found from the first of these entities, the likeliest first.
-        confidence: How likely the arms are right, in [0, 1].
-        unplaced: The words of the question that they do not cover.
-        nearest: The relations that came nearest, the nearest first.
-    """
-
-    arms: tuple[RankedWalk, ...]
-    walks: tuple[RankedWalk, ...]
-    confidence: float
-    unplaced: tuple[str, ...]
-    nearest: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Arm:
-    """Walks from one entity: labels, features (n, f), scores (n), the cosines of the words, and the first ends."""
-
-    slot: QuestionEntity
-    walks: list[tuple[int, ...]]
-    features: Array
-    scores: Array
-    words: Array
-    ends: list[Array]
-    nothing: float
-
-    def share(self, chosen: int) -> float:
-        """Return how likely the question asks for the ends of a walk."""
-        shares = softmax(self.scores)
-        alike = [i for i, ends in enumerate(self.ends) if np.array_equal(ends, self.ends[chosen])]
-        return float(shares[alike].sum())
 
 
 class ZeroShotPatternGenerator(LinkingGenerator):
@@ -181,7 +135,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if len(slots) > 1:
             arms = [self._arm(question, slots, slot, words, max_hops) for slot in slots]
             whole = [arm for arm in arms if arm]
-            if len(whole) == len(slots) and (chosen := _meeting(whole)):
+            if len(whole) == len(slots) and (chosen := meeting_walks(whole)):
                 yield self._understanding(whole, chosen, words, max_walks)
 
     def _arm(
@@ -191,7 +145,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         topic: QuestionEntity,
         words: Sequence[Word],
         max_hops: int,
-    ) -> _Arm | None:
+    ) -> Arm | None:
         """Rank the walks from an entity; None where it has no facts."""
         steps, adjacency = self._steps, self.index.graph.adjacency
         starts = [self.index.graph.entities.find(key) for key in topic.entities[: topic.best]]
@@ -201,10 +155,14 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if not walks:
             return None
         covered = coverage(words, walks, steps)
-        kinds = self._kinds(asked_kind(masked_text(question, slots)), walks)
-        ends_named = named_ends(words, walks, steps)
+        text = masked_text(question, slots)
         features = walk_features(
-            [walk.log_probability for walk in beam.walks[:WALKS_COMPARED]], covered, kinds, ends_named
+            walks,
+            [walk.log_probability for walk in beam.walks[:WALKS_COMPARED]],
+            covered,
+            self._kinds(asked_kind(text), walks),
+            named_ends(words, walks, steps),
+            asks_for_others(text),
         )
         scores = features @ self._scorer.walk_weights
         excluded = excludes_named(question, [slot.name for slot in slots])
@@ -224,7 +182,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if not ends:
             return None
         walks = [walks[position] for position in order]
-        return _Arm(topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing)
+        return Arm(topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing)
 
     def _kinds(self, asked: str | None, walks: Sequence[Sequence[int]]) -> Array:
         """Return 1 for walks whose ends are of the kind that is asked for, else -1; 0 where no kind is asked for."""
@@ -233,7 +191,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         return np.where(self._steps.kinds[[walk[-1] for walk in walks]] == KINDS.index(asked), 1.0, -1.0)
 
     def _understanding(
-        self, arms: Sequence[_Arm], chosen: Sequence[int], words: Sequence[Word], max_walks: int
+        self, arms: Sequence[Arm], chosen: Sequence[int], words: Sequence[Word], max_walks: int
     ) -> Understanding:
         shares = [arm.share(walk) for arm, walk in zip(arms, chosen, strict=True)]
         covered = np.max([arm.words[walk] for arm, walk in zip(arms, chosen, strict=True)], axis=0)
@@ -251,7 +209,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             tuple(taken), tuple(ranked[:max_walks]), confidence, tuple(dict.fromkeys(unplaced)), self._nearest(arms)
         )
 
-    def _features(self, arms: Sequence[_Arm], chosen: Sequence[int], words: Sequence[Word]) -> Array:
+    def _features(self, arms: Sequence[Arm], chosen: Sequence[int], words: Sequence[Word]) -> Array:
         """Return what tells how sure it is that the question asks for the chosen walks."""
         pairs = list(zip(arms, chosen, strict=True))
         rows = np.stack([arm.features[walk] for arm, walk in pairs])
@@ -259,7 +217,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         share = min(arm.share(walk) for arm, walk in pairs)
         return confidence_features(rows, share, covered, words, max(arm.nothing for arm in arms))
 
-    def _nearest(self, arms: Sequence[_Arm]) -> tuple[str, ...]:
+    def _nearest(self, arms: Sequence[Arm]) -> tuple[str, ...]:
         """Return the relations of the likeliest walks."""
         relations = self.index.graph.relations
         labels = [label for arm in arms for walk in arm.walks for label in walk]
@@ -274,15 +232,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         for arm in understood.arms:
             nodes: list[Term] = [_node(arm.slot), *(next(middle) for _ in arm.labels[1:]), target]
             triples += [self._triple(*ends, label) for ends, label in zip(pairwise(nodes), arm.labels, strict=True)]
-        return Pattern.of(
-            *triples,
-            target=target.name,
-            directed=True,
-            source="zero-shot",
-            confidence=understood.confidence,
-            unplaced=understood.unplaced,
-            nearest=understood.nearest,
-        )
+        return _rated(triples, target.name, understood)
 
     def _claim(self, question: str, slots: Sequence[QuestionEntity]) -> Pattern | None:
         """Return the fact that joins two entities by the relation that the words name best, if one does."""
@@ -292,19 +242,22 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         starts, there = ([graph.entities.find(key) for key in slot.entities[: slot.best]] for slot in slots)
         encoded = self._scorer.encode(masked_text(question, slots, first))
         beam = rank_walks(self._scorer, encoded, steps.states, graph.adjacency, starts, max_hops=1)
-        joining = [
-            walk
-            for walk in beam.walks
-            if np.isin(walk_ends(graph.adjacency, starts, walk.labels, revisits=True), there).any()
-        ]
+        joining = [walk for walk in beam.walks if np.isin(self._ends(starts, walk.labels), there).any()]
         if not joining:
             return None
-        covered = coverage(words, [walk.labels for walk in joining], steps)
-        unasked = np.zeros(len(joining))
-        features = walk_features([walk.log_probability for walk in joining], covered, unasked, unasked)
+        walks, unasked = [walk.labels for walk in joining], np.zeros(len(joining))
+        covered = coverage(words, walks, steps)
+        features = walk_features(walks, [walk.log_probability for walk in joining], covered, unasked, unasked, False)
         scores = features @ self._scorer.walk_weights
-        (label,) = joining[int(np.argmax(scores))].labels
-        return Pattern.of(self._triple(_node(first), _node(second), label), directed=True, source="zero-shot")
+        ends = [self._ends(starts, walk) for walk in walks]
+        arm = Arm(first, walks, features, scores, covered.words, ends, beam.nothing)
+        best = int(np.argmax(scores))
+        understood = self._understanding([arm], [best], words, max_walks=1)
+        (label,) = walks[best]
+        return _rated([self._triple(_node(first), _node(second), label)], None, understood)
+
+    def _ends(self, starts: Sequence[int], labels: Sequence[int]) -> Array:
+        return walk_ends(self.index.graph.adjacency, starts, labels, revisits=True)
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[relation_of(label)])
@@ -316,17 +269,14 @@ def _node(slot: QuestionEntity) -> Known:
     return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term
 
 
-def _meeting(arms: Sequence[_Arm]) -> list[int] | None:
-    """Return the walk of each arm such that all lead to a common entity, with the highest sum of scores."""
-    logs = [np.log(softmax(arm.scores)[: len(arm.ends)]) for arm in arms]
-    combinations = product(*(range(len(of_arm)) for of_arm in logs))
-    ranked = sorted(
-        (-sum(of_arm[i] for of_arm, i in zip(logs, chosen, strict=True)), chosen) for chosen in combinations
+def _rated(triples: Sequence[tuple[Term, Term, Term]], target: str | None, understood: Understanding) -> Pattern:
+    """Return a pattern that says how sure it is."""
+    return Pattern.of(
+        *triples,
+        target=target,
+        directed=True,
+        source="zero-shot",
+        confidence=understood.confidence,
+        unplaced=understood.unplaced,
+        nearest=understood.nearest,
     )
-    for _, chosen in ranked:
-        common = arms[0].ends[chosen[0]]
-        for arm, walk in zip(arms[1:], chosen[1:], strict=True):
-            common = np.intersect1d(common, arm.ends[walk])
-        if len(common):
-            return list(chosen)
-    return None

@@ -8,11 +8,12 @@ is its probability; and the logit of the confidence that the first walk is right
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.reading import Word, asked_noun, telling_words
@@ -25,34 +26,36 @@ class Coverage(NamedTuple):
     """How well walks and a question cover each other, one row a walk.
 
     Attributes:
-        words: The cosine of each telling word of the question with the nearest word of the walk; (n, words).
+        words: The cosine of each telling word of the question with the nearest word of the relations; (n, words).
+        ends: The same with what the steps lead to, where that is nearer; (n, words).
         steps: For each walk, the mean cosine of each step's words with the nearest word of the question.
         cosine: Of the mean of the question's words with that of the walk's text, which knows its direction; (n).
-        repeated: How many steps of each walk are by a relation that it has before; (n).
     """
 
     words: Array
+    ends: Array
     steps: list[Array]
     cosine: Array
-    repeated: Array
 
 
 def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Coverage:
     """Compare the words of a question with those of walks, given by their adjacency labels."""
     telling = [word.vector for word in telling_words(question)]
     rows = np.stack(telling) if telling else np.zeros((1, steps.vectors.shape[1]), np.float32)
-    cosines = {
-        relation: rows @ steps.words[relation].T
-        for relation in {relation_of(label) for walk in walks for label in walk}
-    }
+    labels = {label for walk in walks for label in walk}
+    cosines = {relation: rows @ steps.words[relation].T for relation in {relation_of(label) for label in labels}}
     best = {relation: of_words.max(axis=1) for relation, of_words in cosines.items()}
     named = {relation: float(of_words.max(axis=0).mean()) for relation, of_words in cosines.items()}
+    known = {
+        label: np.maximum(best[relation_of(label)], (rows @ steps.end_words[label].T).max(axis=1)) for label in labels
+    }
     mean = _unit(rows.mean(axis=0))
-    words = np.stack([np.max([best[relation_of(label)] for label in walk], axis=0) for walk in walks])
-    of_steps = [np.array([named[relation_of(label)] for label in walk]) for walk in walks]
-    means = [mean @ _unit(steps.text_sums[list(walk)].sum(axis=0)) for walk in walks]
-    repeated = [len(walk) - len(set(map(relation_of, walk))) for walk in walks]
-    return Coverage(words, of_steps, np.array(means), np.array(repeated))
+    return Coverage(
+        np.stack([np.max([best[relation_of(label)] for label in walk], axis=0) for walk in walks]),
+        np.stack([np.max([known[label] for label in walk], axis=0) for walk in walks]),
+        [np.array([named[relation_of(label)] for label in walk]) for walk in walks],
+        np.array([mean @ _unit(steps.text_sums[list(walk)].sum(axis=0)) for walk in walks]),
+    )
 
 
 def named_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
@@ -75,24 +78,35 @@ def _nearest(rows: Array, others: Array) -> float:
 
 #: What `walk_features` returns, column by column.
 WALK_FEATURES = (
-    "log probability", "words covered", "steps named", "least step named", "cosine", "two steps", "three steps", "kind",
-    "ends named", "relations repeated",
+    "log probability", "words covered", "words or ends covered", "steps named", "least step named", "cosine",
+    "two steps", "three steps", "kind", "ends named", "relations repeated", "turns back", "turns back as told",
 )  # fmt: skip
 
 
-def walk_features(log_probabilities: Sequence[float], covered: Coverage, kinds: Array, ends_named: Array) -> Array:
+def walk_features(
+    walks: Sequence[Sequence[int]],
+    log_probabilities: Sequence[float],
+    covered: Coverage,
+    kinds: Array,
+    ends_named: Array,
+    others: bool,
+) -> Array:
     """Return the features of walks, (n, `len(WALK_FEATURES)`).
 
     Args:
+        walks: Their adjacency labels.
         log_probabilities: Of each walk, by the scorer.
         covered: How well walks and question cover each other.
         kinds: 1 where the ends are of the kind that the question asks for, -1 where not, 0 where it does not say.
         ends_named: See `named_ends`.
+        others: Whether words of the question ask for others that are like its entity; see `asks_for_others`.
     """
-    lengths = np.array([len(of_steps) for of_steps in covered.steps])
+    lengths = np.array([len(walk) for walk in walks])
+    back = np.array([any(there == reversed_label(back) for there, back in pairwise(walk)) for walk in walks])
     columns = [
         np.array(log_probabilities),
-        np.clip(covered.words, 0, 1).mean(axis=1),
+        np.clip(covered.words, 0, 1).sum(axis=1),
+        np.clip(covered.ends, 0, 1).sum(axis=1),
         np.array([of_steps.mean() for of_steps in covered.steps]),
         np.array([of_steps.min() for of_steps in covered.steps]),
         covered.cosine,
@@ -100,7 +114,9 @@ def walk_features(log_probabilities: Sequence[float], covered: Coverage, kinds: 
         lengths == 3,
         kinds,
         ends_named,
-        covered.repeated,
+        np.array([len(walk) - len(set(map(relation_of, walk))) for walk in walks]),
+        back,
+        back & others,
     ]
     return np.stack(columns, axis=1).astype(np.float64)
 

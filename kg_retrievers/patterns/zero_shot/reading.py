@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.revisits import excludes_named
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
 from kg_retrievers.patterns.zero_shot.scorer import OTHER, TOPIC
 
-#: What the words of a question say of the kind of its answers, one of `KINDS`; the first that fits counts.
+#: What the words of a question say of the kind of its answers, one of `KINDS`; the first in the question counts.
 _ASKS = (
-    ("date", re.compile(r"\bwhen\b|\b(?:what|which|on what|in what) (?:year|date|day|month)s?\b|\bdate\b|\byear\b")),
+    ("date", re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)s?\b|(?<!same )\b(?:date|year)\b")),
     ("number", re.compile(r"\bhow (?!do\b|does\b|did\b|is\b|are\b|was\b|were\b|can\b)\w+|\bnumber of\b")),
     ("", re.compile(r"\b(?:who|whom|whose|where)\b")),
 )
@@ -29,6 +30,11 @@ _BETWEEN = frozenset(["the", "me", "all", "other", "of", "any", "some", "names"]
 
 #: What stands for an entity that a question does not name.
 _PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|hers|they|them|their)\b", re.IGNORECASE)
+
+
+#: Words that ask for others of which the same holds as of the entity that a question names, beside those of
+#: `kg_retrievers.graph.revisits.EXCLUDING`.
+_SHARING = re.compile(r"\b(?:same|shar(?:e|es|ed|ing)|common|together|alike|too)\b|mates?\b", re.IGNORECASE)
 
 
 class Word(NamedTuple):
@@ -81,11 +87,22 @@ def asked_kind(question: str) -> str | None:
     """Return the kind of value that a question asks for, one of `KINDS`, or None where its words do not say.
 
     Example:
-        >>> asked_kind("When was it built?"), asked_kind("How tall is it?"), asked_kind("Who built it?")
+        >>> asked_kind("When was it built?"), asked_kind("How tall is it?"), asked_kind("Who built it the same year?")
         ('date', 'number', '')
     """
     folded = question.casefold()
-    return next((kind for kind, words in _ASKS if words.search(folded)), None)
+    found = [(match.start(), kind) for kind, words in _ASKS if (match := words.search(folded))]
+    return min(found)[1] if found else None
+
+
+def asks_for_others(text: str) -> bool:
+    """Tell whether words of a question, without its entities, ask for others that are like the entity it names.
+
+    Example:
+        >>> asks_for_others("Who shares an office with"), asks_for_others("who else is at"), asks_for_others("who is")
+        (True, True, False)
+    """
+    return bool(_SHARING.search(text)) or excludes_named(text)
 
 
 def question_words(table: TokenTable, text: str) -> list[Word]:

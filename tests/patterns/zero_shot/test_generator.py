@@ -77,6 +77,25 @@ def test_answers_what_is_asked(index: GraphIndex, question: str, expected: list[
 
 
 @pytest.mark.parametrize(
+    ("relation", "question", "expected"),
+    [
+        ("manages", "Who manages Ben?", ["Ada"]),
+        ("manages", "Who does Ben manage?", ["Cy", "Dot"]),
+        ("manages", "Who is the manager of Ben?", ["Ada"]),
+        ("managed_by", "Who manages Ben?", ["Cy", "Dot"]),
+        ("managed_by", "Who does Ben manage?", ["Ada"]),
+        ("teaches", "Who teaches Ben?", ["Ada"]),
+        ("teaches", "Who does Ben teach?", ["Cy", "Dot"]),
+        ("reports_to", "Who reports to Ben?", ["Ada"]),
+        ("reports_to", "Whom does Ben report to?", ["Cy", "Dot"]),
+    ],
+)
+def test_direction_is_told_where_entities_are_of_one_kind(relation: str, question: str, expected: list[str]) -> None:
+    chain = index_of([("Ada", relation, "Ben"), ("Ben", relation, "Cy"), ("Ben", relation, "Dot")])
+    assert answers(chain, question) == expected
+
+
+@pytest.mark.parametrize(
     ("question", "facts"),
     [
         ("Who directed Amélie?", [("Amélie", "directed_by", "1")]),
@@ -193,6 +212,14 @@ def test_claim_is_the_fact_that_joins_its_entities(index: GraphIndex) -> None:
 )
 def test_claims_choose_among_the_facts_by_their_words(films: GraphIndex, text: str, fact: tuple[str, str, str]) -> None:
     assert facts_of(ZeroShotPatternGenerator(films).invoke({"question": text})) == [fact]
+
+
+def test_claim_of_another_relation_is_less_sure(index: GraphIndex) -> None:
+    generator = ZeroShotPatternGenerator(index)
+    told = generator.invoke({"question": "Ann Lee reports to Bob Hill."})
+    other = generator.invoke({"question": "Ann Lee painted Bob Hill."})
+    assert other.confidence < 0.5 < told.confidence
+    assert other.unplaced == ("painted",)
 
 
 def test_claim_without_a_fact_asks_for_what_its_entities_share(films: GraphIndex) -> None:

@@ -1,0 +1,92 @@
+"""What a question asks for: walks from its entities, with how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index import QuestionEntity
+from kg_retrievers.patterns.zero_shot.ranking import softmax
+
+
+@dataclass(frozen=True)
+class RankedWalk:
+    """A walk from an entity of the question.
+
+    Attributes:
+        slot: The entity it starts from.
+        labels: The adjacency labels of its steps.
+        probability: How likely the question asks for its ends, of all walks found from the entity; in [0, 1].
+    """
+
+    slot: QuestionEntity
+    labels: tuple[int, ...]
+    probability: float
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What a question asks for.
+
+    Attributes:
+        arms: The walks that together lead to what is asked for: one, or one from each of several entities.
+        walks: All walks found from the first of these entities, the likeliest first.
+        confidence: How likely the arms are right, in [0, 1].
+        unplaced: The words of the question that they do not cover.
+        nearest: The relations that came nearest, the nearest first.
+    """
+
+    arms: tuple[RankedWalk, ...]
+    walks: tuple[RankedWalk, ...]
+    confidence: float
+    unplaced: tuple[str, ...]
+    nearest: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The walks from one entity of a question, the best first.
+
+    Attributes:
+        slot: The entity.
+        walks: Their adjacency labels.
+        features: Their features, (n, `len(WALK_FEATURES)`).
+        scores: Their scores, (n).
+        words: How well they cover each telling word of the question, (n, words).
+        ends: The ids of the entities where the first of them end.
+        nothing: How likely nothing around the entity fits, by the scorer.
+    """
+
+    slot: QuestionEntity
+    walks: list[tuple[int, ...]]
+    features: Array
+    scores: Array
+    words: Array
+    ends: list[Array]
+    nothing: float
+
+    def share(self, chosen: int) -> float:
+        """Return how likely the question asks for the ends of a walk."""
+        shares = softmax(self.scores)
+        alike = [i for i, ends in enumerate(self.ends) if np.array_equal(ends, self.ends[chosen])]
+        return float(shares[alike].sum())
+
+
+def meeting_walks(arms: Sequence[Arm]) -> list[int] | None:
+    """Return the walk of each arm such that all lead to a common entity, with the highest sum of scores."""
+    logs = [np.log(softmax(arm.scores)[: len(arm.ends)]) for arm in arms]
+    combinations = product(*(range(len(of_arm)) for of_arm in logs))
+    ranked = sorted(
+        (-sum(of_arm[i] for of_arm, i in zip(logs, chosen, strict=True)), chosen) for chosen in combinations
+    )
+    for _, chosen in ranked:
+        common = arms[0].ends[chosen[0]]
+        for arm, walk in zip(arms[1:], chosen[1:], strict=True):
+            common = np.intersect1d(common, arm.ends[walk])
+        if len(common):
+            return list(chosen)
+    return None
