@@ -15,9 +15,11 @@ from subprocess import list2cmdline
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from kg_retrievers.redaction import without_secrets
+
 
 class KGRetrieversError(Exception):
-    """Base of all errors raised by this package.
+    """Base of all errors raised by this package. No message holds a secret: see `kg_retrievers.redaction`.
 
     Args:
         message: Who, what it got, what it wanted.
@@ -27,6 +29,7 @@ class KGRetrieversError(Exception):
 
     def __init__(self, message: str = "", *, hint_python: str = "", hint_shell: str | None = None) -> None:
         """Keep the hints beside the message."""
+        message = without_secrets(message)
         super().__init__(message)
         self.message = message
         self.hint_python = hint_python
@@ -223,7 +226,19 @@ class DatabaseQueryError(DatabaseError):
         """Keep the `query` that was sent and the `reason` beside the `message`."""
         super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
         self.query = query
-        self.reason = reason
+        self.reason = without_secrets(reason)
+
+
+class DatabaseMemoryError(DatabaseQueryError):
+    """A query needs more memory than it may take, and was stopped."""
+
+
+class DatabaseCrashError(DatabaseQueryError):
+    """A query ended the process in which the embedded database runs; nothing was lost, and another takes its place."""
+
+
+class DatabaseCancelledError(DatabaseError):
+    """A query was stopped because its caller no longer waits for it."""
 
 
 class StaleSchemaError(DatabaseError):
@@ -278,6 +293,14 @@ class SearchBudgetError(RefusalError):
     `kg_retrievers.refused`; `on_refusal="raise"` raises it. Chains and workflows do not say that the graph holds no
     answer, but that the search ended. An evaluation counts it as an error.
     """
+
+
+class ModelCallError(KGRetrieversError):
+    """The client of a language model or of embeddings failed on what its server sent, with an error of Python's own."""
+
+
+class FileWriteError(FileFormatError, OSError):
+    """A file cannot be written: the disk is full, or this user may not write there."""
 
 
 class BudgetError(KGRetrieversError):

@@ -58,8 +58,10 @@ class BudgetedNode(GeneratorRunnable[State, dict[str, Any]]):
             earlier = Cost(**{**earlier, "seconds": time.time() - first})
         began, counter = time.perf_counter(), CostCounter()
         try:
-            counter = self.budget.counter(total([cost_of(state), earlier]))
-            update = yield from self.work(state, counter)
+            until_now = total([cost_of(state), earlier])
+            counter = self.budget.counter(until_now)
+            with self.budget.deadline(until_now):
+                update = yield from self.work(state, counter)
         except BudgetError as error:
             update = {"stopped": str(error)}
         except Exception:

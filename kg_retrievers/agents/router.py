@@ -20,6 +20,7 @@ from kg_retrievers.agents.workflow import NODES, RETRY, Workflow, WorkflowBuilde
 from kg_retrievers.chains import CitedAnswerer, EvidenceStyle, ExtractiveCitedAnswerer, LLMCitedAnswerer
 from kg_retrievers.chains.answer import Answerer, choose_answerer
 from kg_retrievers.core.cost import CostCounter
+from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model
 from kg_retrievers.core.replies import parse_object
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -205,7 +206,7 @@ def _route(
         order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)
         routed_by = f"rule: {shape}"
         if llm is not None:
-            ask = (ROUTING_PROMPT | llm | StrOutputParser()).with_config(callbacks=[counter])
+            ask = (ROUTING_PROMPT | guarded(llm) | StrOutputParser()).with_config(callbacks=[counter])
             reply = yield Call(ask, {"question": question, "methods": methods})
             try:
                 method = parse_object(reply, MethodReply).method

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Annotated, Any, NotRequired, Required, get_type_hints
 
 from langchain_core.documents import Document
@@ -15,6 +16,7 @@ from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.stages import RetrievalState
 from kg_retrievers.errors import BudgetError, InvalidArgumentError
+from kg_retrievers.graph.deadline import deadline
 
 
 class Spending(Cost):
@@ -46,6 +48,7 @@ class AnswerState(TypedDict, total=False):
         explanation: How the facts answer the question.
         citations: The facts that the answer rests on; only facts that were shown.
         rejected_citations: How many citations of the last draft were left out, since their facts were not shown.
+        supported: Whether the name of every answer stands in a fact that is cited; None where no names are known.
         retriever: The retriever that found the documents, or was the last to find none: its class, or its name in a
             router.
         reason: Why there is no answer, or no citation.
@@ -123,8 +126,9 @@ class Budget:
         llm_calls: Calls of language models. Never exceeded, also not by attempts that failed, except that a run that
             goes on in another process knows nothing of the failed attempts of the first.
         tokens: Tokens of prompts and replies; the call that passes the limit is the last one.
-        seconds: Wall time of the nodes and of pauses between their attempts, without what a person takes. It is looked
-            at before each node; what is under way is not cut off.
+        seconds: Wall time of the nodes and of pauses between their attempts, without what a person takes. A call that
+            is under way then is cut off: a request that can be cancelled is, any other ends later, in a thread of its
+            own.
 
     Raises:
         InvalidArgumentError: If a limit is negative, or no number.
@@ -151,6 +155,12 @@ class Budget:
 
 #: The cost of nothing.
 NOTHING = Cost(llm_calls=0, input_tokens=0, output_tokens=0, seconds=0.0)
+    def deadline(self, cost: Cost) -> AbstractContextManager[None]:
+        """Return a block in which calls end when the seconds that are left after a cost are over."""
+        left = None if self.seconds is None else self.seconds - cost["seconds"]
+        return deadline(left, lambda: BudgetError(f"the budget of {self.seconds:g} seconds is used up."))
+
+
 
 
 def total(costs: Iterable[Cost]) -> Cost:

@@ -15,6 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_token_budget, evidence_of, show_evidence
 from kg_retrievers.core.ambiguity import tell_ambiguous_names
+from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
@@ -92,7 +93,7 @@ def llm_answerer(
     """
     check_model(llm, "llm_answerer")
     check_placeholders(prompt, ["question", "evidence"], "llm_answerer: prompt")
-    ask: Answerer = RunnableLambda(_prompt_values) | prompt | llm | StrOutputParser()
+    ask: Answerer = RunnableLambda(_prompt_values) | prompt | guarded(llm) | StrOutputParser()
     if callable(parse_answers):
         ask |= RunnableLambda(partial(_joined, parse_answers))
     elif parse_answers is not None:

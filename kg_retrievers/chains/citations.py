@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence, evidence_of
+from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.replies import parse_object
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -79,12 +80,12 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         values = {"question": input["question"], "evidence": shown.text}
         if feedback := input.get("feedback"):
             values |= {"reply": json.dumps(input.get("draft"), ensure_ascii=False), "error": feedback}
-        reply = yield Call(self.prompts["repair" if feedback else "answer"] | self._model, values)
+        reply = yield Call(self.prompts["repair" if feedback else "answer"] | guarded(self._model), values)
         try:
             return self._cited(self._read(reply), shown)
         except AnswerParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
-        reply = yield Call(self.prompts["repair"] | self._model, values)
+        reply = yield Call(self.prompts["repair"] | guarded(self._model), values)
         return self._cited(self._read(reply), shown)
 
     def _read(self, reply: Any) -> Reply:

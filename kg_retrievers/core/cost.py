@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,11 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from typing_extensions import TypedDict
 
 from kg_retrievers.errors import BudgetError
+from kg_retrievers.graph.deadline import check_deadline
 from kg_retrievers.graph.verbalize import approximate_tokens
+
+#: No call has as many tokens; a report of more is not believed.
+MOST_TOKENS = 10**9
 
 
 class Cost(TypedDict):
@@ -40,7 +45,8 @@ class CostCounter(BaseCallbackHandler):
             limit is let through, since its length is not known before.
 
     Raises:
-        BudgetError: In place of a call beyond a limit. LangChain logs it as a warning, too.
+        BudgetError: In place of a call beyond a limit, and of a call or token after the deadline of the context.
+            LangChain logs it as a warning, too.
 
     Example:
         >>> from kg_retrievers.testing import ScriptedChatModel
@@ -64,14 +70,16 @@ class CostCounter(BaseCallbackHandler):
     def cost(self, seconds: float) -> Cost:
         """Return the counts, with the seconds of the run."""
         with self._lock:
+            under_way = sum(map(approximate_tokens, self._prompts.values()))
             return Cost(
                 llm_calls=self.llm_calls,
-                input_tokens=self.input_tokens,
+                input_tokens=self.input_tokens + under_way,
                 output_tokens=self.output_tokens,
                 seconds=seconds,
             )
 
     def _start(self, run_id: UUID, prompt: str) -> None:
+        check_deadline()
         calls, tokens = self._limits
         with self._lock:
             if calls is not None and self.llm_calls >= calls:
@@ -91,6 +99,10 @@ class CostCounter(BaseCallbackHandler):
         """Count a call of a completion model, or refuse it."""
         self._start(run_id, "\n".join(prompts))
 
+    def on_llm_new_token(self, token: Any, **kwargs: Any) -> None:
+        """End a stream for which nobody waits any longer."""
+        check_deadline()
+
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call."""
         generations = [one for part in response.generations for one in part]
@@ -98,14 +110,19 @@ class CostCounter(BaseCallbackHandler):
         usage = next((m.usage_metadata for m in messages if isinstance(m, AIMessage) and m.usage_metadata), None)
         with self._lock:
             prompt = self._prompts.pop(run_id, "")
-            if usage:
-                self.input_tokens += usage["input_tokens"]
-                self.output_tokens += usage["output_tokens"]
-            else:
-                self.input_tokens += approximate_tokens(prompt)
-                self.output_tokens += sum(approximate_tokens(one.text) for one in generations)
+            read, written = _count(usage, "input_tokens"), _count(usage, "output_tokens")
+            self.input_tokens += approximate_tokens(prompt) if read is None else read
+            if written is None:
+                written = sum(approximate_tokens(one.text) for one in generations)
+            self.output_tokens += written
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the prompt of a call that failed."""
         with self._lock:
             self.input_tokens += approximate_tokens(self._prompts.pop(run_id, ""))
+
+
+def _count(usage: object, name: str) -> int | None:
+    """Return a count that a model reports, if it is one: servers send texts, None and negative numbers, too."""
+    count = usage.get(name) if isinstance(usage, Mapping) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < MOST_TOKENS else None

@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from kg_retrievers.graph.deadline import await_foreign, call_foreign
+from kg_retrievers.redaction import hide_secrets
+
 Input = TypeVar("Input")
 Output = TypeVar("Output")
 
@@ -35,7 +38,10 @@ Body = Generator[Call | Event, Any, Output]
 
 
 def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
-    """Run a body to its end with `invoke`. Raises the error of a call inside of the body, which may handle it."""
+    """Run a body to its end with `invoke`. Raises the error of a call inside of the body, which may handle it.
+
+    A call ends at the deadline, if there is one (`kg_retrievers.graph.deadline`), and its error holds no secrets.
+    """
     try:
         request = next(body)
         while True:
@@ -44,14 +50,17 @@ def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
                 if isinstance(request, Event):
                     dispatch_custom_event(request.name, request.data, config=config)
                 else:
-                    outcome = request.runnable.invoke(request.input, config)
+                    outcome = call_foreign(request.runnable.invoke, request.input, config)
             except Exception as error:
+                hide_secrets(error)
                 request = body.throw(error)
             else:
                 request = body.send(outcome)
     except StopIteration as end:
         output: Output = end.value
         return output
+    finally:
+        body.close()
 
 
 async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
@@ -64,14 +73,17 @@ async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
                 if isinstance(request, Event):
                     await adispatch_custom_event(request.name, request.data, config=config)
                 else:
-                    outcome = await request.runnable.ainvoke(request.input, config)
+                    outcome = await await_foreign(request.runnable.ainvoke(request.input, config))
             except Exception as error:
+                hide_secrets(error)
                 request = body.throw(error)
             else:
                 request = body.send(outcome)
     except StopIteration as end:
         output: Output = end.value
         return output
+    finally:
+        body.close()
 
 
 class GeneratorRunnable(Runnable[Input, Output]):

@@ -10,6 +10,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda
 
+from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import PatternParseError
@@ -62,12 +63,12 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         """Ask, read, and if need be ask again with the reason."""
         values = {"question": input["question"]}
         shots = yield Call(RunnableLambda(self._shots), input)
-        reply = yield Call(self.prompts["pattern"] | self.llm | StrOutputParser(), values | {"shots": shots})
+        reply = yield Call(self.prompts["pattern"] | guarded(self.llm) | StrOutputParser(), values | {"shots": shots})
         try:
             return parse_pattern(reply)
         except PatternParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
-        reply = yield Call(self.prompts["repair"] | self.llm | StrOutputParser(), values)
+        reply = yield Call(self.prompts["repair"] | guarded(self.llm) | StrOutputParser(), values)
         return parse_pattern(reply)
 
     def _shots(self, input: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.algorithms.path_mining import WALKS_TRIED
 from kg_retrievers.algorithms.relation_paths import follow_relation_path, path_turns
+from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question, check_questions
@@ -81,12 +82,12 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         labels = [graph.label(seed) for seed in input["seed_entities"]]
         values["entities"] = "; ".join(labels)
         values["relations"] = "\n".join(self._relations(input))
-        reply = yield Call(self.prompts["relation_paths"] | self.llm | StrOutputParser(), values)
+        reply = yield Call(self.prompts["relation_paths"] | guarded(self.llm) | StrOutputParser(), values)
         try:
             paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
         except RelationPathParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
-            reply = yield Call(self.prompts["repair"] | self.llm | StrOutputParser(), values)
+            reply = yield Call(self.prompts["repair"] | guarded(self.llm) | StrOutputParser(), values)
             paths = parse_relation_paths(reply, graph.relations, max_hops, labels)
         return self._rows(paths, input["beam_width"])
 

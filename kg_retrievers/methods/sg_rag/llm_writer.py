@@ -14,6 +14,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
@@ -112,12 +113,14 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         parameters = {f"e{slot}": list(entity.entities[: entity.best]) for slot, entity in enumerate(entities)}
         values, examples = yield Call(RunnableLambda(self._prompt_values), {**input, "parameters": parameters})
         check: RunnableLambda[str, str] = RunnableLambda(lambda query: self._checked(query, parameters, executor))
-        reply = yield Call(self.prompts["cypher"] | self.llm | StrOutputParser(), values | {"examples": examples})
+        reply = yield Call(
+            self.prompts["cypher"] | guarded(self.llm) | StrOutputParser(), values | {"examples": examples}
+        )
         try:
             query = yield Call(check, parse_cypher(reply))
         except (CypherGenerationError, CypherSafetyError, DatabaseQueryError) as error:
             values |= {"reply": reply, "error": _reason(error)}
-            reply = yield Call(self.prompts["repair"] | self.llm | StrOutputParser(), values)
+            reply = yield Call(self.prompts["repair"] | guarded(self.llm) | StrOutputParser(), values)
             try:
                 query = yield Call(check, parse_cypher(reply))
             except (CypherSafetyError, DatabaseQueryError) as again:
