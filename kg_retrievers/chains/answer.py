@@ -21,6 +21,7 @@ from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refu
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import approximate_tokens
 
 #: Turns a question and its evidence into a text: `prompt | llm`, `ExtractiveAnswerer`, a trained model. Where there are
@@ -31,9 +32,9 @@ Answer = TypeVar("Answer")
 
 
 def proposed_answers(documents: list[Document]) -> list[str]:
-    """Return the labels of the entities that the best evidence proposes, each once."""
+    """Return the labels of the entities that the best evidence proposes, as evidence shows them, each once."""
     metadata = documents[0].metadata
-    return list(dict.fromkeys(metadata["labels"][key] for key in metadata["answers"]))
+    return list(dict.fromkeys(as_data(metadata["labels"][key]) for key in metadata["answers"]))
 
 
 class ExtractiveAnswerer(Runnable[AnswerInput, str]):
@@ -164,7 +165,7 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
             documents = yield Call(self.retriever.bind(on_refusal="raise"), input)
         except RefusalError as error:
             nothing = AnswerInput(question=input, documents=[], evidence="", citable=[])
-            return {**nothing, "reason": str(error), "refusal": refusal_of(error)}
+            return {**nothing, "reason": as_data(str(error)), "refusal": refusal_of(error)}
         shown, note = self.show(documents), tell_ambiguous_names(documents)
         given = AnswerInput(question=input, documents=documents, evidence=shown.text, citable=shown.citable)
         return {**given, "note": note} if note else given

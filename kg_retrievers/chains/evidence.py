@@ -16,10 +16,11 @@ from kg_retrievers.core.ambiguity import tell_ambiguous_names
 from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
+from kg_retrievers.graph.shown_text import as_data, as_data_lines
 from kg_retrievers.graph.verbalize import approximate_tokens
 
 #: A mark of facts in a text: "[3]", "[1, 2]", "[2-4]".
-_MARK = re.compile(r"\s?\[(\d{1,9}(?:\s*[,;–-]\s*\d{1,9})*)\]")
+MARK = re.compile(r"\s?\[\s?(\d{1,9}(?:\s*[,;–-]\s*\d{1,9})*)\s?\]")
 
 #: "documents": each Document in the words of its retriever; "numbered": each triple on a line, to be cited by number.
 EvidenceStyle = Literal["documents", "numbered"]
@@ -97,7 +98,7 @@ class ShownEvidence:
     def read_marks(self, text: str) -> tuple[str, list[int], list[int]]:
         """Return a text without its marks of facts that were not shown, the numbers it marks, and those that went.
 
-        What stands in brackets in the evidence itself, as in "Dune [1984]", is no mark.
+        What stands in brackets in a name, as in "Dune [1984]", is no mark: it is put in parentheses, as in evidence.
         """
         marked, strange = list[int](), list[int]()
 
@@ -105,12 +106,14 @@ class ShownEvidence:
             numbers = _numbers(mark[1])
             shown = [number for number in numbers if 1 <= number <= len(self.citable)]
             marked.extend(shown)
-            if len(shown) == len(numbers) or mark[0].strip() in self.text:
+            if len(shown) == len(numbers):
                 return mark[0]
+            if (of_name := as_data(mark[0])).strip() in self.text:
+                return of_name
             strange.extend(number for number in numbers if number not in shown)
             return f" [{', '.join(map(str, shown))}]" if shown else ""
 
-        return (_MARK.sub(kept, text) if self.citable else text), marked, strange
+        return (MARK.sub(kept, text) if self.citable else text), marked, strange
 
 
 def _numbers(mark: str) -> list[int]:
@@ -210,7 +213,7 @@ def _documents_text(
         for number, document in enumerate(documents, 1):
             triples = _triples(document)
             if shown >= len(triples):
-                parts.append(f"[{number}]\n{document.page_content}")
+                parts.append(f"[{number}]\n{as_data_lines(document.page_content)}")
             elif shown > 0:
                 style, label = document.metadata.get("style", "grouped"), document.metadata["labels"].__getitem__
                 paths = (document.metadata.get("details") or {}).get("paths")

@@ -9,6 +9,7 @@ from typing import TypedDict
 from langchain_core.documents import Document
 
 from kg_retrievers.graph import Evidence, KnowledgeGraph
+from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import GraphIndex, Homonym, tell_apart
 
 #: The most entities of a name that a sentence tells apart.
@@ -78,7 +79,7 @@ def tell_ambiguous_names(documents: Sequence[Document]) -> str:
         for found in one.get("ambiguous") or ():
             names.setdefault(found["name"], found["entities"])
     used = {key for one in details for _, key in one.get("entities") or ()}
-    return " ".join(_sentence(name, entities, used) for name, entities in names.items())
+    return as_data(" ".join(_sentence(name, entities, used) for name, entities in names.items()))
 
 
 def _sentence(name: str, entities: Sequence[Homonym], used: set[str]) -> str:

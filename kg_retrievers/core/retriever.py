@@ -42,6 +42,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import Evidence, KnowledgeGraph
 from kg_retrievers.graph.cache import Cache
+from kg_retrievers.graph.shown_text import as_data_lines, one_line
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.index import GraphIndex, check_index, linker_of
 
@@ -214,13 +215,13 @@ class BaseKGRetriever(BaseRetriever):
             try:
                 return shown(self.invoke(query, {"callbacks": callbacks}, on_refusal="raise"))
             except KGRetrieversError as error:
-                return str(error), []
+                return as_data_lines(str(error)), []
 
         async def asearch(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
             try:
                 return shown(await self.ainvoke(query, {"callbacks": callbacks}, on_refusal="raise"))
             except KGRetrieversError as error:
-                return str(error), []
+                return as_data_lines(str(error)), []
 
         return StructuredTool.from_function(
             search,
@@ -294,7 +295,7 @@ class BaseKGRetriever(BaseRetriever):
         except RefusalError as refusal:
             if on_refusal == "raise":
                 raise
-            _LOGGER.warning("%s", refusal)
+            _LOGGER.warning("%s", one_line(str(refusal)))
             yield Event(REFUSAL_EVENT, {"retriever": type(self).__name__, "question": question, "reason": str(refusal)})
             return []
         return documents

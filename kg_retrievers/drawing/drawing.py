@@ -22,6 +22,7 @@ from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.drawing.layout import place_boxes
 from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph.facts import HoldsFacts, are_texts, each_of, facts_of
+from kg_retrievers.graph.shown_text import one_line
 from kg_retrievers.graph.types import Evidence, Triple
 from kg_retrievers.graph.verbalize import readable
 
@@ -48,8 +49,7 @@ _COLORS: dict[_Role, tuple[str, str]] = {
 #: In pixels: the font of entities, of relations, of the words below; the height of a line of these; the margin.
 _ENTITY_FONT, _RELATION_FONT, _FONT, _LINE_HEIGHT, _MARGIN, _LEAST_WIDTH = 12, 10, 11, 18, 16, 200
 
-_BREAKS = re.compile("[\x00-\x20\x7f-\xa0\u2028\u2029]+")
-_UNFIT = re.compile("[\ud800-\udfff\ufffe\uffff]")
+_BLANKS = re.compile("[ \xa0]+")
 #: Mermaid takes labels for Markdown and HTML: all but letters, digits, blanks, commas and inner hyphens is coded.
 _MERMAID = re.compile(r"[^\w ,-]|_|(?<!\w)-|-(?!\w)")
 
@@ -357,8 +357,8 @@ def _xy(point: _Floats) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line, without what XML cannot hold."""
-    return _UNFIT.sub("\ufffd", _BREAKS.sub(" ", text)).strip() or "(no name)"
+    """Return a name on one line, with single blanks."""
+    return _BLANKS.sub(" ", one_line(text)).strip() or "(no name)"
 
 
 def _short(line: str) -> str:

@@ -10,6 +10,7 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.evaluation.records import Record
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.graph import pattern_lines
+from kg_retrievers.graph.shown_text import one_line
 
 #: The columns of the table, and the figures they show; `n` is the number of questions behind those of answers.
 COLUMNS = {
@@ -142,7 +143,7 @@ def describe_failure(record: Record) -> str:
     parts = [f'"{record["question"]}"', f"Wanted: {wanted}.", f"Got: {got}".rstrip(".") + "."]
     if pattern := record["pattern"]:
         parts.append(f"Pattern ({pattern.get('source') or 'given'}): {'; '.join(pattern_lines(pattern))}.")
-    return " ".join(" ".join(parts).split())
+    return " ".join(one_line(" ".join(parts)).split())
 
 
 def _names(record: Record, key: str) -> str:

@@ -1,7 +1,7 @@
 """From evidence to text; no other module turns triples into words.
 
 The text is for reading. A name may itself hold "->" or ";", so facts are never parsed back from it:
-the metadata of a document holds them.
+the metadata of a document holds them. Names are cleaned by `as_data`, so that a line is a fact and nothing else.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cache, lru_cache, partial
 from typing import Any, Literal, get_args
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.types import Path, Triple, read_paths
 
 Style = Literal["triples", "grouped", "numbered", "tables", "paths"]
@@ -23,7 +24,6 @@ Style = Literal["triples", "grouped", "numbered", "tables", "paths"]
 _FREEBASE = re.compile(r"/[a-z]\w+(?:[./]+[a-z]\w+)+|[a-z]\w+(?:\.[a-z]\w+){2,}", re.ASCII)
 _CAMEL_CASE = re.compile(r"[a-z]{2}[a-z0-9]*(?:[A-Z][a-z0-9]*)+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def readable(name: str) -> str:
@@ -54,10 +54,6 @@ def _split_humps(word: str) -> str:
 _relation_text = lru_cache(maxsize=10_000)(readable)
 
 
-def _line(text: str) -> str:
-    return _CONTROL.sub(" ", text)
-
-
 def triple_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
     """Return a line for each triple, in stored direction.
 
@@ -71,7 +67,9 @@ def triple_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -
         >>> triple_lines([Triple("Her", "directed_by", "Spike Jonze")])
         ['Her -> directed by -> Spike Jonze']
     """
-    return [_line(f"{label(head)} -> {_relation_text(relation)} -> {label(tail)}") for head, relation, tail in triples]
+    return [
+        as_data(f"{label(head)} -> {_relation_text(relation)} -> {label(tail)}") for head, relation, tail in triples
+    ]
 
 
 def numbered_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) -> list[str]:
@@ -101,7 +99,7 @@ def grouped_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) 
     for head, relation, tail in triples:
         groups.setdefault((head, relation), []).append(label(tail))
     return [
-        _line(f"{label(head)} -> {_relation_text(relation)} -> {'; '.join(tails)}")
+        as_data(f"{label(head)} -> {_relation_text(relation)} -> {'; '.join(tails)}")
         for (head, relation), tails in groups.items()
     ]
 
@@ -112,12 +110,12 @@ def table_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) ->
     The first table gives the entities ids from 0, in order of first occurrence, head before tail; two entities with one
     label are two rows. The second refers to heads and tails by these ids. Without triples there are no rows.
 
-    `csv.reader(io.StringIO("\n".join(rows)))` gives back each label exactly as it was: with commas and quotes, blanks
-    at its ends, any control character. A label with line breaks is quoted, and its row is then several lines of text.
+    Each row is one line: `csv.reader(rows)` gives back each label as `as_data` shows it, with commas and quotes, and
+    blanks at its ends.
 
     Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question
     Answering", NeurIPS 2024, arXiv:2402.07630: section 5.4, table 9. Differs from the published code: ids count
-    what is shown, not the whole graph; names keep their capitals; relations are in words; "\r" is quoted.
+    what is shown, not the whole graph; names keep their capitals; relations are in words.
 
     Args:
         triples: The facts.
@@ -134,10 +132,14 @@ def table_lines(triples: Iterable[Triple], label: Callable[[str], str] = str) ->
     """
     numbers: dict[str, int] = {}
     edges = [
-        (numbers.setdefault(head, len(numbers)), _relation_text(relation), numbers.setdefault(tail, len(numbers)))
+        (
+            numbers.setdefault(head, len(numbers)),
+            as_data(_relation_text(relation)),
+            numbers.setdefault(tail, len(numbers)),
+        )
         for head, relation, tail in triples
     ]
-    nodes = [(number, label(key)) for key, number in numbers.items()]
+    nodes = [(number, as_data(label(key))) for key, number in numbers.items()]
     if not edges:
         return []
     return [*_csv_rows([("node_id", "node_attr"), *nodes]), "", *_csv_rows([("src", "edge_attr", "dst"), *edges])]
@@ -151,7 +153,6 @@ class _Echo:
 
 
 def _csv_rows(rows: Iterable[Sequence[object]]) -> list[str]:
-    # Under its default line end "\r\n", the writer quotes "\r" as well as "\n".
     writer = csv.writer(_Echo())
     return [writer.writerow(row).removesuffix("\r\n") for row in rows]
 
@@ -176,7 +177,7 @@ def path_lines(paths: Iterable[Path], label: Callable[[str], str] = str) -> list
         for there, triple in zip(path.entities[1:], path.triples, strict=True):
             arrow = "->" if triple.tail == there else "<-"
             parts += [arrow, _relation_text(triple.relation), arrow, label(there)]
-        lines.append(_line(" ".join(parts)))
+        lines.append(as_data(" ".join(parts)))
     return lines
 
 
@@ -238,7 +239,7 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
         >>> pattern_lines({"triples": [["Her", "directed_by", {"unknown": "x"}]], "target": "x"})
         ['Her -> directed_by -> ?x']
     """
-    return [_line(" -> ".join(map(_term, triple))) for triple in pattern["triples"]]
+    return [as_data(" -> ".join(map(_term, triple))) for triple in pattern["triples"]]
 
 
 def _term(term: str | Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from llama_index.core.types import TokenAsyncGen, TokenGen
 
 from kg_retrievers.core.replies import refusal_of
 from kg_retrievers.errors import RefusalError
+from kg_retrievers.graph.shown_text import as_data
 
 
 class RefusingQueryEngine(RetrieverQueryEngine):
@@ -35,14 +36,14 @@ class RefusingQueryEngine(RetrieverQueryEngine):
         try:
             return super()._query(query_bundle)
         except RefusalError as refusal:
-            text = f"{refusal_of(refusal)} {refusal}"
+            text = f"{refusal_of(refusal)} {as_data(str(refusal))}"
             return StreamingResponse(_tokens(text)) if self.streaming else Response(text)
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         try:
             return await super()._aquery(query_bundle)
         except RefusalError as refusal:
-            text = f"{refusal_of(refusal)} {refusal}"
+            text = f"{refusal_of(refusal)} {as_data(str(refusal))}"
             return AsyncStreamingResponse(_atokens(text)) if self.streaming else Response(text)
 
 

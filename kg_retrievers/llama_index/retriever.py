@@ -16,6 +16,7 @@ from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
 
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
+from kg_retrievers.graph.shown_text import as_data, as_data_lines
 from kg_retrievers.llama_index.prompts import to_llama_index, with_prompt
 from kg_retrievers.llama_index.query_engine import RefusingQueryEngine
 
@@ -150,13 +151,13 @@ class _QuestionTool(RetrieverTool):
         try:
             return super().call(*args, *kwargs.values())
         except KGRetrieversError as error:
-            return self._output(str(error))
+            return self._output(as_data_lines(str(error)))
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
         try:
             return await super().acall(*args, *kwargs.values())
         except KGRetrieversError as error:
-            return self._output(str(error))
+            return self._output(as_data_lines(str(error)))
 
     def _output(self, text: str) -> ToolOutput:
         return ToolOutput(content=text, tool_name=self.metadata.name or "", raw_input={}, raw_output=[])
@@ -185,8 +186,7 @@ class _SubRetriever(BasePGRetriever):
             graph = self._bridge.retriever.graph
             shared = [f"{label}: {key}" for key, label in labels.items() if len(graph.entities_named(label)) > 1]
             if shared:
-                line = "".join(character if character.isprintable() else " " for character in "; ".join(shared))
-                node.text += f"\n({line})"
+                node.text += f"\n({as_data('; '.join(shared))})"
             if node.text in seen:
                 node.text += f"\n(evidence {found.metadata['rank']})"
             seen.add(node.text)

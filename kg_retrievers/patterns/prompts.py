@@ -16,6 +16,7 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from kg_retrievers.core.replies import CLOSING, MAX_REPLY, ReplyNode, read_nodes, without_reasoning
 from kg_retrievers.errors import PatternError, PatternParseError
+from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.types import Known, Pattern, Term, Unknown
 
 #: The version of all prompts in this file. It changes with any change of their words.
@@ -141,7 +142,8 @@ def _prompt(text: str) -> ChatPromptTemplate:
 def write_shots(shots: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """Return questions and the objects that answer them as `PATTERN_PROMPT` shows them."""
     return "\n\n".join(
-        f"Question: {question}\nJSON: {json.dumps(reply, ensure_ascii=False)}" for question, reply in shots
+        f"Question: {as_data(question)}\nJSON: {as_data(json.dumps(reply, ensure_ascii=False))}"
+        for question, reply in shots
     )
 
 

@@ -332,9 +332,10 @@ def test_any_answerer_that_cites(retriever: SimGRAGRetriever) -> None:
             cited_answer_chain(retriever, RunnableLambda(lambda value, wrong=wrong: wrong)).invoke(QUESTION)
 
 
-def test_what_stands_in_brackets_in_the_evidence_is_no_mark() -> None:
+def test_what_stands_in_brackets_in_a_name_is_no_mark() -> None:
+    """Evidence and answers show it in parentheses."""
     shown = show_evidence([document(("Dune [1984]", "directed_by", "David Lynch"))], "numbered")
-    assert shown.read_marks("Dune [1984] is of [1] and [1985].") == ("Dune [1984] is of [1] and.", [1], [1985])
+    assert shown.read_marks("Dune [1984] is of [1] and [1985].") == ("Dune (1984) is of [1] and.", [1], [1985])
 
 
 def test_a_reply_in_a_broken_tool_call_is_not_lost(retriever: SimGRAGRetriever) -> None:

@@ -20,6 +20,7 @@ from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of
+from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, embed, linker_of
 from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
 from kg_retrievers.index.question_entities import describe_unknown_answer
@@ -79,7 +80,7 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         """Ask, read, and if need be ask again with the reason."""
         graph, max_hops = self.index.graph, input["max_hops"]
         values = {name: input[name] for name in ("question", "beam_width", "max_hops")}
-        labels = [graph.label(seed) for seed in input["seed_entities"]]
+        labels = [as_data(graph.label(seed)) for seed in input["seed_entities"]]
         values["entities"] = "; ".join(labels)
         values["relations"] = "\n".join(self._relations(input))
         reply = yield Call(self.prompts["relation_paths"] | guarded(self.llm) | StrOutputParser(), values)
@@ -103,7 +104,7 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         lines = []
         for position in np.argsort(-cosines.round(SIMILARITY_DECIMALS), kind="stable")[:RELATIONS_SHOWN].tolist():
             head, relation, tail = graph.triple(int(triples[first[position]]))
-            lines.append(f"{relation}: {graph.label(head)} -> {relation} -> {graph.label(tail)}")
+            lines.append(as_data(f"{relation}: {graph.label(head)} -> {relation} -> {graph.label(tail)}"))
         return lines
 
     def _rows(self, paths: Sequence[Sequence[tuple[str, str]]], beam_width: int) -> list[dict[str, Any]]:

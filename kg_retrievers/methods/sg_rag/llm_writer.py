@@ -23,6 +23,7 @@ from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationTyp
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import CypherGenerationError, CypherSafetyError, DatabaseQueryError, InvalidArgumentError
 from kg_retrievers.graph import Known
+from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, QuestionEntity, embed, find_name, mask
 from kg_retrievers.methods.sg_rag.arrows import correct_directions
@@ -208,7 +209,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         if (id := graph.relations.find(relation)) not in self._facts:
             return ""
         head, _, tail = graph.triple(int(self._facts[id]))
-        return "   for example " + " -> ".join(" ".join(graph.label(end).split()) for end in (head, tail))
+        return as_data("   for example " + " -> ".join(" ".join(graph.label(end).split()) for end in (head, tail)))
 
     def _shown_examples(self, question: str, entities: Sequence[QuestionEntity], executor: Executor) -> str:
         """Write the nearest examples with their queries."""
@@ -242,12 +243,12 @@ def _shown(parameters: Mapping[str, Any], names: Mapping[str, str]) -> str:
     lines = []
     for name, value in parameters.items():
         called = f", which is {names[name]!r}" if name in names and value != [names[name]] else ""
-        lines.append(f"${name} = {json.dumps(value, ensure_ascii=False)}{called}")
+        lines.append(as_data(f"${name} = {json.dumps(value, ensure_ascii=False)}{called}"))
     return "\n".join(lines) or "none"
 
 
 def _name(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else backticked(name)
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else as_data(backticked(name))
 
 
 def _node(label: str) -> str:

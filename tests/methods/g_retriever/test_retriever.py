@@ -27,6 +27,7 @@ from kg_retrievers.datasets import read_metaqa
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Triple
+from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import table_lines
 from kg_retrievers.methods.g_retriever.prizes import prize_edges, prize_nodes
 from kg_retrievers.methods.g_retriever.prompts import ANSWER_PROMPT
@@ -397,7 +398,7 @@ def tables(text: str) -> tuple[list[str], set[tuple[str, str, str]]]:
 
 
 def test_names_of_any_kind() -> None:
-    """Commas, quotes, line breaks, blanks, emoji and tables in keys and labels."""
+    """Commas, quotes, line breaks, blanks, emoji and tables in keys and labels; each row stays one line."""
     keys = ["a,b", 'say "hi"', "two\nlines", " blank ", "🎬,🎭", "src,edge_attr,dst", "node_id", "r\rn", "tab\there"]
     labels = {"a,b": 'label, of "a"', "two\nlines": "千と千尋\n\n0,1", "🎬,🎭": "👩‍🚀", "node_id": "0"}
     facts = [(here, "next,to", there) for here, there in pairwise(keys)]
@@ -406,9 +407,9 @@ def test_names_of_any_kind() -> None:
     (document,) = retriever.invoke("What now?", seed_entities=["src,edge_attr,dst", "two\nlines", "🎬,🎭"], k=1)
     found = triples([document])[0]
     names, rows = tables(document.page_content)
-    assert names == list(dict.fromkeys(graph.label(key) for head, _, tail in found for key in (head, tail)))
-    assert rows == {(graph.label(head), "next,to", graph.label(tail)) for head, _, tail in found}
-    assert {graph.label(key) for key in ("two\nlines", "🎬,🎭", "src,edge_attr,dst")} <= set(names)
+    assert names == list(dict.fromkeys(as_data(graph.label(key)) for head, _, tail in found for key in (head, tail)))
+    assert rows == {(as_data(graph.label(head)), "next,to", as_data(graph.label(tail))) for head, _, tail in found}
+    assert {as_data(graph.label(key)) for key in ("two\nlines", "🎬,🎭", "src,edge_attr,dst")} <= set(names)
     everything = retriever.invoke("What now?", seed_entities=["src,edge_attr,dst"], k=99)
     assert {fact for facts in triples(everything) for fact in facts} >= set(facts[2:8])
     TestPCST().check_documents(retriever, everything)

@@ -48,6 +48,6 @@ def test_a_chain_returns_the_answers() -> None:
     asked: AnswerInput = {"question": "Which moons has Uranus?", "documents": [shown]}
     assert llm_answerer(ANSWER_PROMPT, model).invoke(asked) == reply
     assert model.prompts[0][0].text.endswith(
-        "\nNow the question to answer\n\nPaths:\n[1]\nUranus -> moon -> Miranda\n"
-        "Question: Which moons has Uranus?\nAnswers:"
+        "\nNow the question to answer\n\nPaths:\n<facts>\n[1]\nUranus -> moon -> Miranda\n"
+        "</facts>\nQuestion: Which moons has Uranus?\nAnswers:"
     )

@@ -44,7 +44,7 @@ def test_prompt_snapshot() -> None:
 
 @pytest.mark.parametrize("facts", [MOONS, MIRANDA], ids=["moons", "miranda"])
 def test_worked_example_is_written_as_evidence_is(facts: list[Triple]) -> None:
-    assert f"\nFacts:\n{show_evidence(documents(facts)).text}\nQuestion: " in ANSWER_PROMPT.format(
+    assert f"\nFacts:\n<facts>\n{show_evidence(documents(facts)).text}\n</facts>\nQuestion: " in ANSWER_PROMPT.format(
         question="", evidence=""
     )
 
@@ -55,5 +55,5 @@ def test_a_chain_returns_the_steps_and_the_answers() -> None:
     asked: AnswerInput = {"question": "Which moons has Uranus?", "documents": documents(MOONS[1:2])}
     assert llm_answerer(ANSWER_PROMPT, model).invoke(asked) == reply
     assert model.prompts[0][0].text.endswith(
-        "Facts:\n[1]\nUranus -> moon -> Titania\nQuestion: Which moons has Uranus?\nSteps:"
+        "Facts:\n<facts>\n[1]\nUranus -> moon -> Titania\n</facts>\nQuestion: Which moons has Uranus?\nSteps:"
     )
