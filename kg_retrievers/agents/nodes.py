@@ -23,6 +23,7 @@ from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import Stage
 from kg_retrievers.errors import BudgetError, RefusalError
+from kg_retrievers.graph.shown_text import as_data
 
 State = Mapping[str, Any]
 
@@ -136,7 +137,7 @@ def refused(state: State, name: str, error: RefusalError) -> dict[str, Any]:
     """Return the update where a retriever refuses the question; what the first one says stays."""
     if state.get("reason"):
         return {"retriever": name}
-    return {"retriever": name, "reason": str(error), "refusal": refusal_of(error)}
+    return {"retriever": name, "reason": as_data(str(error)), "refusal": refusal_of(error)}
 
 
 def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:
@@ -204,7 +205,8 @@ def refuse(state: State) -> dict[str, Any]:
     reason = state.get("reason") or (None if state.get("stopped") else "Nothing in the graph fits the question.")
     empty: dict[str, Any] = {"documents": [], "answers": [], "citations": []}
     answer = STOPPED if state.get("stopped") else state.get("refusal") or NO_ANSWER
-    return _final(state, answer=answer, explanation="", rejected_citations=0, **empty) | {"reason": reason}
+    final = _final(state, answer=answer, explanation="", rejected_citations=0, supported=None, **empty)
+    return final | {"reason": reason}
 
 
 def _final(state: State, **values: Any) -> dict[str, Any]:

@@ -70,6 +70,7 @@ class AnswerState(TypedDict, total=False):
     explanation: str | None
     citations: list[Citation] | None
     rejected_citations: int | None
+    supported: bool | None
     retriever: str | None
     reason: str | None
     refusal: str | None
@@ -89,6 +90,7 @@ class WorkflowOutput(TypedDict, total=False):
     explanation: str
     citations: list[Citation]
     rejected_citations: int
+    supported: bool | None
     documents: list[Document]
     retriever: str
     reason: str | None
@@ -153,14 +155,14 @@ class Budget:
         )
 
 
-#: The cost of nothing.
-NOTHING = Cost(llm_calls=0, input_tokens=0, output_tokens=0, seconds=0.0)
     def deadline(self, cost: Cost) -> AbstractContextManager[None]:
         """Return a block in which calls end when the seconds that are left after a cost are over."""
         left = None if self.seconds is None else self.seconds - cost["seconds"]
         return deadline(left, lambda: BudgetError(f"the budget of {self.seconds:g} seconds is used up."))
 
 
+#: The cost of nothing.
+NOTHING = Cost(llm_calls=0, input_tokens=0, output_tokens=0, seconds=0.0)
 
 
 def total(costs: Iterable[Cost]) -> Cost:

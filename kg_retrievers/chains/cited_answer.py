@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
@@ -14,8 +14,9 @@ from kg_retrievers.chains.answer import Retrieval, choose_answerer, proposed_ans
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
+from kg_retrievers.chains.support import are_supported
 from kg_retrievers.core.ambiguity import tell_ambiguous_names
-from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
+from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError
@@ -31,6 +32,8 @@ class CitedAnswer(TypedDict):
         explanation: How the facts answer the question; why there are none, where the question was refused.
         citations: The facts that the answers rest on; only facts that were shown.
         rejected_citations: How many citations, and marks "[n]" in texts, of facts that were not shown were left out.
+        supported: Whether the name of every answer stands in a fact that is cited; None where no names are known, as
+            where there is no answer.
     """
 
     answer: str
@@ -38,6 +41,7 @@ class CitedAnswer(TypedDict):
     explanation: str
     citations: list[Citation]
     rejected_citations: int
+    supported: NotRequired[bool | None]
 
 
 #: Turns a question and its evidence into an answer with citations.
@@ -59,12 +63,14 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
         answers, own = proposed_answers(documents), documents[0].metadata["triples"]
         said = "The best evidence proposes these entities." if answers else NO_TARGET
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
+        citations, _ = shown.cite(numbers)
         return {
             "answer": "; ".join(answers) or NO_TARGET,
             "answers": answers,
             "explanation": " ".join([said, *filter(None, [tell_ambiguous_names(documents)])]),
-            "citations": shown.cite(numbers)[0],
+            "citations": citations,
             "rejected_citations": 0,
+            "supported": are_supported(answers, _facts(citations)),
         }
 
 
@@ -113,7 +119,8 @@ def check_answer(
 ) -> CitedAnswer:
     """Return an answer without citations, and without marks "[n]", of facts that were not shown.
 
-    The citations are written anew from their triples. Of a text, the facts that it marks are its citations.
+    The citations are written anew from their triples. Of a text, the facts that it marks are its citations. Whether the
+    answers are supported is found out anew, too.
 
     Args:
         draft: A text, or a mapping with "answers" and "citations", each of these with its "triple".
@@ -124,12 +131,14 @@ def check_answer(
     if isinstance(draft, str):
         text, marked, gone = shown.read_marks(draft)
         citations, _ = shown.cite(marked)
+        answers = parse_answers(text) if parse_answers else []
         return {
             "answer": text,
-            "answers": parse_answers(text) if parse_answers else [],
+            "answers": answers,
             "explanation": "",
             "citations": citations,
             "rejected_citations": len(set(gone)),
+            "supported": None if parse_answers is plain_answers else are_supported(answers, _facts(citations)),
         }
     cited = [list(citation["triple"]) for citation in draft["citations"]]
     citations, _ = shown.cite([shown.citable.index(triple) + 1 for triple in cited if triple in shown.citable])
@@ -145,7 +154,12 @@ def check_answer(
         "explanation": explanation,
         "citations": citations,
         "rejected_citations": int(draft.get("rejected_citations", 0)) + invented + len(unknown),
+        "supported": are_supported(answers, _facts(citations)),
     }
+
+
+def _facts(citations: Sequence[Citation]) -> list[str]:
+    return [citation["text"] for citation in citations]
 
 
 class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
@@ -185,6 +199,7 @@ def no_answer(input: AnswerInput) -> CitedAnswer:
         "explanation": input.get("reason") or "",
         "citations": [],
         "rejected_citations": 0,
+        "supported": None,
     }
 
 

@@ -37,12 +37,14 @@ class _Found:
     Attributes:
         documents: The evidence, best first.
         answer: The answer from the evidence, if there is one.
+        unsupported: The names in the answer that stand in none of the facts; None where no names are known.
         refusal: Why there is no evidence.
         is_tie: Whether the first document that is not shown is equally good.
     """
 
     documents: list[Document]
     answer: str | None
+    unsupported: list[str] | None
     refusal: RefusalError | None
     is_tie: bool
 
@@ -106,7 +108,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, answerers: _Answerers) -> _Found:
     """Retrieve k Documents, and one more that shows whether another reading of the question is equally good."""
-    from kg_retrievers.core.stages import MAX_K  # loads numpy, which the help does not need
+    from kg_retrievers.chains.support import fact_lines, unsupported  # loads numpy, which the help does not need
+    from kg_retrievers.core.stages import MAX_K
 
     seeds = retriever.check_inputs({"seed_entities": options.seed}) if options.seed else {}
     given = {"min_confidence": options.min_confidence, **seeds}
@@ -114,28 +117,36 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
     try:
         found = retriever.invoke(options.question, k=wanted, on_refusal="raise", **given)
     except RefusalError as refusal:
-        return _Found([], None, refusal, False)
+        return _Found([], None, None, refusal, False)
     documents = found[:k]
-    answer = _answer(options.question, documents, retriever, answerers)
-    return _Found(documents, answer, None, len(found) > k and _is_tie(found[0], found[k]))
+    answer, names = _answer(options.question, documents, retriever, answerers)
+    missing = unsupported(names, fact_lines(documents)) if names else None
+    return _Found(documents, answer, missing, None, len(found) > k and _is_tie(found[0], found[k]))
 
 
-def _answer(question: str, documents: list[Document], retriever: BaseKGRetriever, answerers: _Answerers) -> str | None:
-    """Return the answers of a graph prompt or a language model, or those that the best documents propose, each once."""
+def _answer(
+    question: str, documents: list[Document], retriever: BaseKGRetriever, answerers: _Answerers
+) -> tuple[str | None, list[str]]:
+    """Return the answer of a graph prompt or a language model, or what the best documents propose; and its names."""
+    from kg_retrievers.chains.answer import proposed_answers  # loads numpy, which the help does not need
+    from kg_retrievers.core.replies import plain_answers
+
     value: Any = {"question": question, "documents": documents}
     if answerers.by_prompt is not None:
-        return "; ".join(answerers.by_prompt.invoke(value)) or None
+        names = answerers.by_prompt.invoke(value)
+        return "; ".join(names) or None, names
     if answerers.llm is not None:
-        by_llm = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm, retriever.parse_answers)
-        answer = by_llm.invoke(value)
-        return None if answer == kg_retrievers.chains.NO_ANSWER else answer
+        reply = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm).invoke(value)
+        names = retriever.parse_answers(reply)
+        return "; ".join(names) or None, [] if retriever.parse_answers is plain_answers else names
     if not retriever.proposes_answers:
-        return None
+        return None, []
     extractive = kg_retrievers.ExtractiveAnswerer()
     best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
     best = [document for document in best if document.metadata["answers"]] or best[:1]
     answers = [extractive.invoke({"question": question, "documents": [document]}) for document in best]
-    return "\nor ".join(dict.fromkeys(answers))
+    names = [name for document in best for name in proposed_answers([document])]
+    return "\nor ".join(dict.fromkeys(answers)), names
 
 
 def _is_tie(one: Document, other: Document) -> bool:
@@ -157,7 +168,7 @@ def _show(found: _Found, retriever: BaseKGRetriever, options: argparse.Namespace
     parts = [evidence(document) for document in found.documents]
     if found.documents and retriever.granularity == "triple":
         parts = [single_triples(found.documents)]
-    show(summary(options.question, answer, found.documents), *parts)
+    show(summary(options.question, answer, found.documents, found.unsupported or ()), *parts)
 
 
 def _reply(found: _Found, question: str) -> dict[str, Any]:
@@ -165,6 +176,7 @@ def _reply(found: _Found, question: str) -> dict[str, Any]:
     reply: dict[str, Any] = {
         "question": question,
         "answer": found.answer,
+        "supported": None if found.unsupported is None else not found.unsupported,
         "confidence": found.confidence,
         "reason": found.reason,
         "documents": [document.model_dump() for document in found.documents],

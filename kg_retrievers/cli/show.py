@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -34,17 +33,19 @@ PATTERN_SOURCES = {
 #: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.
 ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
 
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
-
-def summary(question: str, answer: str | None, documents: list[Document]) -> RenderableType:
-    """Lay out the answer to a question, if there is one, and the pattern or query that led to it."""
+def summary(
+    question: str, answer: str | None, documents: list[Document], unsupported: Sequence[str] = ()
+) -> RenderableType:
+    """Lay out the answer to a question, if there is one, which names no fact holds, and what led to it."""
     from kg_retrievers.core.ambiguity import tell_ambiguous_names  # loads numpy, which the help does not need
 
     details = documents[0].metadata["details"] if documents else {}
     rows = [("Question", question)]
     if answer is not None:
         rows.append(("Answer", answer))
+    if unsupported:
+        rows.append(("Unsupported", f"{'; '.join(unsupported)}: in none of the facts below"))
     if told := tell_ambiguous_names(documents):
         rows.append(("Note", f"{told} --seed KEY chooses one."))
     if pattern := details.get("pattern"):
@@ -93,8 +94,8 @@ def single_triples(documents: list[Document]) -> RenderableType:
 
 def _named_triples(document: Document) -> list[tuple[str, str, str]]:
     labels = document.metadata["labels"]
-    names = {key: key if label == key else f"{label} [{key}]" for key, label in labels.items()}
-    return [(names[head], relation, names[tail]) for head, relation, tail in document.metadata["triples"]]
+    names = {key: _line(key if label == key else f"{label} [{key}]") for key, label in labels.items()}
+    return [(names[head], _line(relation), names[tail]) for head, relation, tail in document.metadata["triples"]]
 
 
 def _confidence(document: Document) -> str:
@@ -128,7 +129,7 @@ def _cell(value: str | int) -> Text:
     """Return what is shown of a value: the start of a very long text, and nothing that would steer a terminal."""
     if isinstance(value, int):
         return Text(f"{value:,}", justify="right")
-    lines = _CONTROL.sub(" ", value).split("\n")
+    lines = map(_line, value.split("\n"))
     shown = (textwrap.shorten(line, CHARACTERS_SHOWN, placeholder=" ... (--json has all)") for line in lines)
     return Text("\n".join(shown), overflow="fold")
 
@@ -157,7 +158,7 @@ def show(*parts: RenderableType, wide: bool = False) -> None:
 
 def note(text: str) -> None:
     """Print a line on stderr."""
-    print(f"kg-retrievers: {text}", file=sys.stderr)
+    print(f"kg-retrievers: {_line(text)}", file=sys.stderr)
 
 
 def message(error: Exception) -> str:
@@ -170,7 +171,13 @@ def message(error: Exception) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return " ".join(_line(text).split())
+
+
+def _line(text: str) -> str:
+    from kg_retrievers.graph.shown_text import one_line  # loads numpy, which the help does not need
+
+    return one_line(text)
 
 
 def status(what: str) -> Status:
