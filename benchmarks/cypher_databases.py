@@ -49,7 +49,8 @@ from kg_retrievers.core.runnables import Body
 from kg_retrievers.database import check_read_only, limited
 from kg_retrievers.database.executor import MAX_TIMEOUT, SORT_KEYS, Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
-from kg_retrievers.database.ladybug import MAX_SIZE, LadybugExecutor
+from kg_retrievers.database.ladybug import LadybugExecutor
+from kg_retrievers.database.ladybug_session import MAX_SIZE
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.values import Rows
 from kg_retrievers.datasets import read_metaqa

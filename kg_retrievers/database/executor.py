@@ -14,7 +14,7 @@ from kg_retrievers.database.reading import read_graph
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
 from kg_retrievers.database.values import Rows, StoredNode, resolve
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import DatabaseQueryError, InvalidArgumentError
 from kg_retrievers.graph import GraphRows
 from kg_retrievers.graph.cache import Immutable
 
@@ -65,7 +65,10 @@ class Executor(Protocol):
             InvalidArgumentError: If `limit`, `timeout` or a parameter is out of range or of another type.
             DatabaseQueryError: If the database refuses the query.
             StaleSchemaError: If the query names something that the schema has and the database has no longer.
+            DatabaseMemoryError: If the query needs more memory than it may take.
+            DatabaseCrashError: If the query ended the process of the database.
             DatabaseTimeoutError: If the query was stopped.
+            DatabaseCancelledError: If its caller no longer waits for it.
             DatabaseLoginError: If the database does not accept the credentials.
             DatabaseUnavailableError: If the database cannot be reached.
         """
@@ -130,7 +133,11 @@ class DatabaseExecutor(Immutable, ABC):
         columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
         if bounded.columns is not None:
             columns = [name or of_engine for name, of_engine in zip_longest(bounded.columns, columns, fillvalue="")]
-        rows, labels = resolve(stored[:limit], schema, self._find_nodes)
+        try:
+            rows, labels = resolve(stored[:limit], schema, self._find_nodes)
+        except RecursionError as cause:
+            reason = "It returns lists or maps that are nested too deep."
+            raise DatabaseQueryError(f"{who}.run: {reason} The query was: {query:.1000}", query, reason) from cause
         return Rows(tuple(columns), rows, len(stored) > limit, labels)
 
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None) -> None:

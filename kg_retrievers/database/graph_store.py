@@ -8,8 +8,9 @@ from typing import Any
 
 from kg_retrievers.database.executor import DatabaseExecutor, Fetched
 from kg_retrievers.database.neo4j_schema import read_schema
+from kg_retrievers.database.plain_values import plain
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
-from kg_retrievers.database.values import Relationship, StoredNode, plain
+from kg_retrievers.database.values import Relationship, StoredNode
 from kg_retrievers.errors import DatabaseError, DatabaseQueryError, InvalidArgumentError
 from kg_retrievers.graph import Triple
 

@@ -5,57 +5,50 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import threading
-import time
 import weakref
-from collections.abc import Hashable, Iterator, Mapping
-from concurrent.futures import Future, wait
-from contextlib import ExitStack, contextmanager
-from functools import lru_cache, partial
+from collections.abc import Hashable, Mapping
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from kg_retrievers.database.executor import RAISE_TIMEOUT, TIMEOUT, DatabaseExecutor, Fetched
-from kg_retrievers.database.grammar import read
-from kg_retrievers.database.ladybug_loading import load_graph
+from kg_retrievers.database.ladybug_loading import write_database
+from kg_retrievers.database.ladybug_pool import SessionPool
+from kg_retrievers.database.ladybug_process import Opening
 from kg_retrievers.database.ladybug_schema import read_schema
+from kg_retrievers.database.ladybug_session import SessionError
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
-from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship, plain
+from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.errors import (
-    CypherSafetyError,
+    DatabaseCancelledError,
+    DatabaseCrashError,
+    DatabaseMemoryError,
     DatabaseQueryError,
     DatabaseTimeoutError,
     DatabaseUnavailableError,
     InvalidArgumentError,
-    MissingExtraError,
 )
 from kg_retrievers.graph import KnowledgeGraph
 
-try:
-    import ladybug
-except ImportError as cause:
-    raise MissingExtraError("LadybugExecutor", "ladybug") from cause
-
-#: The most address space of one database, in bytes. (LadybugDB's own 8 TiB leave room for only 15 open databases.)
-MAX_SIZE = 1 << 40
-
-#: After so many queries a connection is replaced, since it keeps every statement that it ever prepared.
-QUERIES_OF_A_CONNECTION = 1000
-
-#: How many seconds beyond its timeout a query is waited for: LadybugDB ignores the timeout inside an expression, and
-#: where three or more parts of a query have nothing to do with each other.
-GRACE = 2.0
+#: How much memory the queries of one process may take, and the least that can be allowed, in bytes.
+MAX_MEMORY, LEAST_MEMORY = 1 << 30, 1 << 26
 
 #: The most nodes whose keys and labels are kept; about 500 bytes each.
 MAX_NODES = 200_000
 
 
 class LadybugExecutor(DatabaseExecutor):
-    """Runs queries in a LadybugDB database, a file that is opened read-only inside this process.
+    """Runs queries in a LadybugDB database, a file that is opened read-only by a process of its own.
 
-    Queries of several threads run side by side. A query that LadybugDB does not stop at its timeout is given up: its
-    caller gets a `DatabaseTimeoutError`, but the query may keep a core busy until the process ends. Run untrusted
-    queries in a process that you can end.
+    The process is started once and kept. Whatever a query does to it, the host lives: a query that takes too long or
+    too much memory, or ends the process, fails with an error of its own, and the next query gets another process.
+
+    Queries of up to four threads run side by side, each in a process of its own; further ones wait. A fork of the host
+    starts processes of its own. Ctrl-C, `cancel()` and the cancellation of an async call stop the query.
+
+    What holds where: the limits of time hold on every system. Memory is held by the system on Linux, for the process as
+    a whole; elsewhere only LadybugDB's own limit, for its pages and intermediate results, holds.
 
     A pickle opens the file again; where `from_graph` made the database for this executor alone, it holds the graph, of
     which a new database is made.
@@ -64,9 +57,14 @@ class LadybugExecutor(DatabaseExecutor):
         path: The file of the database.
         key: The property that holds an entity's key; the primary key of node tables without that property.
         label: The property that holds the label of an entity, where there is one.
-        max_memory: The most bytes for pages and intermediate results; None for 80 % of the machine's memory.
+        max_memory: The most bytes that a query may take, 64 MiB or more: one half for pages and intermediate results,
+            the other for all else. None for no limit but 80 % of the machine's memory for pages.
+        isolated: False to open the database inside of this process, for callers who write every query themselves: a
+            query may end the process or take all of its memory, the timeout is not looked at while a query is planned,
+            and `max_memory` holds for pages and intermediate results alone.
 
     Raises:
+        InvalidArgumentError: If `max_memory` is too little.
         DatabaseUnavailableError: If there is no database, or it cannot be opened.
 
     Example:
@@ -78,30 +76,43 @@ class LadybugExecutor(DatabaseExecutor):
     """
 
     def __init__(
-        self, path: str | Path, *, key: str = "key", label: str | None = "label", max_memory: int | None = None
+        self,
+        path: str | Path,
+        *,
+        key: str = "key",
+        label: str | None = "label",
+        max_memory: int | None = MAX_MEMORY,
+        isolated: bool = True,
     ) -> None:
         """Open the database."""
-        self.path = Path(path)
-        self._key, self._label, self._max_memory = key, label, max_memory
+        self._open(Path(path), key, label, {"max_memory": max_memory, "isolated": isolated})
+
+    def _open(self, path: Path, key: str, label: str | None, options: dict[str, Any], temporary: str = "") -> None:
+        _check_memory(options["max_memory"])
+        self.path = path
+        self._key, self._label, self._options = key, label, options
         self._graph: KnowledgeGraph | None = None  # what the database was made from, if for this executor alone
-        self._changed = threading.Condition()
-        self._idle: list[_Connection] = []
-        self._busy: list[_Connection] = []
         self._tables: Mapping[str, NodeLabel] = {}
         self._nodes: dict[Hashable, StoredNode] = {}
-        self._at_close = ExitStack()
-        if not self.path.is_file():
-            what = "is a folder, not the file of a database" if self.path.is_dir() else "is not there"
+        self._removal: weakref.finalize[..., Any] | None = None
+        if not path.is_file():
+            what = "is a folder, not the file of a database" if path.is_dir() else "is not there"
             raise DatabaseUnavailableError(
                 f"LadybugExecutor: {str(path)!r} {what}.",
                 hint_python="Make one: LadybugExecutor.from_graph(graph, path).",
                 hint_shell="Name the file of a database.",
             )
-        self._database: ladybug.Database | None = _open(self.path, max_memory, read_only=True)
+        opening = Opening(path.absolute(), options["max_memory"], temporary, name=str(path))
+        self._pool = SessionPool(opening, isolated=options["isolated"])
 
     @classmethod
     def from_graph(
-        cls, graph: KnowledgeGraph, path: str | Path | None = None, *, max_memory: int | None = None
+        cls,
+        graph: KnowledgeGraph,
+        path: str | Path | None = None,
+        *,
+        max_memory: int | None = MAX_MEMORY,
+        isolated: bool = True,
     ) -> Self:
         """Write a graph to a new database and open it; see `load_graph` for what it looks like.
 
@@ -110,38 +121,38 @@ class LadybugExecutor(DatabaseExecutor):
         Args:
             graph: The graph.
             path: The file to write; it appears once it is complete. None for a database that is removed when the
-                executor is closed.
-            max_memory: As for the class.
+                executor is closed or the program ends, in whatever way.
+            max_memory: As for the class; the loading takes what it needs.
+            isolated: As for the class; the loading is isolated, too.
 
         Raises:
-            InvalidArgumentError: If the file exists.
+            InvalidArgumentError: If the file exists, or `max_memory` is too little.
             DatabaseUnavailableError: If it cannot be written.
         """
+        _check_memory(max_memory)
         if path is not None and Path(path).exists():
             raise InvalidArgumentError(
                 f"LadybugExecutor.from_graph: {str(path)!r} exists. Open it by LadybugExecutor(path), or remove it."
             )
         with ExitStack() as on_error:
             try:
-                folder = Path(tempfile.mkdtemp(prefix=".kg-retrievers-", dir=path and Path(path).parent))
+                folder = Path(tempfile.mkdtemp(prefix=".kg-retrievers-", dir=path and Path(path).parent)).absolute()
             except OSError as cause:
                 raise DatabaseUnavailableError(
                     f"LadybugExecutor.from_graph: cannot write to {str(path)!r} ({cause}). Name a file in a folder."
                 ) from cause
             on_error.callback(shutil.rmtree, folder, ignore_errors=True)
             file = folder / "graph.lbdb"
-            with _open(file, max_memory, read_only=False) as database, ladybug.Connection(database) as connection:
-                connection.execute("CALL threads=1")  # several would give relationships other ids each time
-                load_graph(connection.execute, graph, folder)
-                connection.execute("CHECKPOINT")
+            write_database(graph, file, isolated=isolated)
+            options: dict[str, Any] = {"max_memory": max_memory, "isolated": isolated}
             if path is not None:
                 os.replace(file, path)
-            executor = cls(path or file, max_memory=max_memory)
-            if path is None:
-                on_error.pop_all()
-                removed = weakref.finalize(executor, shutil.rmtree, folder, ignore_errors=True)  # or at the latest then
-                executor._at_close.callback(removed)
-                executor._graph = graph
+                return cls(path, **options)
+            executor = cls.__new__(cls)
+            executor._open(file, "key", "label", options, str(folder))
+            executor._graph = graph
+            executor._removal = weakref.finalize(executor, _remove, folder, os.getpid())
+            on_error.pop_all()
         return executor
 
     @property
@@ -156,91 +167,69 @@ class LadybugExecutor(DatabaseExecutor):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the file of the database, or the graph that it was made from for this executor alone."""
         if self._graph is not None:
-            return partial(type(self).from_graph, max_memory=self._max_memory), (self._graph,)
-        options: dict[str, Any] = {"key": self._key, "label": self._label, "max_memory": self._max_memory}
+            return partial(type(self).from_graph, **self._options), (self._graph,)
+        options: dict[str, Any] = {"key": self._key, "label": self._label, **self._options}
         return partial(type(self), **options), (self.path.absolute(),)
+
+    def cancel(self) -> None:
+        """Stop the queries that run now, from any thread: each fails with a `DatabaseCancelledError`."""
+        self._pool.cancel()
 
     def close(self) -> None:
         """Stop the queries that run and close the database; remove it if `from_graph` made it for this executor alone.
 
-        If a query does not stop for `GRACE` seconds, the database stays open until the process ends.
+        If a query of a database that is not isolated does not stop for `GRACE` seconds, the database stays open until
+        the process ends.
         """
-        until = time.monotonic() + GRACE
-        with self._changed:
-            database, self._database = self._database, None
-            while self._busy and time.monotonic() < until:
-                for connection in self._busy:
-                    connection.interrupt()
-                self._changed.wait(0.05)  # an interrupt is lost on a query that is still being compiled
-            while self._idle:
-                self._idle.pop().close()
-            if self._busy:
-                _LEFT_OPEN.append(database)
-            elif database is not None:
-                database.close()
-        self._at_close.close()
-
-    @contextmanager
-    def _connection(self) -> Iterator[ladybug.Connection]:
-        with self._changed:
-            if self._database is None:
-                raise DatabaseUnavailableError(f"{self!r} is closed. Open it again.")
-            connection = self._idle.pop() if self._idle else _Connection(self._database)
-            self._busy.append(connection)
-        try:
-            yield connection
-        finally:
-            connection.queries += 1
-            with self._changed:
-                self._busy.remove(connection)
-                if connection.queries < QUERIES_OF_A_CONNECTION:
-                    self._idle.append(connection)
-                else:
-                    connection.close()
-                self._changed.notify_all()
+        self._pool.close()
+        if self._removal is not None:
+            self._removal()
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
-        """Run a query; one that may not stop runs in a thread of its own, which is abandoned at the timeout."""
-        if _stops(query):
-            return self._fetch_here(query, parameters, most, timeout)
-        fetched: Future[Fetched] = Future()
-
-        def work() -> None:
-            try:
-                fetched.set_result(self._fetch_here(query, parameters, most, timeout))
-            except BaseException as error:
-                fetched.set_exception(error)
-
-        threading.Thread(target=work, daemon=True).start()
-        if not wait([fetched], timeout + GRACE).done:
-            raise self._error(_INTERRUPTED, query, timeout)
-        return fetched.result()
-
-    def _fetch_here(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
-        with self._connection() as connection:
-            connection.set_query_timeout(max(1, round(1000 * timeout)))
-            try:
-                result = connection.execute(query, parameters)
-            except RuntimeError as cause:
-                raise self._error(str(cause), query, timeout) from cause
-            with result[-1] if isinstance(result, list) else result as only:
-                columns, types = only.get_column_names(), only.get_column_data_types()
-                are_stored = [kind.rstrip("[0123456789]") in _STORED for kind in types]
+        try:
+            with self._pool.session(timeout) as session:
+                columns, are_stored, rows = session.execute(query, parameters, most, timeout)
+        except SessionError as error:
+            raise self._error(error, query, timeout) from error
+        try:
+            if any(are_stored):
                 rows = [
-                    [_stored(value) if stored else plain(value) for value, stored in zip(row, are_stored, strict=True)]
-                    for row in only.get_n(most)
+                    [_stored(value) if stored else value for value, stored in zip(row, are_stored, strict=True)]
+                    for row in rows
                 ]
+        except (KeyError, TypeError, AttributeError, RecursionError) as cause:
+            raise self._error(SessionError("crashed", "it answered nodes that cannot be read"), query, 0) from cause
         return Fetched(columns, rows)
 
-    def _error(self, reason: str, query: str, timeout: float) -> Exception:
-        if self._database is None:
-            return DatabaseUnavailableError(f"{self!r} was closed while it ran a query. Open it again.")
-        if reason == _INTERRUPTED:
-            return DatabaseTimeoutError(
-                f"LadybugExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-            )
-        message = f"LadybugExecutor: LadybugDB refused the query: {reason} Correct the query; it was: {query}"
-        return DatabaseQueryError(message, query, reason)
+    def _error(self, error: SessionError, query: str, timeout: float) -> Exception:
+        reason = error.reason
+        match error.failure:
+            case "closed":
+                return DatabaseUnavailableError(f"{self!r} was closed while it ran a query. Open it again.")
+            case "cancelled":
+                return DatabaseCancelledError("LadybugExecutor: the query was cancelled and stopped.")
+            case "interrupted":
+                return DatabaseTimeoutError(
+                    f"LadybugExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
+                )
+            case "memory":
+                return DatabaseMemoryError(
+                    f"LadybugExecutor: the query needs more memory than it may take ({reason}); it was: {query:.1000}",
+                    query,
+                    reason,
+                    hint_python="Make it smaller, or raise max_memory.",
+                    hint_shell="Make it smaller.",
+                )
+            case "crashed":
+                return DatabaseCrashError(
+                    f"LadybugExecutor: the query took the database down ({reason}); nothing was lost, and the next "
+                    f"query can be run. Write it in another way; it was: {query:.1000}",
+                    query,
+                    f"The query took the database down ({reason}).",
+                )
+            case _:
+                message = f"LadybugExecutor: LadybugDB refused the query: {reason} Correct the query; it was: {query}"
+                return DatabaseQueryError(message, query, reason)
 
     def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
         """Read keys and labels, of whole tables where these are small: LadybugDB has no index of nodes by id."""
@@ -269,48 +258,17 @@ class LadybugExecutor(DatabaseExecutor):
         return schema
 
 
-#: Databases in which a query did not stop; closing one would end the process.
-_LEFT_OPEN: list[ladybug.Database | None] = []
+def _check_memory(max_memory: int | None) -> None:
+    if max_memory is not None and max_memory < LEAST_MEMORY:
+        raise InvalidArgumentError(
+            f"LadybugExecutor: max_memory is {max_memory}. Wanted {LEAST_MEMORY} bytes or more, or None."
+        )
 
 
-class _Connection(ladybug.Connection):
-    """A connection that counts its queries."""
-
-    queries = 0
-
-
-#: The message of LadybugDB for a query that was stopped.
-_INTERRUPTED = "Interrupted."
-
-#: What loops inside of expressions are written with: comprehensions and `reduce` have a bar.
-_LOOPS = {"|", "ANY", "ALL", "NONE", "SINGLE"}
-
-
-@lru_cache(maxsize=1024)
-def _stops(query: str) -> bool:
-    """Tell whether LadybugDB always stops a query at its timeout.
-
-    It does if the query has at most two parts and no loops inside of expressions. Parts are patterns that have no
-    variable in common, UNWIND, and what comes after a WITH.
-    """
-    try:
-        tokens, root = read(query)
-    except CypherSafetyError:  # one of this package's own, or EXPLAIN
-        return False
-    parts: list[set[str]] = []
-    for node in root.walk():
-        if node.rule == "path":
-            named = [tokens[inner.start].name for inner in node.walk() if inner.rule == "variable"]
-            names = {*named, f" {node.start}"}
-            joined = [part for part in parts if part & names]
-            parts = [part for part in parts if not part & names] + [names.union(*joined)]
-    clauses = [tokens[node.start].word for node in root.walk() if node.rule == "clause"]
-    more = clauses.count("UNWIND") + clauses.count("WITH")
-    return len(parts) + more <= 2 and not any(token.word in _LOOPS for token in tokens)
-
-
-#: The types of columns that hold nodes, relationships and paths.
-_STORED = {"NODE", "REL", "RECURSIVE_REL"}
+def _remove(folder: Path, owner: int) -> None:
+    """Remove a folder, unless this is a fork of the process that it belongs to."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stored(value: Any) -> Any:
@@ -321,7 +279,7 @@ def _stored(value: Any) -> Any:
     if "_RELS" in value:  # a path, or the value of a variable on a relationship of several hops: no nodes at its ends
         nodes, relationships = _stored(value["_NODES"]), _stored(value["_RELS"])
         return StoredPath(tuple(nodes), tuple(relationships)) if len(nodes) > len(relationships) else relationships
-    properties = {name: plain(part) for name, part in value.items() if name[0] != "_" and part is not None}
+    properties = {name: part for name, part in value.items() if name[:1] != "_" and part is not None}
     if "_SRC" in value:
         return StoredRelationship(value["_LABEL"], _id(value["_SRC"]), _id(value["_DST"]), properties)
     return StoredNode(_id(value["_ID"]), (value["_LABEL"],), properties)
@@ -329,18 +287,3 @@ def _stored(value: Any) -> Any:
 
 def _id(value: dict[str, int]) -> str:
     return f"{value['table']}:{value['offset']}"
-
-
-def _open(path: Path, max_memory: int | None, *, read_only: bool) -> ladybug.Database:
-    try:
-        return ladybug.Database(
-            path,
-            buffer_pool_size=max_memory or 0,
-            max_db_size=MAX_SIZE,
-            read_only=read_only,
-            auto_checkpoint=False,  # while loading, one at the end is ten times faster
-        )
-    except RuntimeError as cause:
-        raise DatabaseUnavailableError(
-            f"LadybugExecutor: {str(path)!r} cannot be opened: {cause} Close it where it is written, or make it again."
-        ) from cause

@@ -345,7 +345,8 @@ def test_a_copy_shares_the_database_that_was_given(tmp_path: Path) -> None:
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "kg_retrievers.database.ladybug")
+    for name in [name for name in sys.modules if name.startswith("kg_retrievers.database.ladybug")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ladybug", None)
     with pytest.raises(MissingExtraError, match=r"LadybugExecutor needs .*\[ladybug\]"):
         CypherRetriever.from_index(INDEX, examples=EXAMPLES).invoke("Who directed Arrival?")

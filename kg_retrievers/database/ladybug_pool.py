@@ -1,0 +1,165 @@
+"""The sessions of one LadybugDB database: started as they are needed, kept, and replaced when they end."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from kg_retrievers.database.cancelling import stopped_by_caller
+from kg_retrievers.database.executor import RAISE_TIMEOUT
+from kg_retrievers.database.ladybug_process import STARTING, Opening, ProcessSession
+from kg_retrievers.database.ladybug_session import LadybugSession, Session, SessionError, cannot_open, open_database
+from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError
+
+#: How many queries run side by side, each in a process of its own.
+PROCESSES = 4
+
+#: How many seconds `close` waits for queries to stop.
+GRACE = 2.0
+
+
+class SessionPool:
+    """Hands out sessions, each to one query at a time. A fork of the process starts with none.
+
+    Args:
+        opening: What is opened.
+        isolated: Whether each session is a process of its own; else all share the database in this one.
+
+    Raises:
+        DatabaseUnavailableError: If the database cannot be opened.
+    """
+
+    def __init__(self, opening: Opening, *, isolated: bool) -> None:
+        """Start the first session."""
+        self._opening, self._isolated = opening, isolated
+        self._closed = False
+        self._database: Any = None  # what all sessions share that are not isolated
+        self._start_afresh()
+        session = self._new_session()
+        if isinstance(session, ProcessSession):
+            session.wait_until_ready()
+        self._idle.append(session)
+        _POOLS.add(self)
+
+    def _start_afresh(self) -> None:
+        self._changed = threading.Condition()
+        self._in_use = 0
+        self._idle: list[Session] = []
+        self._busy: list[Session] = []
+
+    @contextmanager
+    def session(self, timeout: float) -> Iterator[Session]:
+        """Hand out a session, once fewer than `PROCESSES` are in use.
+
+        Raises:
+            DatabaseUnavailableError: If the database is closed, or cannot be opened again.
+            DatabaseTimeoutError: If all are in use for `timeout` seconds.
+        """
+        session = self._idle_session(timeout)
+        try:
+            session = session or self._new_session()
+            with self._changed:
+                self._busy.append(session)
+            with stopped_by_caller(partial(session.stop, "cancelled")):
+                yield session
+        finally:
+            with self._changed:
+                self._in_use -= 1
+                if session is not None:
+                    self._put_back(session)
+                self._changed.notify_all()
+
+    def _idle_session(self, timeout: float) -> Session | None:
+        with self._changed:
+            free = self._changed.wait_for(lambda: self._closed or self._in_use < PROCESSES, timeout)
+            if self._closed:
+                raise DatabaseUnavailableError(f"LadybugExecutor({self._opening.shown}) is closed. Open it again.")
+            if not free:
+                raise DatabaseTimeoutError(
+                    f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:g} s.", **RAISE_TIMEOUT
+                )
+            self._in_use += 1
+            while self._idle:
+                session = self._idle.pop()
+                if session.usable:
+                    return session
+                session.close()  # somebody ended its process
+        return None
+
+    def _new_session(self) -> Session:
+        if self._isolated:
+            return ProcessSession(self._opening)
+        with self._changed:
+            if self._database is None:
+                try:
+                    self._database = open_database(self._opening.path, self._opening.max_memory, read_only=True)
+                except SessionError as error:
+                    raise cannot_open(self._opening.shown, error.reason) from error
+        return LadybugSession(self._database)
+
+    def _put_back(self, session: Session) -> None:
+        if session in self._busy:
+            self._busy.remove(session)
+        if not session.usable and not self._closed:
+            session.close()
+            session = self._new_session()  # it starts while nobody waits for it
+        if self._closed:
+            session.close()
+        else:
+            self._idle.append(session)
+
+    def cancel(self) -> None:
+        """Stop the queries that run now."""
+        with self._changed:
+            for session in self._busy:
+                session.stop("cancelled")
+
+    def close(self) -> None:
+        """Stop the queries that run, and end all sessions."""
+        until = time.monotonic() + GRACE
+        with self._changed:
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+            while self._in_use and time.monotonic() < until:
+                for session in self._busy:
+                    session.stop("closed")
+                self._changed.notify_all()
+                self._changed.wait(0.05)  # an interrupt is lost on a query that is still being planned
+            database, self._database = self._database, None
+            if self._in_use:
+                _LEFT_OPEN.append(database)
+            elif database is not None:
+                database.close()
+
+    def after_fork(self) -> None:
+        """Forget the sessions: they belong to the process of which this one is a fork."""
+        for session in {*self._idle, *self._busy}:
+            session.abandon()
+        _LEFT_OPEN.append(self._database)
+        self._database = None
+        self._opening = self._opening._replace(temporary="")  # the other process removes it
+        self._start_afresh()
+
+
+#: The pools of this process.
+_POOLS: weakref.WeakSet[SessionPool] = weakref.WeakSet()
+
+#: Databases that must not be closed: a query did not stop, or they belong to the process of which this one is a fork.
+_LEFT_OPEN: list[Any] = []
+
+
+def _after_fork() -> None:
+    for pool in list(_POOLS):
+        pool.after_fork()
+    STARTING.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=STARTING.acquire, after_in_parent=STARTING.release, after_in_child=_after_fork)

@@ -1,0 +1,470 @@
+"""The process of the embedded database: what a query can do to it, and what its host sees of that."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_retrievers.database import ladybug_process
+from kg_retrievers.database.cancelling import Cancellation, in_thread
+from kg_retrievers.database.ladybug import LadybugExecutor
+from kg_retrievers.database.ladybug_process import Opening, ProcessSession, _answer_in
+from kg_retrievers.database.ladybug_session import LadybugSession, SessionError, open_database
+from kg_retrievers.errors import (
+    DatabaseCancelledError,
+    DatabaseCrashError,
+    DatabaseError,
+    DatabaseMemoryError,
+    DatabaseQueryError,
+    DatabaseTimeoutError,
+    DatabaseUnavailableError,
+    InvalidArgumentError,
+)
+from kg_retrievers.graph import KnowledgeGraph
+
+#: How much memory and time each hostile query may take here.
+MEMORY, TIMEOUT = 1 << 29, 1.0
+
+MILLION = " ".join(f"UNWIND [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] AS i{number}" for number in range(6))
+#: What LadybugDB does not stop.
+UNSTOPPABLE = f"{MILLION} {MILLION.replace('i', 'j')} RETURN sum(i0 * j0) AS total"
+REPLACED = "'aaaaaaaaaa'"
+for _ in range(12):
+    REPLACED = f"replace({REPLACED}, 'a', 'aaaaaaaaaa')"
+CLIQUE = [f"(n{i})-[:r]->(n{j})" for i in range(11) for j in range(i)]
+
+#: Queries by what they do. They are sent as they are, without the check, which is to refuse some of them besides.
+HOSTILE = {
+    "a large SKIP": "MATCH (n) RETURN n ORDER BY CAST(n AS STRING) SKIP 1000000 LIMIT 3",
+    "a chain of 18.9 kB": "RETURN 1" + " + 1" * 4720 + " AS x",
+    "nested replace": f"RETURN size({REPLACED}) AS x",
+    "a star of 16 parts": "MATCH " + ", ".join(f"(a)-[:r]->(b{i})" for i in range(16)) + " RETURN count(*)",
+    "a clique of 11 nodes": "MATCH " + ", ".join(CLIQUE) + " RETURN count(*)",
+    "products that do not stop": UNSTOPPABLE,
+    "a list of all": "MATCH (a), (b), (c), (d), (e) RETURN collect(a.key + b.key + c.key + d.key + e.key) AS x",
+    "sorted products": "MATCH (a), (b), (c), (d), (e) RETURN a, b, c, d, e ORDER BY a.key + b.key + c.key + d.key",
+}
+
+
+@pytest.fixture(scope="module")
+def graph() -> KnowledgeGraph:
+    return KnowledgeGraph.from_triples((f"e{i}", "r", f"e{j}") for i in range(20) for j in range(20))
+
+
+@pytest.fixture(scope="module")
+def executor(graph: KnowledgeGraph) -> Iterator[LadybugExecutor]:
+    with LadybugExecutor.from_graph(graph, max_memory=MEMORY) as executor:
+        yield executor
+
+
+def process_of(executor: LadybugExecutor) -> subprocess.Popen[bytes]:
+    (session,) = executor._pool._idle
+    assert isinstance(session, ProcessSession)
+    return session._process
+
+
+def resident(process_id: int | str) -> int:
+    """How many bytes of memory a process has, at most since it began."""
+    try:
+        lines = Path(f"/proc/{process_id}/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):  # it has ended
+        return 0
+
+
+class Watch:
+    """Notes the most memory that the processes of an executor have together with what the host gains."""
+
+    def __init__(self, executor: LadybugExecutor) -> None:
+        self._executor, self._done, self.most = executor, threading.Event(), 0
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        before = resident("self")
+        while not self._done.wait(0.02):
+            sessions: list[Any] = [*self._executor._pool._busy, *self._executor._pool._idle]
+            now = sum(resident(session._process.pid) for session in sessions)
+            self.most = max(self.most, now + resident("self") - before)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+
+def works(executor: LadybugExecutor) -> bool:
+    return executor.run("MATCH (n {key: 'e1'}) RETURN n.key").rows == (("e1",),)
+
+
+# --- hostile queries --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds the memory")
+@pytest.mark.parametrize("what", HOSTILE)
+def test_the_host_outlives(executor: LadybugExecutor, what: str) -> None:
+    """It gets a typed error or an answer within 2 s after the limit, and memory stays under the limit and 200 MB."""
+    assert works(executor)
+    start = time.monotonic()
+    with Watch(executor) as watch:
+        try:
+            executor._fetch(HOSTILE[what], {}, 1001, TIMEOUT)
+        except DatabaseError as error:
+            told = str(error)
+            assert told.startswith("LadybugExecutor: the query ")
+    assert time.monotonic() - start < TIMEOUT + 2
+    assert watch.most < MEMORY + 200e6
+    assert works(executor)
+
+
+def test_a_crash_is_an_error_of_its_query(executor: LadybugExecutor) -> None:
+    for _ in range(2):
+        with pytest.raises(DatabaseCrashError, match=r"took the database down \(SIGSEGV\); nothing was lost") as caught:
+            executor._fetch(HOSTILE["a large SKIP"], {}, 10, 10.0)
+        assert caught.value.reason == "The query took the database down (SIGSEGV)."
+        assert works(executor)
+
+
+def test_memory_is_limited(executor: LadybugExecutor) -> None:
+    for what in ("nested replace", "a list of all"):
+        with pytest.raises(DatabaseMemoryError, match=r"more memory than it may take .* or raise max_memory"):
+            executor._fetch(HOSTILE[what], {}, 10, 60.0)
+        assert works(executor)
+
+
+def test_an_answer_that_is_too_large_does_not_reach_the_host(
+    graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladybug_process, "ANSWER_PART", 1 << 6)
+    with LadybugExecutor.from_graph(graph, max_memory=1 << 26) as executor:
+        text = "x" * (2 << 20)
+        with pytest.raises(DatabaseMemoryError, match=r"its answer has 2,097,\d+ bytes, of at most 1,048,576"):
+            executor._fetch("RETURN $text AS x", {"text": text}, 10, 60.0)
+        assert executor._fetch("RETURN $text AS x", {"text": text[:1000]}, 10, 60.0).rows == [[text[:1000]]]
+    with pytest.raises(InvalidArgumentError, match=r"max_memory is 1000\. Wanted 67108864 bytes or more, or None"):
+        LadybugExecutor.from_graph(graph, max_memory=1000)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_time_is_limited(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    """Also while a query is planned, and on systems that cannot wait for pipes."""
+    monkeypatch.setattr(ladybug_process, "WAITS_FOR_PIPES", waits)
+    with LadybugExecutor.from_graph(graph) as executor:
+        threads = threading.active_count()
+        for what in ("a clique of 11 nodes", "products that do not stop"):
+            start = time.monotonic()
+            with pytest.raises(DatabaseTimeoutError, match=r"longer than 0\.5 s and was stopped"):
+                executor._fetch(HOSTILE[what], {}, 10, 0.5)
+            assert time.monotonic() - start < 2.5
+            assert works(executor)
+        assert threading.active_count() == threads
+
+
+def test_text_that_is_cut_inside_a_character(executor: LadybugExecutor) -> None:
+    with pytest.raises(DatabaseQueryError, match="refused the query: UnicodeDecodeError: 'utf-8' codec"):
+        executor._fetch("RETURN string_split('é', '')", {}, 10, 10.0)
+    assert works(executor)
+
+
+# --- the process ------------------------------------------------------------------------------------------------------
+
+
+def test_the_process_is_kept_and_replaced_when_it_dies(executor: LadybugExecutor) -> None:
+    assert works(executor)
+    process = process_of(executor)
+    assert works(executor)
+    assert process_of(executor) is process
+    process.kill()
+    process.wait()
+    assert works(executor)
+    assert process_of(executor) is not process
+
+
+def test_it_ends_with_the_executor(graph: KnowledgeGraph) -> None:
+    executor = LadybugExecutor.from_graph(graph)
+    process = process_of(executor)
+    executor.close()
+    assert process.returncode == -signal.SIGKILL
+    executor = LadybugExecutor.from_graph(graph)
+    process, folder = process_of(executor), executor.path.parent
+    del executor
+    assert process.returncode == -signal.SIGKILL
+    assert not folder.exists()
+
+
+PROGRAM = """
+import os, sys, time
+from kg_retrievers import KnowledgeGraph, LadybugExecutor
+executor = LadybugExecutor.from_graph(KnowledgeGraph.from_triples([("a", "r", "b")]))
+(session,) = executor._pool._idle
+print(session._process.pid, executor.path.parent, flush=True)
+"""
+
+
+def ended(process_id: int) -> bool:
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_until(what: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 60
+    while not what() and time.monotonic() < until:
+        time.sleep(0.02)
+    return what()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 15)", "os._exit(1)", "sys.exit()"])
+def test_nothing_stays_however_the_host_ends(end: str) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM + end], capture_output=True, text=True, timeout=120)
+    process_id, folder = done.stdout.split()
+    assert wait_until(lambda: ended(int(process_id)) and not Path(folder).exists()), done.stderr
+
+
+def test_a_file_that_takes_its_reader_down(tmp_path: Path, graph: KnowledgeGraph) -> None:
+    path = tmp_path / "damaged.lbdb"
+    LadybugExecutor.from_graph(graph, path).close()
+    whole = path.read_bytes()
+    with LadybugExecutor(path) as executor:
+        assert works(executor)
+        path.write_bytes(b"This is no database." * 1000)
+        process_of(executor).kill()
+        process_of(executor).wait()
+        with pytest.raises(DatabaseUnavailableError, match="cannot be opened"):
+            works(executor)
+        path.write_bytes(whole)
+        assert works(executor)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        b"9" * 10_000,
+        b'{"columns": ["a"], "stored": [true], "rows": [[1, 2]]}',
+        b'{"columns": [1], "stored": [true], "rows": []}',
+        b'{"columns": 1, "stored": [], "rows": []}',
+        b'{"columns": [], "stored": [], "rows": 7}',
+        b'\xff{"columns": [], "stored": [], "rows": []}',
+    ],
+)
+def test_an_answer_that_cannot_be_read(data: bytes) -> None:
+    with pytest.raises(ladybug_process._UnreadableError, match="it answered"):
+        _answer_in(data)
+
+
+def test_a_process_that_lies(executor: LadybugExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it answers, the host gets a typed error and another process."""
+    lies: list[dict[str, Any]] = [
+        {"columns": ["n"], "stored": [True], "rows": [[{"_ID": 1}]]},
+        {"columns": ["n"], "stored": [True], "rows": [[{"_RELS": 1, "_NODES": None}]]},
+        {"columns": ["n"], "stored": ["x"], "rows": 1},
+    ]
+    for lie in lies:
+        assert works(executor)
+        with monkeypatch.context() as patched:
+            patched.setattr(ProcessSession, "_received", lambda *_, lie=lie: json.dumps(lie).encode())
+            with pytest.raises(DatabaseCrashError, match="it answered"):
+                executor._fetch("RETURN 1", {}, 10, 10.0)
+        for session in executor._pool._idle:
+            session.close()  # an answer of it was left unread
+    deep = {"columns": ["n"], "stored": [False], "rows": [[json.loads("[" * 600 + "]" * 600)]]}
+    executor.schema()
+    with monkeypatch.context() as patched:
+        patched.setattr(ProcessSession, "_received", lambda *_: json.dumps(deep).encode())
+        with pytest.raises(DatabaseQueryError, match="nested too deep"):
+            executor.run("RETURN 1 AS n")
+    for session in executor._pool._idle:
+        session.close()
+    assert works(executor)
+
+
+def test_values_are_the_same_in_and_out_of_the_process(graph: KnowledgeGraph) -> None:
+    queries = [
+        "MATCH p = (a {key: 'e1'})-[r*1..2]->(b {key: 'e2'}) RETURN p, r, a, b ORDER BY length(p) LIMIT 3",
+        "RETURN date('2013-10-12') AS day, 1.5 AS x, 1.0 / 0.0 AS infinite, NULL AS nothing, {a: [1, NULL]} AS map",
+        "RETURN map(['é', '\\u0000'], [1, 2]) AS m, blob('\\\\xAA') AS b",
+        "RETURN 170141183460469231731687303715884105727 AS big",
+    ]
+    with LadybugExecutor.from_graph(graph) as isolated, LadybugExecutor.from_graph(graph, isolated=False) as here:
+        for query in queries:
+            assert isolated._fetch(query, {}, 10, 10.0) == here._fetch(query, {}, 10, 10.0)
+        with pytest.raises(DatabaseQueryError, match="refused the query"):
+            here._fetch("RETURN 1 +", {}, 10, 10.0)
+
+
+# --- cancelling -------------------------------------------------------------------------------------------------------
+
+
+def run_in_thread(executor: LadybugExecutor) -> tuple[threading.Thread, list[Exception]]:
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            executor._fetch(UNSTOPPABLE, {}, 10, 100.0)
+        except DatabaseError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert wait_until(lambda: bool(executor._pool._busy))
+    return thread, errors
+
+
+def test_cancel(executor: LadybugExecutor) -> None:
+    assert works(executor)
+    process = process_of(executor)
+    thread, errors = run_in_thread(executor)
+    executor.cancel()
+    thread.join(30)
+    assert isinstance(errors[0], DatabaseCancelledError)
+    assert process.poll() is not None  # nothing runs on
+    assert works(executor)
+
+
+def test_an_async_call_is_cancelled(executor: LadybugExecutor) -> None:
+    assert works(executor)
+    process, threads = process_of(executor), threading.active_count()
+
+    async def cancel() -> None:
+        task = asyncio.create_task(in_thread(executor._fetch, UNSTOPPABLE, {}, 10, 100.0))
+        while not executor._pool._busy:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    start = time.monotonic()
+    asyncio.run(cancel())  # waits for its threads
+    assert time.monotonic() - start < 30
+    assert process.poll() is not None
+    assert threading.active_count() == threads
+    assert asyncio.run(in_thread(works, executor))
+
+
+def test_nothing_begins_once_it_is_cancelled() -> None:
+    cancellation = Cancellation()
+    cancellation.cancel()
+    with pytest.raises(DatabaseCancelledError, match="nobody waits"), cancellation.runs(lambda: None):
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
+def test_ctrl_c_ends_the_query() -> None:
+    program = f"""
+import signal, threading, os, time
+from kg_retrievers import KnowledgeGraph, LadybugExecutor
+signal.signal(signal.SIGINT, signal.default_int_handler)
+executor = LadybugExecutor.from_graph(KnowledgeGraph.from_triples([("a", "r", "b")]))
+process = executor._pool._idle[0]._process
+threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
+try:
+    executor._fetch({UNSTOPPABLE!r}, {{}}, 10, 100.0)
+except KeyboardInterrupt:
+    print(process.poll(), len(executor.run("MATCH (n) RETURN n")))
+executor.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "-9 2\n", done.stderr
+
+
+# --- forks and threads ------------------------------------------------------------------------------------------------
+
+
+def in_fork(what: Callable[[], bool]) -> bool:
+    """Call a function in a fork of this process, and wait for what it says for 60 s."""
+    process_id = os.fork()
+    if process_id == 0:
+        right = False
+        try:
+            right = what()
+        finally:
+            os._exit(0 if right else 1)
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        done, status = os.waitpid(process_id, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.02)
+    os.kill(process_id, signal.SIGKILL)
+    os.waitpid(process_id, 0)
+    return False
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.parametrize("isolated", [True, False])
+def test_a_fork_starts_its_own(graph: KnowledgeGraph, isolated: bool) -> None:
+    with LadybugExecutor.from_graph(graph, isolated=isolated) as executor:
+        assert works(executor)
+
+        def ask_and_close() -> bool:
+            right = works(executor)
+            executor.close()
+            return right
+
+        assert in_fork(ask_and_close)
+        assert executor.path.exists()  # the fork did not remove it
+        assert works(executor)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_fork_while_a_query_runs(executor: LadybugExecutor) -> None:
+    thread, errors = run_in_thread(executor)
+    assert in_fork(lambda: works(executor))
+    executor.cancel()
+    thread.join(30)
+    assert isinstance(errors[0], DatabaseCancelledError)
+
+
+def test_a_pickle_keeps_the_limits(graph: KnowledgeGraph) -> None:
+    with (
+        LadybugExecutor.from_graph(graph, max_memory=MEMORY, isolated=False) as executor,
+        pickle.loads(pickle.dumps(executor)) as again,
+    ):
+        assert again._options == {"max_memory": MEMORY, "isolated": False}
+        assert works(again)
+
+
+def test_further_queries_wait(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kg_retrievers.database.ladybug_pool.PROCESSES", 1)
+    with LadybugExecutor.from_graph(graph) as executor:
+        thread, _ = run_in_thread(executor)
+        with pytest.raises(DatabaseTimeoutError, match=r"1 other queries took longer than 0\.1 s"):
+            executor._fetch("RETURN 1", {}, 1, 0.1)
+        executor.cancel()
+        thread.join(30)
+        assert works(executor)
+
+
+def test_a_session_in_the_host(tmp_path: Path, graph: KnowledgeGraph) -> None:
+    LadybugExecutor.from_graph(graph, tmp_path / "graph.lbdb").close()
+    with open_database(tmp_path / "graph.lbdb", None, read_only=True) as database:
+        session = LadybugSession(database)
+        threading.Timer(0.5, session.stop, ["cancelled"]).start()
+        with pytest.raises(SessionError) as caught:
+            session.execute("UNWIND $many AS i UNWIND $many AS j RETURN sum(i * j)", {"many": [*range(30_000)]}, 1, 60)
+        assert caught.value.failure == "cancelled"
+        session.close()
+    with pytest.raises(DatabaseUnavailableError, match="cannot be opened"):
+        ProcessSession(Opening(tmp_path / "nowhere" / "none.lbdb", None)).wait_until_ready()
