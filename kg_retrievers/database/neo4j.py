@@ -6,16 +6,19 @@ import asyncio
 import re
 import threading
 import weakref
-from collections.abc import Coroutine, Hashable, Mapping
+from collections.abc import Coroutine, Hashable, Iterator, Mapping
+from concurrent import futures
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from kg_retrievers.database.executor import RAISE_TIMEOUT, TIMEOUT, DatabaseExecutor, Fetched
+from kg_retrievers.database.executor import LIMIT, RAISE_TIMEOUT, TIMEOUT, DatabaseExecutor, Fetched
 from kg_retrievers.database.neo4j_login import address_in, credentials
 from kg_retrievers.database.neo4j_schema import read_schema
+from kg_retrievers.database.plain_values import plain
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked
-from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship, plain
+from kg_retrievers.database.values import Rows, StoredNode, StoredPath, StoredRelationship
 from kg_retrievers.errors import (
     CypherSafetyError,
     DatabaseLoginError,
@@ -23,9 +26,12 @@ from kg_retrievers.errors import (
     DatabaseTimeoutError,
     DatabaseUnavailableError,
     InvalidArgumentError,
+    KGRetrieversError,
     MissingExtraError,
     StaleSchemaError,
 )
+from kg_retrievers.graph.deadline import deadline, wait_for
+from kg_retrievers.redaction import hide_secrets
 
 try:
     import neo4j
@@ -39,7 +45,10 @@ Result = TypeVar("Result")
 FETCH_SIZE = 1000
 
 #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
-GRACE = 1.0
+GRACE = 0.5
+
+#: How many seconds the driver has to close its connections.
+CLOSING = 2.0
 
 #: How many queries are known not to need another EXPLAIN.
 MAX_EXPLAINED = 10_000
@@ -108,6 +117,7 @@ class Neo4jExecutor(DatabaseExecutor):
             )
         except (exceptions.ConfigurationError, ValueError) as cause:
             self._stop()
+            hide_secrets(cause)
             raise InvalidArgumentError(f"Neo4jExecutor: {self.address} cannot be used: {cause}") from cause
 
     @property
@@ -134,7 +144,8 @@ class Neo4jExecutor(DatabaseExecutor):
         with self._closing:
             closed, self._closed = self._closed, True
         if not closed:
-            asyncio.run_coroutine_threadsafe(self._close_soon(), self._loop).result()
+            closing = asyncio.run_coroutine_threadsafe(self._close_soon(), self._loop)
+            futures.wait([closing], CLOSING)  # a server's garbage can keep the driver busy without end
             self._stop()
 
     async def _close_soon(self) -> None:
@@ -145,6 +156,18 @@ class Neo4jExecutor(DatabaseExecutor):
         await self._driver.close()
         await self._loop.shutdown_asyncgens()
 
+    def run(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        limit: int = LIMIT,
+        timeout: float = TIMEOUT,
+    ) -> Rows:
+        """Run a query that only reads; see `Executor.run`. The timeout is that of all requests together."""
+        with deadline(timeout + GRACE, partial(_too_long, timeout)):
+            return super().run(query, parameters, limit=limit, timeout=timeout)
+
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine on the thread of the driver, and wait for it on this one."""
         with self._closing:  # so that the loop runs until all its work is done or cancelled
@@ -153,7 +176,7 @@ class Neo4jExecutor(DatabaseExecutor):
                 raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result()
+            return wait_for(future)
         except CancelledError:
             raise DatabaseUnavailableError(f"{self!r} was closed while it ran a query. Make another one.") from None
         except BaseException:
@@ -162,7 +185,8 @@ class Neo4jExecutor(DatabaseExecutor):
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         columns, rows = self._wait(self._fetch_soon(query, parameters, most, timeout, self._explain))
-        return Fetched(columns, [[_stored(value) for value in row] for row in rows])
+        with self._typed_errors():
+            return Fetched(columns, [[_stored(value) for value in row] for row in rows])
 
     def _compile(self, query: str, parameters: dict[str, Any]) -> None:
         self._read(f"EXPLAIN {query}", parameters, 1, TIMEOUT)
@@ -190,9 +214,12 @@ class Neo4jExecutor(DatabaseExecutor):
                 columns = result.keys()
                 records = await result.fetch(most)
                 self._check_names(await result.consume())
-        except (exceptions.Neo4jError, exceptions.DriverError, TimeoutError, OSError) as cause:
+                return Fetched(columns, [record.values() for record in records])
+        except KGRetrieversError:
+            raise
+        except Exception as cause:  # the driver raises Python's own errors where a server breaks the protocol
+            hide_secrets(cause)
             raise self._error(cause, query, timeout) from cause
-        return Fetched(columns, [record.values() for record in records])
 
     def _check_kind(self, query: str, summary: neo4j.ResultSummary) -> None:
         """Refuse a query if the database does not say that it only reads."""
@@ -232,9 +259,7 @@ class Neo4jExecutor(DatabaseExecutor):
     def _error(self, cause: Exception, query: str, timeout: float) -> Exception:
         code = (cause.code or "") if isinstance(cause, exceptions.Neo4jError) else ""
         if isinstance(cause, TimeoutError) or "TransactionTimedOut" in code or code.endswith(".Terminated"):
-            return DatabaseTimeoutError(
-                f"Neo4jExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-            )
+            return _too_long(timeout)
         if code.startswith("Neo.ClientError.Security.") or isinstance(cause, exceptions.AuthError):
             login = "Set the environment variables NEO4J_USERNAME and NEO4J_PASSWORD to a user who may read there"
             return DatabaseLoginError(
@@ -255,10 +280,29 @@ class Neo4jExecutor(DatabaseExecutor):
                 f"Neo4jExecutor: {self.address} cannot run the query now: {reason} Try again, or make the query "
                 "smaller."
             )
+        if not isinstance(cause, exceptions.Neo4jError | exceptions.DriverError | OSError):
+            return self._no_bolt(cause)
         return DatabaseUnavailableError(
             f"Neo4jExecutor: {self.address} does not answer: {cause} Is it running, and is this its address and its "
             "database's name?"
         )
+
+    def _no_bolt(self, cause: Exception) -> DatabaseUnavailableError:
+        return DatabaseUnavailableError(
+            f"Neo4jExecutor: {self.address} does not speak Bolt as its driver expects it ({type(cause).__name__}: "
+            f"{cause!s:.200}). Is this the address of a database?"
+        )
+
+    @contextmanager
+    def _typed_errors(self) -> Iterator[None]:
+        """Raise a typed error where what came from the database has another form than it should."""
+        try:
+            yield
+        except KGRetrieversError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as cause:
+            hide_secrets(cause)
+            raise self._no_bolt(cause) from cause
 
     def _find_nodes(self, ids: list[Hashable]) -> list[StoredNode]:
         schema = self.schema()
@@ -266,13 +310,21 @@ class Neo4jExecutor(DatabaseExecutor):
         properties = ", ".join(f"n.{backticked(name)}" for name in names)
         query = f"MATCH (n) WHERE elementId(n) IN $ids RETURN elementId(n), labels(n), {properties}"
         rows = self._read(query, {"ids": ids}, len(ids), TIMEOUT).rows
-        return [
-            StoredNode(id, tuple(sorted(labels)), dict(zip(names, plain(rest), strict=True)))
-            for id, labels, *rest in rows
-        ]
+        with self._typed_errors():
+            return [
+                StoredNode(id, tuple(sorted(labels)), dict(zip(names, plain(rest), strict=True)))
+                for id, labels, *rest in rows
+            ]
 
     def _read_schema(self) -> DatabaseSchema:
-        return read_schema(self._read, self._key, self._label, "Neo4jExecutor")
+        with self._typed_errors():
+            return read_schema(self._read, self._key, self._label, "Neo4jExecutor")
+
+
+def _too_long(timeout: float) -> DatabaseTimeoutError:
+    return DatabaseTimeoutError(
+        f"Neo4jExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
+    )
 
 
 #: The message of Neo4j for a label or type that it does not have.

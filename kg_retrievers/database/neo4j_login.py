@@ -6,6 +6,7 @@ import os
 from urllib.parse import urlsplit
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.redaction import names_secret
 
 
 def address_in(uri: str) -> str:
@@ -19,7 +20,7 @@ def address_in(uri: str) -> str:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    if host is None or "@" in uri:
+    if host is None or "@" in uri or names_secret(parts.query):
         raise InvalidArgumentError(
             "Neo4jExecutor: wanted a URI as in 'neo4j://localhost:7687', without user name and password; these are "
             "read from the environment variables NEO4J_USERNAME and NEO4J_PASSWORD."
