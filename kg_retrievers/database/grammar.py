@@ -25,10 +25,13 @@ GRAMMAR = """
 query        = parts ';'? @end
 parts        = part ( UNION ( ALL | DISTINCT )? part )*
 part         = clause* RETURN projection
-clause       = OPTIONAL? MATCH patterns where?
+clause       = OPTIONAL? MATCH match_mode? patterns hint* where?
              | WITH projection where?
              | UNWIND expression AS variable
              | CALL procedure '(' arguments? ')' ( YIELD ( '*' | yielded ( ',' yielded )* ) )? where?
+match_mode   = REPEATABLE ( ELEMENTS | ELEMENT BINDINGS ) | DIFFERENT ( RELATIONSHIPS | RELATIONSHIP BINDINGS )
+hint         = USING ( ( TEXT | RANGE | POINT )? INDEX SEEK? variable is_a '(' name ( ',' name )* ')'
+             | SCAN variable is_a | JOIN ON variable ( ',' variable )* )
 where        = WHERE expression
 yielded      = variable ( AS variable )?
 projection   = DISTINCT? columns order? ( ( SKIP | OFFSET ) count )? limit?
@@ -36,7 +39,7 @@ columns      = ( '*' | column ) ( ',' column )*
 column       = expression alias?
 alias        = AS name
 order        = ORDER BY sort_key ( ',' sort_key )*
-sort_key     = expression ( ASC | ASCENDING | DESC | DESCENDING )?
+sort_key     = expression ( ASC | ASCENDING | DESC | DESCENDING )? ( NULLS ( FIRST | LAST ) )?
 limit        = LIMIT count
 count        = @integer | parameter
 
@@ -52,16 +55,27 @@ types        = ( ':' | IS ) tags
 tags         = any_tag ( ( '|' ':'? | '&' | ':' ) any_tag )*
 any_tag      = '!'* ( tag | '%' | '(' tags ')' )
 tag          = name
-length       = '*' ( ALL | SHORTEST | TRAIL | ACYCLIC )* ( @integer? '..' @integer? | @integer )? passed?
-passed       = '(' variable ',' variable '|' where ')'
+length       = '*' ( ALL | SHORTEST | TRAIL | ACYCLIC | WSHORTEST '(' name ')' )*
+               ( @integer? '..' @integer? | @integer )? passed?
+passed       = '(' variable ',' variable '|' where? ( '|' projected ',' projected )? ')'
+projected    = '{' ( expression ( ',' expression )* )? '}'
 quantifier   = '+' | '*' | '{' @integer? ( ',' @integer? )? '}'
 properties   = map | parameter
 
 expression   = value ( operator value )*
-operator     = '=' | '<>' | '<' | '<=' | '>' | '>=' | '=~' | '+' | '-' | '*' | '/' | '%' | '^' | '||'
+operator     = '<' '<' | '>' '>'
+             | '=' | '<>' | '<' | '<=' | '>' | '>=' | '=~' | '+' | '-' | '*' | '/' | '%' | '^' | '||'
              | AND | OR | XOR | IN | CONTAINS | STARTS WITH | ENDS WITH
-value        = ( NOT | '+' | '-' )* operand ( '.' ( name | '*' ) | index | is_a | IS NOT? NULL )*
-index        = '[' ( expression? '..' expression? | expression ) ']'
+value        = ( NOT | '+' | '-' )* operand ( '.' ( name | '*' ) | index | is_a | is_typed | IS NOT? is_what )*
+index        = '[' ( expression? ( '..' | ':' ) expression? | expression ) ']'
+is_typed     = ( IS NOT? )? ( ':' ':' | TYPED ) value_type
+is_what      = NULL | ( NFC | NFD | NFKC | NFKD )? NORMALIZED
+value_type   = one_type ( '|' one_type )*
+one_type     = ( ( LIST | ARRAY ) '<' value_type '>' | type_word+ ) ( ( WITH | WITHOUT ) ( TIME ZONE | TIMEZONE ) )?
+               ( NOT NULL )?
+type_word    = ANY | PROPERTY | VALUE | NOTHING | NULL | BOOLEAN | BOOL | STRING | VARCHAR | INTEGER | INT | FLOAT
+             | DATE | LOCAL | ZONED | TIME | DATETIME | TIMESTAMP | DURATION | POINT | NODE | VERTEX | RELATIONSHIP
+             | EDGE | MAP | PATH | LIST
 is_a         = ':' any_tag ( ( '&' | ':' ) any_tag | '|' ':'? any_tag !goes_on )*
 goes_on      = '.' | '(' | '[' | '{' | operator
 operand      = shortest | node ( relationship node )+ | '(' expression ')' | list | map | case | subquery
@@ -72,19 +86,27 @@ map_of       = '{' ( part_of ( ',' part_of )* )? '}'
 part_of      = '.' ( name | '*' ) | entry | variable
 entry        = name ':' expression
 case         = CASE ( !WHEN expression )? when+ ( ELSE expression )? END
-when         = WHEN expression ( ',' expression )* THEN expression
+when         = WHEN tested ( ',' tested )* THEN expression
+tested       = ( '=' | '<>' | '<' | '<=' | '>' | '>=' | '=~' | STARTS WITH | ENDS WITH | IN ) expression
+             | IS NOT? is_what | is_typed | expression
 subquery     = ( EXISTS | COUNT | COLLECT ) '{' ( parts | clause+ | patterns where? ) '}'
-call         = function '(' ( '*' | DISTINCT? arguments where? ( '|' expression )? )? ')'
+call         = function '(' ( '*' | trimmed | DISTINCT? arguments where? ( '|' expression )? )? ')'
+trimmed      = ( BOTH | LEADING | TRAILING ) FROM expression | ( BOTH | LEADING | TRAILING )? expression FROM expression
 arguments    = argument ( ',' argument )*
-argument     = expression ( AS name )?
+argument     = lambda | expression ( AS cast_type )?
+lambda       = ( variable | '(' variable ',' variable ')' ) '-' '>' expression
+cast_type    = name ( '(' @integer ( ',' @integer )? ')' )? ( '[' @integer? ']' )*
 function     = !no_variable dotted
 procedure    = dotted
 dotted       = name ( '.' name )*
 parameter    = @parameter
 string       = @string
-variable     = !no_variable name
+variable     = !no_variable name | no_variable !opens
 no_variable  = CALL | CREATE | DELETE | DETACH | FOREACH | INSERT | LOAD | MERGE | NODETACH | REMOVE | SET | USE
              | MATCH | OPTIONAL | RETURN | UNION | UNWIND | WHERE | WITH | IS
+opens        = '(' | '[' | '{' | '+' | '-' | '*' | @quoted | @string | @integer | @number | @parameter | !follows @name
+follows      = AS | AND | OR | XOR | IN | IS | STARTS | ENDS | CONTAINS | ORDER | SKIP | LIMIT | ASC | DESC | WHERE
+             | WITH | MATCH | OPTIONAL | UNWIND | RETURN | UNION | THEN | ELSE | WHEN | END
 name         = @name | @quoted
 """
 
@@ -94,6 +116,12 @@ _TITLES |= {"path_mode": "a kind of path", "@integer": "an integer", "@end": "th
 
 #: How many rules may be nested: some 15 brackets, so that Python's own limit is never met.
 MAX_DEPTH = 100
+
+
+_TOO_DEEP = (
+    f"nested too deeply, in more than {MAX_DEPTH} rules of the grammar, which are some 15 brackets. "
+    "Give the value inside a name by WITH ... AS x, and use x"
+)
 
 
 class SyntaxNode(NamedTuple):
@@ -284,7 +312,7 @@ def _rule(name: str, body: Fit) -> Fit:
         if (name, at) not in query.known:
             query.depth += 1
             if query.depth > MAX_DEPTH:
-                raise refusal(query.text, query.tokens[at], ", nested too deeply. Write a simpler query")
+                raise refusal(query.text, query.tokens[at], f", {_TOO_DEEP}")
             found = body(query, at)
             query.known[name, at] = (found[0], (SyntaxNode(name, at, found[0], found[1]),)) if found else None
             query.depth -= 1

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from kg_retrievers.database.bounds import check_bounds
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.tokens import Token, refusal, tokenize, without_comments
 from kg_retrievers.errors import InvalidArgumentError
@@ -41,10 +42,25 @@ list_any_value list_append list_concat list_contains list_distinct list_element 
 list_has_any list_max list_min list_position list_prepend list_product list_reverse list_reverse_sort list_slice
 list_sort list_sum list_to_string list_unique
 array_cosine_similarity array_distance array_dot_product array_inner_product array_squared_distance array_value
+lpad range repeat rpad
+rand random randomuuid gen_random_uuid uuid current_date current_timestamp
+date.realtime date.statement date.transaction datetime.realtime datetime.statement datetime.transaction
+localdatetime.realtime localdatetime.statement localdatetime.transaction localtime.realtime localtime.statement
+localtime.transaction time.realtime time.statement time.transaction
+coll.distinct coll.flatten coll.indexof coll.insert coll.max coll.min coll.remove coll.sort format
+array_append array_cat array_concat array_contains array_cross_product array_extract array_has array_indexof
+array_position array_prepend array_push_back array_push_front array_slice
+bitshift_left bitshift_right bitwise_and bitwise_or bitwise_xor cbrt century datepart datetrunc epoch_ms even
+hash list_any list_all list_cat list_filter list_has list_indexof list_none list_reduce list_single list_transform
+md5 octet_length regexp_split_to_array sha256 str_split string string_to_array time_bucket union_extract union_tag
+blob encode decode to_blob to_bool to_days to_double to_epoch_ms to_float to_hours to_int128 to_int16 to_int32 to_int64
+to_int8 to_interval to_microseconds to_milliseconds to_minutes to_months to_seconds to_string to_uint128 to_uint16
+to_uint32 to_uint64 to_uint8 to_uuid to_years
+vector_dimension_count vector_distance vector_norm
 """
-#: Functions that only read, in small letters. Functions that open files or addresses, change sequences or settings,
-#: wait or are random are not among them; nor are those that make a large value of a small one, such as `range` and
-#: `repeat`, for which LadybugDB takes all memory and ignores the timeout.
+#: Functions that only read, in small letters. Functions that open files or addresses, change sequences or settings, or
+#: wait are not among them. Those that make a large value of a small one, such as `range` and `repeat`, may do so up to
+#: the bounds of `kg_retrievers.database.growth`.
 READ_FUNCTIONS = frozenset(_FUNCTIONS.split())
 
 
@@ -94,8 +110,9 @@ def check_read_only(
     same rules. Everything else is refused, among it CALL { ... }, EXPLAIN and a second query after `;`. Words such as
     `create` and `set` are free as properties, keys, labels and aliases, and as anything in back-ticks or quotes.
 
-    A query that merely takes long, as `-[*]->`, is not refused: that is what timeouts are for. Nor is one that doubles
-    a text again and again, by `+`: bound the memory of a database where it runs.
+    A query that merely takes long, as `-[*]->`, is not refused: that is what timeouts are for. What an engine does not
+    survive, or plans for seconds, is: see `kg_retrievers.database.bounds`. Bound the memory of a database where it runs
+    as well.
 
     Args:
         query: One query in Cypher, of at most `MAX_QUERY` characters.
@@ -129,6 +146,14 @@ def check_read_only(
     nodes = list(root.walk())
     variables = {tokens[node.start].name for node in nodes if node.rule == "variable"}
     may_be = None if labels is None or relations is None else {*labels, *relations}
+    declared = _declared(tokens, nodes)
+    for node in nodes:
+        if node.rule == "variable" and node.find("no_variable") and not _is_free(tokens, node, declared):
+            word = tokens[node.start].text
+            reason = (
+                f", which is the name of a clause and of no variable here. Call a variable otherwise, or write `{word}`"
+            )
+            raise refusal(query, tokens[node.start], reason)
     rules: dict[str, tuple[Collection[str] | None, str, str]] = {  # what is allowed, what is wrong, what to use
         "labels": (labels, "a label that the graph does not have", ""),
         "types": (relations, "a relationship type that the graph does not have", ""),
@@ -147,6 +172,7 @@ def check_read_only(
             continue
         ways = [*([instead] if instead else []), *([f"one of: {_shown(allowed)}"] if allowed else [])]
         raise refusal(query, token, f", {wrong}" + (f". Use {', or '.join(ways)}" if ways else ""))
+    check_bounds(query, tokens, root, parameters or {})
     parts = root.inside[0]
     text = without_comments(query)[: tokens[parts.end - 1].end]
     names = tuple(dict.fromkeys(name for rule, name, _ in used if rule == "parameter"))
@@ -169,6 +195,25 @@ def check_read_only(
         _order_end=tokens[(order or projection.inside[0]).end - 1].end,
         _limit_start=tokens[limit.start].position if limit else len(text),
     )
+
+
+def _declared(tokens: list[Token], nodes: list[SyntaxNode]) -> set[str]:
+    """Return the variables that patterns, AS and IN bring in."""
+    declared = set[str]()
+    for node in nodes:
+        if node.rule == "alias":
+            declared.add(tokens[node.end - 1].name)
+        elif node.rule in ("node", "relationship", "pattern", "clause", "yielded"):
+            declared |= {tokens[inner.start].name for inner in node.inside if inner.rule == "variable"}
+        elif node.rule == "variable" and tokens[node.start - 1].text in ("[", "(") and tokens[node.end].word == "IN":
+            declared.add(tokens[node.start].name)
+    return declared
+
+
+def _is_free(tokens: list[Token], node: SyntaxNode, declared: set[str]) -> bool:
+    """Tell whether the name of a clause can only be a variable here: one is called so, and no clause can begin."""
+    after_name = tokens[node.start - 1].word in ("DISTINCT", "*") and tokens[node.end].kind == "name"
+    return tokens[node.start].name in declared and not after_name
 
 
 class _Column(NamedTuple):

@@ -4,7 +4,8 @@ The rules are those that engines have in common (openCypher 9, Neo4j's Cypher 5 
 may cut into tokens differently is refused, since words could hide there:
 
 - `\u`, which Neo4j replaces everywhere before it looks for tokens, so that `\u0027` ends a string;
-- comments that hold `*` or end at anything but a line feed: LadybugDB reads on over the end of `/* **/`;
+- comments that end at different positions: LadybugDB reads on over the end of `/* **/` where another `*/` follows; and
+  comments that end at anything but a line feed;
 - letters right after a number, and characters that Cypher has no use for: zero-width ones, dashes that are not `-`;
 - `$$`, NUL and half surrogates, which end a query or cannot be sent in some of the clients.
 """
@@ -22,14 +23,17 @@ Kind = Literal["name", "quoted", "string", "integer", "number", "parameter", "si
 _LETTER = r"(?:[A-Za-z_]|[^\x00-\x7f\s])"  # narrowed by str.isidentifier
 _NAME = rf"{_LETTER}(?:{_LETTER}|[0-9])*+"
 _QUOTED = r"`(?:[^`]|``)++`"
+_DIGITS = r"[0-9]++(?:_[0-9]++)*+"
 _TOKEN = re.compile(
     rf"""(?P<blank>\s++)
-    | (?P<comment>/\*[^*]*+\*/ | //[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*+(?=\r?\n|\Z))
+    | (?P<comment>/\*(?:[^*]|\*\*(?!/)|\*[^*/])*+\*/
+        | /\*(?!\*+/)(?:[^*]|\*(?!/))*+\*/(?!.*?\*/) | //[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*+(?=\r?\n|\Z))
     | (?P<string>'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+")
     | (?P<quoted>{_QUOTED})
     | (?P<parameter>\$(?:{_NAME}|{_QUOTED}|[0-9]++))
-    | (?P<integer>[0-9]++(?!\.[0-9]|{_LETTER}))
-    | (?P<number>(?:0x[0-9a-fA-F]++ | (?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+)(?!{_LETTER}))
+    | (?P<integer>{_DIGITS}(?!\.[0-9]|{_LETTER}))
+    | (?P<number>(?:0x[0-9a-fA-F]++(?:_[0-9a-fA-F]++)*+ | 0o[0-7]++(?:_[0-7]++)*+
+        | (?:{_DIGITS}(?:\.{_DIGITS})?+|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?+)(?!{_LETTER}))
     | (?P<name>{_NAME})
     | (?P<sign><>|<=|>=|=~|\.\.|\|\||/(?![/*])|[-+*%^=<>()\[\]{{}},;.:|&!])""",
     re.VERBOSE | re.DOTALL,

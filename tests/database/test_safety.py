@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -314,6 +315,9 @@ HARMLESS = [
     "MATCH (created), (deleted), (settings), (caller) RETURN created",
 ]
 
+#: Complex queries that LadybugDB or Neo4j runs and that only read, with blank lines between them.
+COMPLEX = (Path(__file__).parent / "harmless_queries.cypher").read_text("utf-8").strip().split("\n\n")
+
 
 def passes(query: str) -> bool:
     try:
@@ -329,6 +333,7 @@ def passes(query: str) -> bool:
 def test_there_are_enough_of_both() -> None:
     assert len(set(ATTACKS)) == len(ATTACKS) >= 80
     assert len(set(HARMLESS)) == len(HARMLESS) >= 60
+    assert len(set(COMPLEX)) == len(COMPLEX) >= 150
 
 
 @pytest.mark.parametrize("query", ATTACKS, ids=ascii)
@@ -346,6 +351,28 @@ def test_harmless_queries_pass(query: str) -> None:
     checked = check_read_only(query)
     assert check_read_only(query, labels=LABELS, relations=RELATIONS) == checked
     assert check_read_only(checked.text) == checked
+
+
+@pytest.mark.parametrize("query", COMPLEX, ids=ascii)
+def test_complex_queries_pass(query: str) -> None:
+    checked = check_read_only(query)
+    assert check_read_only(checked.text) == checked
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "MATCH (n) RETURN set.x",
+        "RETURN create",
+        "MATCH (set) WITH DISTINCT set MATCH (n) RETURN n",
+        "MATCH (set) RETURN set (n)",
+        "MATCH (delete) RETURN DISTINCT delete [n]",
+        "MATCH (delete) RETURN delete {.x}",
+        "MATCH (delete) RETURN 1 AS x, delete n",
+    ],
+)
+def test_names_of_clauses_are_variables_only_where_no_clause_can_begin(query: str) -> None:
+    assert not passes(query)
 
 
 @pytest.mark.parametrize("query", HARMLESS, ids=ascii)
@@ -630,7 +657,7 @@ def test_tokens_tile_the_query(query: str) -> None:
     assert len(without_comments(query)) == len(query)
 
 
-@given(st.lists(st.sampled_from(HARMLESS), min_size=1, max_size=3).map("\n".join))
+@given(st.lists(st.sampled_from(HARMLESS + COMPLEX), min_size=1, max_size=3).map("\n".join))
 def test_tokens_of_harmless_queries(query: str) -> None:
     assert "".join(token.text for token in tokenize(query)) == query
 
@@ -663,7 +690,7 @@ def places(query: str) -> list[int]:
     return found
 
 
-PLACES = [(query, place) for query in HARMLESS if "//" not in query for place in places(query)]
+PLACES = [(query, place) for query in HARMLESS + COMPLEX if "//" not in query for place in places(query)]
 
 
 @settings(max_examples=500)

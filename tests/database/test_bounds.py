@@ -1,0 +1,132 @@
+"""Which queries are refused because an engine would not survive them, or would plan them for seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_retrievers.database import check_read_only
+from kg_retrievers.database.bounds import (
+    MAX_AT_NODE,
+    MAX_DIGITS,
+    MAX_HOPS,
+    MAX_LIMIT,
+    MAX_OPERATORS,
+    MAX_RELATIONSHIPS,
+    MAX_SKIP,
+)
+from kg_retrievers.errors import CypherSafetyError
+
+
+def star(size: int, separator: str = ", ") -> str:
+    return separator.join(f"(a)-[:R]->(b{i})" for i in range(size))
+
+
+def path(size: int) -> str:
+    return "(a0)" + "".join(f"-[:R]->(a{i})" for i in range(1, size + 1))
+
+
+def clique(size: int) -> str:
+    return ", ".join(f"(a{i})--(a{j})" for i in range(size) for j in range(i))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("MATCH (n) RETURN n SKIP 1000000 LIMIT 3", f"SKIP; it may be from 0 to {MAX_SKIP}. Begin behind the last"),
+        (f"MATCH (n) RETURN n OFFSET {MAX_SKIP + 1}", f"SKIP; it may be from 0 to {MAX_SKIP}"),
+        ("MATCH (n) WITH n ORDER BY n.x SKIP 5000 LIMIT 3 RETURN n", "number of SKIP"),
+        ("RETURN COLLECT { MATCH (n) RETURN n.x ORDER BY n.x SKIP 9999 LIMIT 1 }", "number of SKIP"),
+        (f"RETURN 1 LIMIT {MAX_LIMIT + 1}", f"LIMIT; it may be from 0 to {MAX_LIMIT}. Write a smaller LIMIT"),
+        ("RETURN 1 LIMIT " + "9" * 5000, f"a number of 5000 characters; at most {MAX_DIGITS} are read"),
+        ("RETURN 1 SKIP " + "9" * 5000, "a number of 5000 characters"),
+        ("RETURN 1." + "5" * 5000, "a number of 5002 characters"),
+        ("RETURN 1 LIMIT " + "9" * 90, "number of LIMIT"),
+        (f"MATCH (a)-[*1..{MAX_HOPS + 1}]->(b) RETURN b", f"it may be from 0 to {MAX_HOPS}. Write how many hops"),
+        ("MATCH (a)-[*99999999999]->(b) RETURN b", "number of a path"),
+        ("MATCH (a)-->{1,100000}(b) RETURN b", "number of a path"),
+        ("MATCH p = SHORTEST 100000 (a)-->+(b) RETURN p", "number of a path"),
+        ("RETURN 1" + "+1" * 9450, f"behind {MAX_OPERATORS} operators, the most there may be"),
+        ("RETURN true" + " AND true" * 1000, "operators"),
+        ("RETURN " + "NOT " * 1000 + "true", "operators"),
+        ("RETURN " + "- " * 1000 + "1", "operators"),
+        ("RETURN [1]" + "[0]" * 1000, "operators"),
+        ("RETURN n" + ".a" * 1000, "operators"),
+        ("RETURN 1" + " IS NULL" * 1000, "operators"),
+        ("MATCH (n) RETURN CASE" + " WHEN n.x = 1 THEN 2" * 1000 + " END", "operators"),
+        (
+            "RETURN " + "(" * 1000 + "1" + ")" * 1000,
+            "in more than 100 rules of the grammar.* Give the value inside a name",
+        ),
+        (
+            f"MATCH {star(MAX_AT_NODE + 1)} RETURN a",
+            "9 relationships meet at 'a'; at most 8 are planned in time. Put a WITH",
+        ),
+        (f"MATCH {star(9, ' MATCH ')} RETURN a", "9 relationships meet at 'a'"),
+        (f"MATCH {star(9, ' UNWIND [1] AS x MATCH ')} RETURN a", "9 relationships meet at 'a'"),
+        (f"MATCH {path(MAX_RELATIONSHIPS + 1)} RETURN a0", "relationship 17 of what is matched together; at most 16"),
+        (f"MATCH {clique(7)} RETURN a0", "relationship 17"),
+        (f"MATCH (x) OPTIONAL MATCH {path(17)} RETURN x", "relationship 17"),
+        (f"MATCH (x) WHERE EXISTS {{ MATCH {path(17)} }} RETURN x", "relationship 17"),
+        (f"RETURN COUNT {{ {path(17)} }}", "relationship 17"),
+        (f"MATCH (x) WHERE {path(17)} RETURN x", "relationship 17"),
+        (f"RETURN [{path(17)} | 1]", "relationship 17"),
+        (f"MATCH p = shortestPath({path(17)}) RETURN p", "relationship 17"),
+        (f"MATCH ({path(17)}){{2}} RETURN 1", "relationship 17"),
+    ],
+    ids=lambda value: ascii(value[:40]),
+)
+def test_what_is_beyond_a_bound(query: str, message: str) -> None:
+    with pytest.raises(CypherSafetyError, match=r"^check_read_only: got .* at line \d+, column \d+, ") as caught:
+        check_read_only(query)
+    head, _, rest = message.partition(".*")
+    assert head in str(caught.value)
+    assert rest in str(caught.value)
+    assert len(str(caught.value)) < 500
+    assert query[caught.value.position :].startswith(caught.value.token)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"MATCH (n) RETURN n SKIP {MAX_SKIP} LIMIT {MAX_LIMIT}",
+        "RETURN " + "9" * MAX_DIGITS,
+        f"MATCH (a)-[*1..{MAX_HOPS}]->(b) RETURN b",
+        "MATCH (a)-[*1..2 (r, n | WHERE r.since > 2020)]->(b) RETURN b",
+        "RETURN 1" + "+1" * MAX_OPERATORS,
+        "MATCH (n) WHERE n.x IN [" + "1, " * 5000 + "1] RETURN n",
+        f"MATCH {star(MAX_AT_NODE)} RETURN a",
+        f"MATCH {star(8)} WITH DISTINCT a MATCH {star(8)} RETURN a",
+        f"MATCH {path(MAX_RELATIONSHIPS)} RETURN a0",
+        f"MATCH {clique(6)} RETURN a0",
+        "MATCH (a)" + "".join(f" OPTIONAL MATCH (a)-->(b{i})" for i in range(12)) + " RETURN a",
+        "MATCH (a) WHERE " + " AND ".join(f"(a)-->(:L {{x: {i}}})" for i in range(12)) + " RETURN a",
+    ],
+    ids=lambda query: ascii(query[:40]),
+)
+def test_what_is_within_the_bounds(query: str) -> None:
+    check_read_only(query)
+
+
+@pytest.mark.parametrize(("value", "passes"), [(0, True), (MAX_SKIP, True), (MAX_SKIP + 1, False), (-1, False)])
+def test_parameters_of_skip(value: int, passes: bool) -> None:
+    query = "MATCH (n) RETURN n SKIP $s LIMIT 3"
+    if passes:
+        check_read_only(query, parameters={"s": value})
+        return
+    with pytest.raises(CypherSafetyError, match=rf"got '\$s' .* which holds {value}, as the number of SKIP"):
+        check_read_only(query, parameters={"s": value})
+
+
+@pytest.mark.parametrize("value", [10**18, 10**5000, -(10**5000), 2_000_000], ids=["18", "5000", "-5000", "two"])
+def test_parameters_of_limit(value: int) -> None:
+    with pytest.raises(CypherSafetyError, match="as the number of LIMIT"):
+        check_read_only("RETURN 1 LIMIT $n", parameters={"n": value})
+
+
+@pytest.mark.parametrize("value", ["1000000", 1e6, None, [1]])
+def test_what_is_skipped_is_an_integer(value: Any) -> None:
+    with pytest.raises(CypherSafetyError, match="a parameter of SKIP that holds no integer"):
+        check_read_only("RETURN 1 AS x ORDER BY x SKIP $s", parameters={"s": value})
+    check_read_only("RETURN 1 AS x ORDER BY x SKIP $s")  # of which nothing is known
