@@ -111,12 +111,15 @@ def rate(index: GraphIndex, scorer: RelationScorer, questions: Iterable[Simulate
 
 
 def fit_ranking(rated: Sequence[Rated]) -> Array:
-    """Return the weights of a walk's features under which the right walks have the largest share."""
+    """Return the weights of a walk's features under which the right walks have the largest share.
+
+    Right walks of one, two and three steps weigh the same in all, for how many steps a question asks for is not known.
+    """
     rows = [(torch.from_numpy(f), torch.from_numpy(y), one.weight) for one in rated for f, y in one.rankings if y.any()]
     features = pad_sequence([f for f, *_ in rows], batch_first=True)
     right = pad_sequence([y for _, y, _ in rows], batch_first=True)
     present = pad_sequence([torch.ones(len(y), dtype=torch.bool) for _, y, _ in rows], batch_first=True)
-    counts = torch.tensor([weight for *_, weight in rows], dtype=torch.float64)
+    counts = _balanced([_length(f[y][0]) for f, y, _ in rows], [weight for *_, weight in rows])
     weights = torch.tensor([FIRST_WEIGHTS.get(name, 0.0) for name in WALK_FEATURES], dtype=torch.float64)
     weights.requires_grad_()
     optimizer = torch.optim.Adam([weights], lr=0.05)
@@ -128,6 +131,18 @@ def fit_ranking(rated: Sequence[Rated]) -> Array:
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return _array(weights)
+
+
+def _length(features: torch.Tensor) -> int:
+    """Return how many steps a walk has."""
+    two, three = (int(features[WALK_FEATURES.index(name)]) for name in ("two steps", "three steps"))
+    return 1 + two + 2 * three
+
+
+def _balanced(groups: Sequence[int], weights: Sequence[float]) -> torch.Tensor:
+    """Return weights that sum to the same for each group."""
+    sums = {group: sum(w for g, w in zip(groups, weights, strict=True) if g == group) for group in set(groups)}
+    return torch.tensor([w / sums[g] for g, w in zip(groups, weights, strict=True)], dtype=torch.float64)
 
 
 def fit_confidence(rated: Sequence[Rated]) -> Array:
