@@ -16,7 +16,7 @@ from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, 
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
 from kg_retrievers.chains.support import are_supported
 from kg_retrievers.core.ambiguity import tell_ambiguous_names
-from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers
+from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError
@@ -138,7 +138,7 @@ def check_answer(
             "explanation": "",
             "citations": citations,
             "rejected_citations": len(set(gone)),
-            "supported": None if parse_answers is plain_answers else are_supported(answers, _facts(citations)),
+            "supported": are_supported(answers, _facts(citations), reply=text),
         }
     cited = [list(citation["triple"]) for citation in draft["citations"]]
     citations, _ = shown.cite([shown.citable.index(triple) + 1 for triple in cited if triple in shown.citable])

@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
 from kg_retrievers.chains.evidence import MARK, show_evidence
+from kg_retrievers.core.replies import without_reasoning
 from kg_retrievers.index.words import words_of
 
 # What separates the names in a line; a name may hold it, too.
 _PARTS = re.compile(r" (?:->|<-) ")
 
 
-def are_supported(answers: Sequence[str], facts: Sequence[str]) -> bool | None:
-    """Tell whether the name of each answer stands in one of some facts; None without answers.
-
-    Args:
-        answers: The answers.
-        facts: Facts as `triple_lines` writes them.
+def are_supported(answers: Sequence[str], facts: Sequence[str], reply: str = "") -> bool | None:
+    """Tell whether the name of each answer stands in one of some facts; None where `unsupported` returns None.
 
     Example:
         >>> are_supported(["Jonze"], ["Her -> directed by -> Spike Jonze"]), are_supported(["Jonze"], [])
         (True, False)
     """
-    return not unsupported(answers, facts) if answers else None
+    missing = unsupported(answers, facts, reply)
+    return None if missing is None else not missing
 
 
-def unsupported(answers: Iterable[str], facts: Sequence[str]) -> list[str]:
-    """Return the answers whose names stand in none of some facts.
+def unsupported(answers: Sequence[str], facts: Sequence[str], reply: str = "") -> list[str] | None:
+    """Return the answers whose names stand in none of some facts; None where no names are known.
 
     A name stands in a fact where its words stand in one name of that fact, in their order. Case, accents, signs and
     marks such as "[1]" do not count.
+
+    Args:
+        answers: The answers; without any, no names are known.
+        facts: Facts as `triple_lines` writes them.
+        reply: The text that the answers were read from. An answer that is all of it and stands in no fact may be a
+            sentence, whose names are not known.
 
     Example:
         >>> unsupported(["spike jonze [1]", "Amy Adams"], ["Her -> directed by -> Spike Jonze"])
         ['Amy Adams']
     """
-    return [answer for answer in answers if not any(_stands_in(answer, fact) for fact in facts)]
+    missing = [answer for answer in answers if not any(_stands_in(answer, fact) for fact in facts)]
+    is_whole_reply = len(answers) == 1 and words_of(answers[0]) == words_of(without_reasoning(reply))
+    return None if not answers or (missing and is_whole_reply) else missing
 
 
 def _stands_in(answer: str, fact: str) -> bool:

@@ -119,34 +119,33 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
     except RefusalError as refusal:
         return _Found([], None, None, refusal, False)
     documents = found[:k]
-    answer, names = _answer(options.question, documents, retriever, answerers)
-    missing = unsupported(names, fact_lines(documents)) if names else None
+    answer, names, reply = _answer(options.question, documents, retriever, answerers)
+    missing = unsupported(names, fact_lines(documents), reply)
     return _Found(documents, answer, missing, None, len(found) > k and _is_tie(found[0], found[k]))
 
 
 def _answer(
     question: str, documents: list[Document], retriever: BaseKGRetriever, answerers: _Answerers
-) -> tuple[str | None, list[str]]:
-    """Return the answer of a graph prompt or a language model, or what the best documents propose; and its names."""
+) -> tuple[str | None, list[str], str]:
+    """Return the answer of a graph prompt or a language model, or of the best documents; its names; a model's reply."""
     from kg_retrievers.chains.answer import proposed_answers  # loads numpy, which the help does not need
-    from kg_retrievers.core.replies import plain_answers
 
     value: Any = {"question": question, "documents": documents}
     if answerers.by_prompt is not None:
         names = answerers.by_prompt.invoke(value)
-        return "; ".join(names) or None, names
+        return "; ".join(names) or None, names, ""
     if answerers.llm is not None:
         reply = kg_retrievers.llm_answerer(retriever.answer_prompt, answerers.llm).invoke(value)
         names = retriever.parse_answers(reply)
-        return "; ".join(names) or None, [] if retriever.parse_answers is plain_answers else names
+        return "; ".join(names) or None, names, reply
     if not retriever.proposes_answers:
-        return None, []
+        return None, [], ""
     extractive = kg_retrievers.ExtractiveAnswerer()
     best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
     best = [document for document in best if document.metadata["answers"]] or best[:1]
     answers = [extractive.invoke({"question": question, "documents": [document]}) for document in best]
     names = [name for document in best for name in proposed_answers([document])]
-    return "\nor ".join(dict.fromkeys(answers)), names
+    return "\nor ".join(dict.fromkeys(answers)), names, ""
 
 
 def _is_tie(one: Document, other: Document) -> bool:
