@@ -103,8 +103,8 @@ def _arguments() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--natural", type=int, default=8, help="how often the natural questions are presented")
-    parser.add_argument("--made", type=int, default=600_000, help="how many questions to make")
+    parser.add_argument("--natural", type=int, default=12, help="how often the natural questions are presented")
+    parser.add_argument("--made", type=int, default=1_000_000, help="how many questions to make")
     parser.add_argument("--fit-only", type=Path, metavar="FILE", help="a scorer whose ranking and confidence to fit")
     parser.add_argument("--output", type=Path, help="default: the package's file, or that of --fit-only")
     return parser.parse_args()
