@@ -31,6 +31,7 @@ from kg_retrievers.methods.sg_rag.directions import Directions
 from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.prompts import CYPHER_PROMPT, REPAIR_PROMPT, parse_cypher
 from kg_retrievers.methods.sg_rag.queries import (
+    cancellable,
     check_lists,
     check_properties,
     check_query,
@@ -113,7 +114,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         entities: list[QuestionEntity] = input["entities"][:MAX_QUERIES]
         parameters = {f"e{slot}": list(entity.entities[: entity.best]) for slot, entity in enumerate(entities)}
         values, examples = yield Call(RunnableLambda(self._prompt_values), {**input, "parameters": parameters})
-        check: RunnableLambda[str, str] = RunnableLambda(lambda query: self._checked(query, parameters, executor))
+        check: RunnableLambda[str, str] = cancellable(lambda query: self._checked(query, parameters, executor))
         reply = yield Call(
             self.prompts["cypher"] | guarded(self.llm) | StrOutputParser(), values | {"examples": examples}
         )

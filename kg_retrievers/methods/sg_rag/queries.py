@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, TypeVar
 
+from langchain_core.runnables import RunnableLambda
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.stages import EXACT, RetrievalState, check_types
+from kg_retrievers.database.cancelling import in_thread
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.safety import CheckedQuery, check_read_only
@@ -19,6 +21,9 @@ from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.tokens import Token, refusal
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
 
 #: Functions whose values hold relationships if their arguments do.
 HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail")
@@ -94,6 +99,15 @@ def checked_executor(executor: Any) -> Executor | None:
         raise ValueError("wanted an executor, such as LadybugExecutor(path) or Neo4jExecutor(uri)")
     checked: Executor | None = executor
     return checked
+
+
+def cancellable(function: Callable[[Input], Output]) -> RunnableLambda[Input, Output]:
+    """Return a function that asks a database as a runnable; where its async call is cancelled, so are its queries."""
+
+    async def in_background(input: Input) -> Output:
+        return await in_thread(function, input)
+
+    return RunnableLambda(function, in_background)
 
 
 def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema) -> CheckedQuery:

@@ -30,6 +30,7 @@ from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherState,
+    cancellable,
     check_query,
     check_shows_facts,
     checked_executor,
@@ -165,7 +166,7 @@ class CypherRetriever(BaseKGRetriever):
         return (
             Stage("link_entities", RunnableLambda(self._link_entities), ("seed_entities",)),
             Stage("write_cypher", write, ("cypher",), self._calls_model),
-            Stage("run_cypher", RunnableLambda(self._run_cypher), ("answers", "documents")),
+            Stage("run_cypher", cancellable(self._run_cypher), ("answers", "documents")),
         )
 
     @property

@@ -266,6 +266,19 @@ def test_a_timeout_on_ladybug(ladybug: LadybugExecutor) -> None:
     assert retriever.invoke(QUESTION)
 
 
+def test_an_async_question_is_cancelled_on_ladybug(ladybug: LadybugExecutor) -> None:
+    retriever = over(ladybug, timeout=100.0)
+
+    async def ask() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(retriever.ainvoke(QUESTION, cypher=HEAVY, seed_entities=["Jonze"]), 1.0)
+
+    start = time.monotonic()
+    asyncio.run(ask())  # waits for the threads that it started
+    assert time.monotonic() - start < 30
+    assert retriever.invoke(QUESTION)
+
+
 def test_facts_have_changed_since_the_graph_was_indexed(serve: Serve) -> None:
     _, retriever = serve(Reply(COLUMNS, [ROWS_OF["Her"], ROWS_OF["Arrival"]]))
     fails(retriever, StaleIndexError, "'Arrival'.*Index the graph of this database again")
