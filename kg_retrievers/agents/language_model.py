@@ -5,6 +5,7 @@ from __future__ import annotations
 from langchain_core.language_models import BaseChatModel
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.redaction import hide_secrets
 
 
 def load_chat_model(name: str) -> BaseChatModel:
@@ -26,5 +27,6 @@ def load_chat_model(name: str) -> BaseChatModel:
     try:
         return init_chat_model(name, temperature=0)
     except Exception as error:  # each provider has errors of its own
+        hide_secrets(error)
         reason = " ".join(str(error).split("\n")[0].split())
         raise InvalidArgumentError(f"load_chat_model: {name!r} cannot be used: {reason:.300}") from error

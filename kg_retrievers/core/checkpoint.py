@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import version
@@ -21,7 +21,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
+from kg_retrievers.errors import FileWriteError, InvalidArgumentError, ModelLoadError
 from kg_retrievers.graph.columns import Array
 
 #: Raised by one with every change of the layout; a later one is refused.
@@ -68,6 +68,7 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
     Raises:
         InvalidArgumentError: If the config is not JSON, the weights are no such arrays, or there is a file in place of
             the folder, or a model of Hugging Face in it.
+        FileWriteError: If the disk is full, or this user may not write there; an earlier model is whole then.
     """
     folder = Path(folder)
     data = _serialize(method, config, weights)
@@ -76,9 +77,14 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as cause:
         raise InvalidArgumentError(f"save_checkpoint: {folder} is a file, or inside of one. Name a folder.") from cause
-    _replace(folder / WEIGHTS, data)
-    if "format_version" in read_config(folder):  # an earlier model, of version 0.1
-        (folder / CONFIG).unlink()
+    except OSError as cause:
+        raise _not_written(folder, cause) from cause
+    try:
+        _replace(folder / WEIGHTS, data)
+        if "format_version" in read_config(folder):  # an earlier model, of version 0.1
+            (folder / CONFIG).unlink()
+    except OSError as cause:
+        raise _not_written(folder / WEIGHTS, cause) from cause
 
 
 def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -215,8 +221,13 @@ def _replace(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(written, path)
     except BaseException:
-        written.unlink(missing_ok=True)
+        with suppress(OSError):
+            written.unlink(missing_ok=True)
         raise
+
+
+def _not_written(path: Path, cause: OSError) -> FileWriteError:
+    return FileWriteError(f"cannot be written: {cause.strerror or cause}. Make room, or name another folder.", path)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,6 @@ from langchain_core.language_models.llms import BaseLLM
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langchain_core.runnables.base import RunnableBindingBase
 
-from kg_retrievers.errors import KGRetrieversError, ModelCallError
 from kg_retrievers.graph.deadline import (
     await_foreign,
     await_foreign_function,
@@ -20,32 +18,7 @@ from kg_retrievers.graph.deadline import (
     check_deadline,
     has_deadline,
 )
-from kg_retrievers.redaction import hide_secrets
-
-#: What a client raises where it did not expect what its server sent. Errors of its own classes pass.
-_UNTYPED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-
-
-@contextmanager
-def client_errors(who: str) -> Iterator[None]:
-    """Let errors of a client pass without secrets; Python's own, which say nothing to a user, become typed.
-
-    Raises:
-        ModelCallError: In place of a TypeError, ValueError, KeyError and their like.
-    """
-    try:
-        yield
-    except KGRetrieversError:
-        raise
-    except Exception as error:
-        hide_secrets(error)
-        if not isinstance(error, _UNTYPED) or not type(error).__module__.startswith(("builtins", "json", "pydantic")):
-            raise
-        reason = " ".join(str(error).split())
-        raise ModelCallError(
-            f"{who}: the client failed on what its server sent ({type(error).__name__}: {reason:.200}). Check the "
-            "address of the server, and whether it speaks the protocol of this client."
-        ) from error
+from kg_retrievers.graph.foreign import client_errors
 
 
 class GuardedModel(RunnableBindingBase[Any, Any]):

@@ -38,6 +38,7 @@ SEARCH_ENDED = "The search ended before it found anything."
 #: Stands for the answer where the evidence proposes no entity, as that of a pattern without a target.
 NO_TARGET = "The knowledge graph holds facts on this question, but they propose no entity as the answer."
 
+_HALVES = re.compile(r"[\ud800-\udfff]")
 _THINK_OPENS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THINK_CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
@@ -57,11 +58,13 @@ def refusal_of(error: RefusalError) -> str:
 def without_reasoning(reply: str) -> str:
     """Return what a reply says after its reasoning in `<think>` tags, of which the first may be missing.
 
+    Halves of surrogate pairs, which no file and no client takes, are replaced.
+
     Example:
         >>> without_reasoning("It may be {x}.</think> {y}"), without_reasoning("{y} <think> But")
         (' {y}', '{y} ')
     """
-    return _THINK_OPENS.split(_THINK_CLOSES.split(reply)[-1])[0]
+    return _whole_characters(_THINK_OPENS.split(_THINK_CLOSES.split(reply)[-1])[0])
 
 
 # Answers ------------------------------------------------------------------------------------------------------------
@@ -441,5 +444,11 @@ def _unescaped(text: str, escapes: re.Pattern[str]) -> str:
 
     if "\\" not in text:
         return text
-    # JSON writes characters beyond the 16-bit range as two escapes; they are joined here.
-    return escapes.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _whole_characters(escapes.sub(character, text))
+
+
+def _whole_characters(text: str) -> str:
+    """Join halves of surrogate pairs, as of JSON's escapes; halves that stand alone are replaced."""
+    if text.isascii() or not _HALVES.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import ParamSpec, TypeVar
 
 from kg_retrievers.errors import DatabaseCancelledError
+from kg_retrievers.graph.deadline import stopped_when_given_up
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,10 +56,11 @@ _CURRENT: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 @contextmanager
 def stopped_by_caller(stop: Callable[[], None]) -> Iterator[None]:
-    """Have `stop` called if the caller of `in_thread` is cancelled meanwhile."""
+    """Have `stop` called if the caller of `in_thread` is cancelled meanwhile, or gives up at a deadline."""
     cancellation = _CURRENT.get()
     if cancellation is None:
-        yield
+        with stopped_when_given_up(stop):
+            yield
     else:
         with cancellation.runs(stop):
             yield

@@ -114,6 +114,14 @@ def has_deadline() -> bool:
     return wait is not None and wait.ends < math.inf
 
 
+@contextmanager
+def stopped_when_given_up(stop: Callable[[], object]) -> Iterator[None]:
+    """Have `stop` called, from another thread, when nobody waits any longer for what is done inside of this block."""
+    wait = _WAIT.get()
+    with _nothing() if wait is None else wait.stopping(stop):
+        yield
+
+
 def call_foreign(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     """Call a function that may never come back; without a deadline it is simply called.
 

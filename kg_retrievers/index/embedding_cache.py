@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kg_retrievers.errors import IndexLoadError
+from kg_retrievers.errors import FileWriteError, IndexLoadError
 from kg_retrievers.graph.columns import Array
 
 
@@ -21,12 +21,16 @@ class EmbeddingCache:
 
     Raises:
         IndexLoadError: From every method, if the file is damaged, locked for a minute or no SQLite file.
+        FileWriteError: If its folder is missing and cannot be made.
     """
 
     def __init__(self, path: str | Path) -> None:
         """Make the file where there is none."""
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as cause:
+            raise FileWriteError(f"no folder can be made here: {cause.strerror}.", self.path.parent) from cause
         self._run(
             "CREATE TABLE IF NOT EXISTS vectors (name TEXT, text TEXT, vector BLOB, PRIMARY KEY (name, text))", [()]
         )

@@ -19,6 +19,8 @@ from rich.progress import track
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.deadline import call_foreign
+from kg_retrievers.graph.foreign import client_errors
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 
 #: Lengths of the character n-grams. Of 1,000 names of MetaQA with two random typos each, 89 % are nearest to the right
@@ -221,6 +223,8 @@ def embed(
         float32, shape (texts, dimension): unit rows; shape (0, 0) for no texts.
 
     Raises:
+        ModelCallError: If the client of the embeddings fails with an error of Python's own, as a KeyError. Errors of
+            its own classes pass, without secrets.
         InvalidArgumentError: If the batch size is less than 1, or the embeddings return too few or too many vectors,
             vectors of different lengths, not-a-number, infinity, or a vector of zeros.
     """
@@ -249,18 +253,30 @@ def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:
     if isinstance(embeddings, ArrayEmbeddings) and not _overrides_documents(embeddings):
         made: Array = embeddings.embed_array(texts).astype(np.float32, copy=False)
         return made
-    rows = embeddings.embed_documents(texts)
+    rows = _rows(embeddings, texts)
     if len(rows) != len(texts):
         raise _bad(embeddings, f"{len(rows)} vectors for {len(texts)} texts")
     if len({len(row) for row in rows}) > 1:
         raise _bad(embeddings, "vectors of different lengths")
-    vectors = np.asarray(rows, np.float64)
+    try:
+        vectors = np.asarray(rows, np.float64)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise _bad(embeddings, "something else than numbers") from cause
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     for text, norm in zip(texts, norms[:, 0], strict=True):
         if not 0 < norm < np.inf:
             raise _bad(embeddings, f"a vector for {text!r} whose length is {norm}")
     unit: Array = (vectors / norms).astype(np.float32)
     return unit
+
+
+def _rows(embeddings: Embeddings, texts: list[str]) -> list[list[float]]:
+    """Call the embeddings, at most until the deadline; errors of their client pass without secrets."""
+    with client_errors(type(embeddings).__name__):
+        rows = call_foreign(embeddings.embed_documents, texts)
+    if not isinstance(rows, Sequence | np.ndarray) or not all(isinstance(row, Sequence | np.ndarray) for row in rows):
+        raise _bad(embeddings, "no list of vectors")
+    return list(rows)
 
 
 def _overrides_documents(embeddings: ArrayEmbeddings) -> bool:

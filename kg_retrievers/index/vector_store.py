@@ -13,6 +13,9 @@ from langchain_core.vectorstores import VectorStore
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.cache import Immutable, check_picklable
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.deadline import call_foreign
+from kg_retrievers.graph.foreign import client_errors
+from kg_retrievers.redaction import hide_secrets
 
 Score = Literal["squared_l2", "l2", "cosine_distance", "cosine_similarity"]
 
@@ -145,9 +148,12 @@ class VectorStoreSearch(Immutable):
         """Return whether the store has these texts under these ids; true if it cannot look up by id."""
         keys = [_key(id) for id in ids]
         try:
-            found = {document.id: document.page_content for document in self.store.get_by_ids(keys)}
+            found = {document.id: document.page_content for document in call_foreign(self.store.get_by_ids, keys)}
         except NotImplementedError:
             return True
+        except Exception as error:
+            hide_secrets(error)
+            raise
         return found == dict(zip(keys, texts, strict=True))
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
@@ -160,9 +166,18 @@ class VectorStoreSearch(Immutable):
         )
 
     def _search(self, vector: Array, k: int) -> tuple[Array, Array]:
-        hits = self._by_vector(vector.tolist(), k=k)
-        ids = np.array([document.metadata.get("number", -1) for document, _ in hits], np.int64)
-        distances = self._distances(np.array([score for _, score in hits], np.float64)).astype(np.float32)
+        who = type(self.store).__name__
+        with client_errors(who):
+            hits = call_foreign(self._by_vector, vector.tolist(), k=k)
+        try:
+            ids = np.array([document.metadata.get("number", -1) for document, _ in hits], np.int64)
+            scores = np.array([score for _, score in hits], np.float64)
+            if not np.isfinite(scores).all():
+                raise ValueError("a score is no finite number")
+        except (AttributeError, OverflowError, TypeError, ValueError) as cause:
+            wanted = "Documents with scores, each with the integer of `metadata['number']`"
+            raise InvalidArgumentError(f"VectorStoreSearch: wanted {wanted} from {who}, but {cause}.") from cause
+        distances = self._distances(scores).astype(np.float32)
         order = np.lexsort((ids, distances))
         return ids[order], distances[order]
 

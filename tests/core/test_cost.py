@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
+from uuid import uuid4
 
 import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.errors import BudgetError
@@ -57,3 +60,13 @@ def test_threads_share_a_counter() -> None:
 
 def test_the_logs_of_langchain_are_left_alone() -> None:
     assert logging.getLogger("langchain_core.callbacks.manager").filters == []
+
+
+@pytest.mark.parametrize("count", ["many", None, -3, float("nan"), float("inf"), 10**400, True, [], 2.5])
+def test_usage_that_is_no_count_is_not_believed(count: object) -> None:
+    counter, run = CostCounter(tokens=1000), uuid4()
+    counter.on_llm_start({}, [PROMPT], run_id=run)
+    message = AIMessage("Spike Jonze")
+    message.usage_metadata = {"input_tokens": count, "output_tokens": count}  # type: ignore[typeddict-item, typeddict-unknown-key]
+    counter.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]), run_id=run)
+    assert counter.cost(0) == {"llm_calls": 1, "input_tokens": 5, "output_tokens": 3, "seconds": 0}

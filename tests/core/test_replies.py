@@ -23,6 +23,7 @@ from kg_retrievers.core.replies import (
     plain_answers,
     read_nodes,
     unescape_json,
+    without_reasoning,
 )
 from kg_retrievers.errors import AnswerParseError
 
@@ -340,3 +341,11 @@ def test_abstentions(text: str) -> None:
 )
 def test_names_are_no_abstentions(text: str) -> None:
     assert not is_abstention(text)
+
+
+def test_halves_of_surrogate_pairs_are_replaced() -> None:
+    """No file, hash or client takes them."""
+    for half in ("\ud800", "\udfff", "\ud800\ud800"):
+        assert without_reasoning(f"a {half} b").encode()
+        assert all(answer.encode() for answer in marked_answers(f"Answer: Am{half}lie; Her"))
+    assert without_reasoning("\ud83d\ude00") == "\U0001f600"
