@@ -4,10 +4,12 @@
 #   PYTHON  the interpreter the environment is made with
 #   TORCH   what pip is given to install PyTorch for the tests, with any options of pip. On Linux the plain default
 #           brings gigabytes of CUDA packages from the public index; where a build for the CPU is at hand, name it here.
+#   SECONDS for how long `make fuzz` runs.
 #   WORKERS in how many processes the tests run, of up to 1 GB each; 0 for this one.
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 WORKERS ?= 2
+SECONDS := 600
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,11 +19,11 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-test demo test test-all lint format notebooks docs generate build bench clean distclean
+.PHONY: help setup setup-test demo test test-all fuzz lint format notebooks docs generate build bench clean distclean
 
-test test-all notebooks bench: export HF_HUB_OFFLINE = 1
-test test-all notebooks bench: export TOKENIZERS_PARALLELISM = false
-test test-all notebooks bench: export ANONYMIZED_TELEMETRY = False
+test test-all fuzz notebooks bench: export HF_HUB_OFFLINE = 1
+test test-all fuzz notebooks bench: export TOKENIZERS_PARALLELISM = false
+test test-all fuzz notebooks bench: export ANONYMIZED_TELEMETRY = False
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +58,9 @@ test: $(TEST) ## run the tests, the README and the notebooks
 test-all: $(TEST) ## run the tests that take minutes too
 	@$(PIP) --editable ".[test-heavy]"
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --hypothesis-profile thorough -m ''
+
+fuzz: $(TEST) ## run mutants of queries and of models' replies for SECONDS; make test-all does for a minute
+	KG_RETRIEVERS_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -n 0 -s -m heavy tests/test_fuzz.py
 
 lint: $(TEST) ## check style, format, types, who imports whom, and the dependencies
 	$(BIN)/ruff check
