@@ -28,6 +28,8 @@ from kg_retrievers.serving.loading import RECORD
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = str(ROOT / "kg_retrievers" / "sample" / "graph.jsonl")
+#: A name with a forged row.
+HOSTILE = "Spike \x1b[2J\r\n 2  Dune  directed_by  \u202eMallory\u200bJonze"
 HER = "Who directed Her?"
 BY_DIRECTOR = '{"triples": [["Her", "directed by", "UNKNOWN person 1"]], "target": "UNKNOWN person 1"}'
 
@@ -335,6 +337,29 @@ def test_the_answer_is_read_from_the_reply(
         code, out, err = run(*asked)
     assert (code, err.replace(COMPILING, "")) == (0, noted)
     assert json.loads(out)["answer"] == answer
+
+
+@pytest.mark.parametrize(("reply", "supported"), [("Answer: Spike Jonze", True), ("Answer: Mallory", False)])
+def test_a_name_that_no_fact_holds_is_told(
+    run: Run, server: Callable[..., OpenAIServer], reply: str, supported: bool
+) -> None:
+    asked = ("ask", "films.csv", HER, "--method", "g-retriever", "--llm", "openai:test-model")
+    with server(reply, reply):
+        told = run(*asked)[1]
+        found = json.loads(run(*asked, "--json")[1])
+    assert ("Unsupported  Mallory: in none of the facts below\n" in told) is not supported
+    assert found["supported"] is supported
+
+
+def test_names_steer_no_terminal_and_make_no_rows(run: Run, folder: Path) -> None:
+    (folder / "hostile.csv").write_text(f'head,relation,tail\nHer,directed_by,"{HOSTILE}"\n', "utf-8", newline="")
+    code, out, _ = run("ask", "hostile.csv", HER)
+    assert code == 0
+    assert "Answer    Spike [2J 2 Dune directed_by MalloryJonze\n" in out
+    assert not set(out) & set(HOSTILE) & set("\x1b\x9b\r\u2028\u202e\u200b")
+    assert "\n 2  Dune" not in out
+    found = json.loads(run("ask", "hostile.csv", HER, "--json")[1])
+    assert found["documents"][0]["metadata"]["triples"] == [["Her", "directed_by", HOSTILE]]
 
 
 @pytest.mark.usefixtures("unsure")
