@@ -114,6 +114,9 @@ name         = @name | @quoted
 _TITLES = {"operand": "a value", "operator": "an operator", "name": "a name", "quantifier": "a quantifier"}
 _TITLES |= {"path_mode": "a kind of path", "@integer": "an integer", "@end": "the end"}
 
+#: How many words and signs a query may have; reading so many takes a second.
+MAX_TOKENS = 15_000
+
 #: How many rules may be nested: some 15 brackets, so that Python's own limit is never met.
 MAX_DEPTH = 100
 
@@ -184,6 +187,9 @@ def read(query: str) -> tuple[list[Token], SyntaxNode]:
 @lru_cache(maxsize=16)  # one query is read for several checks in a row
 def _read(query: str) -> tuple[tuple[Token, ...], SyntaxNode]:
     pieces = [token for token in tokenize(query) if token.kind not in ("blank", "comment")]
+    if len(pieces) > MAX_TOKENS:
+        reason = f", behind {MAX_TOKENS} words and signs, the most that are read. Pass a long list as a parameter"
+        raise refusal(query, pieces[MAX_TOKENS], reason)
     tokens = (*pieces, Token("end", "", len(query)))
     state = _Query(query, tokens)
     if found := _rules()["query"](state, 0):
