@@ -99,7 +99,8 @@ class Examples:
         folder: The folder `relation_language` of the data.
         table: Tells which words are near to others.
         seed: Of all chance.
-        held_out: Whether to take the natural questions that are not trained on, a twelfth, in place of the others.
+        held_out: Whether to take the natural questions that are not trained on, a twelfth, in place of the others. The
+            questions that relations have of their own are not held out.
     """
 
     def __init__(self, folder: Path, table: TokenTable, seed: int, *, held_out: bool = False) -> None:
@@ -109,14 +110,14 @@ class Examples:
         self.known = relations(folder, self.questions)
         self.questions = [question for question in self.questions if question.relation in self.known]
         self.grammar = Grammar(self.known, self.questions, self.random)
-        self.written = [question for question in _written(self.known) if _is_held_out(question) == held_out]
+        self.phrasings = _phrasings(self.known)
         self._near = near_words(table, self.known)
         self._some_nouns = sorted(
             {n for r in self.known.values() for c in r.end_nouns.values() for n in c if n.isalpha()}
         )
         self._nouns = {form: noun for noun in self._some_nouns for form in (noun, plural(noun))}
         self.roles = Roles(self.questions)
-        counts = Counter(question.relation for question in (*self.questions, *self.written))
+        counts = Counter(question.relation for question in (*self.questions, *self.phrasings))
         self._asked = [id for id in counts if self.known[id].is_entity]
         self._weights = [counts[id] ** 0.5 * (0.8 if id.startswith("/") else 1.0) for id in self._asked]
         self._items = [id for id, relation in self.known.items() if relation.is_entity and id.startswith("P")]
@@ -131,7 +132,7 @@ class Examples:
     def natural(self) -> Iterator[Example]:
         """Yield the natural questions, less of frequent relations, and those that relations have of their own."""
         counts = Counter((question.relation, question.backward) for question in self.questions)
-        for question in self.written:
+        for question in self.phrasings:
             yield self._single(question)
         for question in self.questions:
             count = counts[question.relation, question.backward]
@@ -339,7 +340,7 @@ class Examples:
         return [Example(texts[0], steps), Example(texts[1], other)]
 
 
-def _written(known: dict[str, Relation]) -> list[NaturalQuestion]:
+def _phrasings(known: dict[str, Relation]) -> list[NaturalQuestion]:
     """Return the questions that relations have of their own."""
     return [
         NaturalQuestion(tuple(text.split()), relation.id, backward, "ours", "", "", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
@@ -40,7 +41,7 @@ FIRST_WEIGHTS = {
     "kind": 1.5,
     "ends named": 1.5,
     "relations repeated": -1.0,
-    "turns back as told": 3.0,
+    "turns back as asked": 3.0,
 }
 
 #: How often the ranking is fitted, and the steps of each fit.
@@ -119,14 +120,14 @@ def fit_ranking(rated: Sequence[Rated]) -> Array:
     features = pad_sequence([f for f, *_ in rows], batch_first=True)
     right = pad_sequence([y for _, y, _ in rows], batch_first=True)
     present = pad_sequence([torch.ones(len(y), dtype=torch.bool) for _, y, _ in rows], batch_first=True)
-    counts = _balanced([_length(f[y][0]) for f, y, _ in rows], [weight for *_, weight in rows])
+    balanced = _balanced([_length(f[y][0]) for f, y, _ in rows], [weight for *_, weight in rows])
     weights = torch.tensor([FIRST_WEIGHTS.get(name, 0.0) for name in WALK_FEATURES], dtype=torch.float64)
     weights.requires_grad_()
     optimizer = torch.optim.Adam([weights], lr=0.05)
     for _ in range(RANKING_STEPS):
         logs = torch.log_softmax((features @ weights).masked_fill(~present, NEVER), 1)
         of_right = logs.masked_fill(~right, NEVER).logsumexp(1)
-        loss = -(counts * of_right).sum() / counts.sum() + RANKING_DECAY * (weights**2).mean()
+        loss = -(balanced * of_right).sum() / balanced.sum() + RANKING_DECAY * (weights**2).mean()
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
@@ -141,7 +142,9 @@ def _length(features: torch.Tensor) -> int:
 
 def _balanced(groups: Sequence[int], weights: Sequence[float]) -> torch.Tensor:
     """Return weights that sum to the same for each group."""
-    sums = {group: sum(w for g, w in zip(groups, weights, strict=True) if g == group) for group in set(groups)}
+    sums: dict[int, float] = defaultdict(float)
+    for group, weight in zip(groups, weights, strict=True):
+        sums[group] += weight
     return torch.tensor([w / sums[g] for g, w in zip(groups, weights, strict=True)], dtype=torch.float64)
 
 

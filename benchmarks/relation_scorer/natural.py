@@ -35,7 +35,7 @@ class NaturalQuestion(NamedTuple):
         words: The question, lower case, with `TOPIC` for its mention.
         relation: The id of the relation.
         backward: Whether it asks for the subject.
-        source: "wikidata" or "freebase".
+        source: "wikidata", "freebase", or "ours".
         topic: The entity that it names.
         answer: An entity that answers it.
         clear: Whether all of its rarer words are usual with the relation.

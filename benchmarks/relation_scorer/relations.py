@@ -123,11 +123,11 @@ def _eventful(participle: str, nouns: Sequence[str]) -> Relation:
 def _concepts() -> Iterable[Relation]:
     """Yield the relations of `words/phrasings`, with questions and phrases of their own."""
     for path in sorted((WORDS / "phrasings").glob("*.jsonl")):
-        for number, line in enumerate(path.read_text("utf-8").splitlines()):
+        for position, line in enumerate(path.read_text("utf-8").splitlines()):
             row = json.loads(line)
             nouns = {end: Counter(dict.fromkeys(row[key], 2)) for end, key in ((False, "subjects"), (True, "objects"))}
             yield Relation(
-                f"said:{path.stem} {number}",
+                f"said:{path.stem} {position}",
                 row["names"],
                 row["inverse"],
                 row["kind"],
@@ -138,6 +138,7 @@ def _concepts() -> Iterable[Relation]:
 
 
 def _about_topic(texts: Iterable[str]) -> list[str]:
+    """Return texts as `words_of` splits them, with `TOPIC` for the word X."""
     return [" ".join(words_of(re.sub(r"\bX\b", " \0 ", text))).replace("\0", TOPIC) for text in texts]
 
 
@@ -152,7 +153,7 @@ def relations(folder: Path, questions: Sequence[NaturalQuestion]) -> dict[str, R
     ours = [_verbal(group) for group in [*singles, *groups]] + [_stative(*state) for state in states()]
     ours += [_eventful(*event) for event in events()]
     for noun, asked in measures():
-        own = {False: [question.replace("X", TOPIC) for question in asked], True: []}
+        own = {False: _about_topic(asked), True: []}
         ours.append(Relation(f"measure:{noun}", [noun, f"has {noun}"], kind="number", asked=own))
     ours += _concepts()
     known.update({relation.id: relation for relation in ours})

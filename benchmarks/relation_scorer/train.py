@@ -117,7 +117,7 @@ class _Meanings:
         self._names = torch.tensor([names.setdefault((step.name, step.backward), len(names)) for step in offered])
 
     def kept(self, gold: Tensor, of: Sequence[Example], hop: int) -> Tensor:
-        """Return which options stay, (n, steps + 2): the right one and, at random, others that mean and say another."""
+        """Return a mask of the options that stay: the right one, and random others of another meaning and name."""
         stop, nothing = len(self.place), len(self.place) + 1
         keep = torch.rand(len(of), stop + 2) < torch.exp(torch.rand(len(of), 1) * 4.8 - 4.8)
         keep[:, stop] = hop > 0
@@ -125,19 +125,20 @@ class _Meanings:
         rows = torch.arange(len(of))
         keep[rows, gold] = True
         is_step = gold < stop
-        opposite = self._opposite[gold.clamp(max=stop - 1)]
+        of_gold = gold.clamp(max=stop - 1)
+        opposite = self._opposite[of_gold]
         beside = is_step & (opposite >= 0) & (torch.rand(len(of)) < OPPOSITE)
         keep[rows[beside], opposite[beside]] = True
-        of_gold = gold.clamp(max=stop - 1)
+        random_share = torch.rand(len(of)).tolist()
+        for row, example in enumerate(of):
+            if example.trap and random_share[row] < TRAPS_KEPT:
+                keep[row, self.place[example.trap]] = True
         same = self._groups[None] == self._groups[of_gold][:, None]
         same |= self._names[None] == self._names[of_gold][:, None]
         same &= is_step[:, None]
         same[rows[is_step], gold[is_step]] = False
         keep[:, :stop] &= ~same
-        random_share = torch.rand(len(of)).tolist()
         for row, example in enumerate(of):
-            if example.trap and random_share[row] < TRAPS_KEPT:
-                keep[row, self.place[example.trap]] = True
             if hop == 0 and example.detour:  # there is no shorter way
                 keep[row, :stop] &= self._groups != self._numbers[example.path[1].meaning]
                 keep[row, gold[row]] = True

@@ -420,7 +420,8 @@ def test_prompts_and_structured_output_are_checked() -> None:
     ],
 )
 async def test_verdicts(retriever: SimGRAGRetriever, said: str, expected: str, cited: int) -> None:
-    chain = fact_verification_chain(retriever, ScriptedChatModel(replies=[said, said]))
+    surely_found = retriever.model_copy(update={"min_confidence": 0.0})
+    chain = fact_verification_chain(surely_found, ScriptedChatModel(replies=[said, said]))
     claim = "Three people are starring in Amélie."
     got = chain.invoke(claim)
     assert got == await chain.ainvoke(claim)

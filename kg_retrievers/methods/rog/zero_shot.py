@@ -21,9 +21,9 @@ Rows = list[dict[str, Any]]
 class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
     """Takes the walks that the question most likely asks for: see `ZeroShotPatternGenerator.understand`.
 
-    The score of a relation path is the probability of its walk, in (0, 1]. The first one says how sure it is, which
-    words of the question it leaves out, and which relations came nearest. Where several entities of the question lead
-    to what it asks for, each gets the relation path that leads there, and the confidence is the score of all.
+    From one entity, the score of a relation path is the probability of its walk, in (0, 1]. Where walks from several
+    entities meet, each entity gets one path, whose score is the confidence. The first path says how sure all are, which
+    words of the question they leave out, and which relations came nearest.
 
     Args:
         index: The indexed graph.
@@ -47,11 +47,13 @@ class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
 
     def _propose(self, input: Mapping[str, Any]) -> Rows:
         slots = self._slots(input["question"], input["seed_entities"])
-        understood = self.generator.understand(input["question"], slots, max_hops=input["max_hops"])
+        understood = self.generator.understand(
+            input["question"], slots, max_hops=input["max_hops"], max_walks=input["beam_width"]
+        )
         order = sorted(slots, key=lambda slot: slot.start)
         joined = len(understood.arms) > 1
         rows: Rows = []
-        for walk in understood.arms if joined else understood.walks[: input["beam_width"]]:
+        for walk in understood.arms if joined else understood.walks:
             score = understood.confidence if joined else walk.probability
             row = {"relations": self._steps(walk.labels), "score": min(max(score, MIN_SCORE), 1.0), "from": "zero-shot"}
             rows.append(row | ({"entity": order.index(walk.slot)} if len(slots) > 1 else {}))

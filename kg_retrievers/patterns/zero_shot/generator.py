@@ -32,7 +32,7 @@ from kg_retrievers.patterns.zero_shot.reading import (
     asks_for_others,
     masked_text,
     question_words,
-    telling_words,
+    words_to_cover,
 )
 from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer
 from kg_retrievers.patterns.zero_shot.understanding import Arm, RankedWalk, Understanding, meeting_walks
@@ -48,9 +48,10 @@ WALKS_COMPARED, WALKS_FOLLOWED = 50, 8
 NEAREST = 3
 
 #: The words by which a text asks for something unknown; a text without is a claim.
-ASKING = frozenset(
-    "who whom whose what which when where how why name list give show tell find".split()  # noqa: SIM905
-)
+ASKING = frozenset([
+    "who", "whom", "whose", "what", "which", "when", "where", "how", "why", "name", "list", "give", "show", "tell",
+    "find",
+])  # fmt: skip
 
 
 class ZeroShotPatternGenerator(LinkingGenerator):
@@ -182,7 +183,9 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if not ends:
             return None
         walks = [walks[position] for position in order]
-        return Arm(topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing)
+        return Arm(
+            topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, beam.directions
+        )
 
     def _kinds(self, asked: str | None, walks: Sequence[Sequence[int]]) -> Array:
         """Return 1 for walks whose ends are of the kind that is asked for, else -1; 0 where no kind is asked for."""
@@ -193,18 +196,17 @@ class ZeroShotPatternGenerator(LinkingGenerator):
     def _understanding(
         self, arms: Sequence[Arm], chosen: Sequence[int], words: Sequence[Word], max_walks: int
     ) -> Understanding:
-        shares = [arm.share(walk) for arm, walk in zip(arms, chosen, strict=True)]
-        covered = np.max([arm.words[walk] for arm, walk in zip(arms, chosen, strict=True)], axis=0)
-        features = self._features(arms, chosen, words)
-        confidence = float(1 / (1 + np.exp(-features @ self._scorer.confidence_weights)))
-        compared = zip(telling_words(words), covered.tolist(), strict=False)  # no word at all has one cosine, 0
+        pairs = list(zip(arms, chosen, strict=True))
+        covered = np.max([arm.words[walk] for arm, walk in pairs], axis=0)
+        logit = self._features(arms, chosen, words) @ self._scorer.confidence_weights
+        direction = arms[0].direction(chosen[0]) if len(arms) == 1 else 1.0  # walks that meet tell it themselves
+        confidence = direction / float(1 + np.exp(-logit))
+        compared = zip(words_to_cover(words), covered.tolist(), strict=False)  # without words, one cosine of 0
         unplaced = [word.text for word, cosine in compared if cosine < COVERED]
         first = arms[0]
-        probabilities = softmax(first.scores)
-        ranked = [RankedWalk(first.slot, walk, float(p)) for walk, p in zip(first.walks, probabilities, strict=True)]
-        taken = [
-            RankedWalk(arm.slot, arm.walks[walk], share) for arm, walk, share in zip(arms, chosen, shares, strict=True)
-        ]
+        probabilities = softmax(first.scores).tolist()
+        ranked = [RankedWalk(first.slot, walk, share) for walk, share in zip(first.walks, probabilities, strict=True)]
+        taken = [RankedWalk(arm.slot, arm.walks[walk], arm.share(walk)) for arm, walk in pairs]
         return Understanding(
             tuple(taken), tuple(ranked[:max_walks]), confidence, tuple(dict.fromkeys(unplaced)), self._nearest(arms)
         )
@@ -232,32 +234,39 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         for arm in understood.arms:
             nodes: list[Term] = [_node(arm.slot), *(next(middle) for _ in arm.labels[1:]), target]
             triples += [self._triple(*ends, label) for ends, label in zip(pairwise(nodes), arm.labels, strict=True)]
-        return _rated(triples, target.name, understood)
+        return Pattern.of(
+            *triples,
+            target=target.name,
+            directed=True,
+            source="zero-shot",
+            confidence=understood.confidence,
+            unplaced=understood.unplaced,
+            nearest=understood.nearest,
+        )
 
     def _claim(self, question: str, slots: Sequence[QuestionEntity]) -> Pattern | None:
-        """Return the fact that joins two entities by the relation that the words name best, if one does."""
+        """Return the fact that joins two entities by the relation that the words name best, if one does.
+
+        A claim asks for no answer, so that nothing is said of how likely one is right.
+        """
         steps, graph = self._steps, self.index.graph
         words = question_words(token_table(), masked_text(question, slots))
         first, second = slots
         starts, there = ([graph.entities.find(key) for key in slot.entities[: slot.best]] for slot in slots)
         encoded = self._scorer.encode(masked_text(question, slots, first))
         beam = rank_walks(self._scorer, encoded, steps.states, graph.adjacency, starts, max_hops=1)
-        joining = [walk for walk in beam.walks if np.isin(self._ends(starts, walk.labels), there).any()]
+        joining = [
+            walk
+            for walk in beam.walks
+            if np.isin(walk_ends(graph.adjacency, starts, walk.labels, revisits=True), there).any()
+        ]
         if not joining:
             return None
         walks, unasked = [walk.labels for walk in joining], np.zeros(len(joining))
         covered = coverage(words, walks, steps)
         features = walk_features(walks, [walk.log_probability for walk in joining], covered, unasked, unasked, False)
-        scores = features @ self._scorer.walk_weights
-        ends = [self._ends(starts, walk) for walk in walks]
-        arm = Arm(first, walks, features, scores, covered.words, ends, beam.nothing)
-        best = int(np.argmax(scores))
-        understood = self._understanding([arm], [best], words, max_walks=1)
-        (label,) = walks[best]
-        return _rated([self._triple(_node(first), _node(second), label)], None, understood)
-
-    def _ends(self, starts: Sequence[int], labels: Sequence[int]) -> Array:
-        return walk_ends(self.index.graph.adjacency, starts, labels, revisits=True)
+        (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
+        return Pattern.of(self._triple(_node(first), _node(second), label), directed=True, source="zero-shot")
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[relation_of(label)])
@@ -267,16 +276,3 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 def _node(slot: QuestionEntity) -> Known:
     """Return the node of an entity, pinned where only one is meant, so that no other is searched for."""
     return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term
-
-
-def _rated(triples: Sequence[tuple[Term, Term, Term]], target: str | None, understood: Understanding) -> Pattern:
-    """Return a pattern that says how sure it is."""
-    return Pattern.of(
-        *triples,
-        target=target,
-        directed=True,
-        source="zero-shot",
-        confidence=understood.confidence,
-        unplaced=understood.unplaced,
-        nearest=understood.nearest,
-    )

@@ -16,7 +16,7 @@ import numpy as np
 from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
-from kg_retrievers.patterns.zero_shot.reading import Word, asked_noun, telling_words
+from kg_retrievers.patterns.zero_shot.reading import Word, asked_noun, words_to_cover
 
 #: A word of the question is covered by a relation whose nearest word is this near, as a cosine.
 COVERED = 0.35
@@ -27,7 +27,7 @@ class Coverage(NamedTuple):
 
     Attributes:
         words: The cosine of each telling word of the question with the nearest word of the relations; (n, words).
-        ends: The same with what the steps lead to, where that is nearer; (n, words).
+        ends: As `words`, but with the words for what the steps lead to as well; (n, words).
         steps: For each walk, the mean cosine of each step's words with the nearest word of the question.
         cosine: Of the mean of the question's words with that of the walk's text, which knows its direction; (n).
     """
@@ -40,22 +40,19 @@ class Coverage(NamedTuple):
 
 def coverage(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Coverage:
     """Compare the words of a question with those of walks, given by their adjacency labels."""
-    telling = [word.vector for word in telling_words(question)]
+    telling = [word.vector for word in words_to_cover(question)]
     rows = np.stack(telling) if telling else np.zeros((1, steps.vectors.shape[1]), np.float32)
     labels = {label for walk in walks for label in walk}
     cosines = {relation: rows @ steps.words[relation].T for relation in {relation_of(label) for label in labels}}
     best = {relation: of_words.max(axis=1) for relation, of_words in cosines.items()}
     named = {relation: float(of_words.max(axis=0).mean()) for relation, of_words in cosines.items()}
-    known = {
-        label: np.maximum(best[relation_of(label)], (rows @ steps.end_words[label].T).max(axis=1)) for label in labels
-    }
+    of_ends = {label: (rows @ steps.end_words[label].T).max(axis=1) for label in labels}
+    words = np.stack([np.max([best[relation_of(label)] for label in walk], axis=0) for walk in walks])
+    ends = np.stack([np.max([of_ends[label] for label in walk], axis=0) for walk in walks])
+    of_steps = [np.array([named[relation_of(label)] for label in walk]) for walk in walks]
     mean = _unit(rows.mean(axis=0))
-    return Coverage(
-        np.stack([np.max([best[relation_of(label)] for label in walk], axis=0) for walk in walks]),
-        np.stack([np.max([known[label] for label in walk], axis=0) for walk in walks]),
-        [np.array([named[relation_of(label)] for label in walk]) for walk in walks],
-        np.array([mean @ _unit(steps.text_sums[list(walk)].sum(axis=0)) for walk in walks]),
-    )
+    means = [mean @ _unit(steps.text_sums[list(walk)].sum(axis=0)) for walk in walks]
+    return Coverage(words, np.maximum(words, ends), of_steps, np.array(means))
 
 
 def named_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
@@ -79,7 +76,7 @@ def _nearest(rows: Array, others: Array) -> float:
 #: What `walk_features` returns, column by column.
 WALK_FEATURES = (
     "log probability", "words covered", "words or ends covered", "steps named", "least step named", "cosine",
-    "two steps", "three steps", "kind", "ends named", "relations repeated", "turns back", "turns back as told",
+    "two steps", "three steps", "kind", "ends named", "relations repeated", "turns back", "turns back as asked",
 )  # fmt: skip
 
 
@@ -89,7 +86,7 @@ def walk_features(
     covered: Coverage,
     kinds: Array,
     ends_named: Array,
-    others: bool,
+    asks_for_others: bool,
 ) -> Array:
     """Return the features of walks, (n, `len(WALK_FEATURES)`).
 
@@ -99,10 +96,11 @@ def walk_features(
         covered: How well walks and question cover each other.
         kinds: 1 where the ends are of the kind that the question asks for, -1 where not, 0 where it does not say.
         ends_named: See `named_ends`.
-        others: Whether words of the question ask for others that are like its entity; see `asks_for_others`.
+        asks_for_others: Whether words of the question ask for others that are like its entity.
     """
     lengths = np.array([len(walk) for walk in walks])
-    back = np.array([any(there == reversed_label(back) for there, back in pairwise(walk)) for walk in walks])
+    turns_back = np.array([_turns_back(walk) for walk in walks])
+    repeated = np.array([len(walk) - len(set(map(relation_of, walk))) for walk in walks])
     columns = [
         np.array(log_probabilities),
         np.clip(covered.words, 0, 1).sum(axis=1),
@@ -114,11 +112,16 @@ def walk_features(
         lengths == 3,
         kinds,
         ends_named,
-        np.array([len(walk) - len(set(map(relation_of, walk))) for walk in walks]),
-        back,
-        back & others,
+        repeated,
+        turns_back,
+        turns_back & asks_for_others,
     ]
     return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _turns_back(walk: Sequence[int]) -> bool:
+    """Return whether a walk crosses a relation and then goes back along it."""
+    return any(following == reversed_label(step) for step, following in pairwise(walk))
 
 
 #: What `confidence_features` returns.

@@ -34,7 +34,11 @@ _PRONOUN = re.compile(r"\b(?:it|its|he|him|his|she|her|hers|they|them|their)\b",
 
 #: Words that ask for others of which the same holds as of the entity that a question names, beside those of
 #: `kg_retrievers.graph.revisits.EXCLUDING`.
-_SHARING = re.compile(r"\b(?:same|shar(?:e|es|ed|ing)|common|together|alike|too)\b|mates?\b", re.IGNORECASE)
+_SHARING = re.compile(
+    r"\b(?:same|shar(?:e|es|ed|ing)|in common|together|alike|too)\b"
+    r"|\b(?:band|class|flat|house|room|school|ship|team|work)-?mates?\b",
+    re.IGNORECASE,
+)
 
 
 class Word(NamedTuple):
@@ -89,6 +93,7 @@ def asked_kind(question: str) -> str | None:
     Example:
         >>> asked_kind("When was it built?"), asked_kind("How tall is it?"), asked_kind("Who built it the same year?")
         ('date', 'number', '')
+        >>> asked_kind("Which films came out in the same year?")
     """
     folded = question.casefold()
     found = [(match.start(), kind) for kind, words in _ASKS if (match := words.search(folded))]
@@ -99,8 +104,10 @@ def asks_for_others(text: str) -> bool:
     """Tell whether words of a question, without its entities, ask for others that are like the entity it names.
 
     Example:
-        >>> asks_for_others("Who shares an office with"), asks_for_others("who else is at"), asks_for_others("who is")
-        (True, True, False)
+        >>> [asks_for_others(text) for text in ("Who shares an office with", "who else is at", "teammates of")]
+        [True, True, True]
+        >>> asks_for_others("What is the climate and the common name of")
+        False
     """
     return bool(_SHARING.search(text)) or excludes_named(text)
 
@@ -116,7 +123,7 @@ def question_words(table: TokenTable, text: str) -> list[Word]:
     return found
 
 
-def telling_words(question: Sequence[Word]) -> list[Word]:
+def words_to_cover(question: Sequence[Word]) -> list[Word]:
     """Return the words that may name a relation; all words, where none may."""
     return [word for word in question if word.telling] or list(question)
 

@@ -59,6 +59,7 @@ class Arm:
         words: How well they cover each telling word of the question, (n, words).
         ends: The ids of the entities where the first of them end.
         nothing: How likely nothing around the entity fits, by the scorer.
+        directions: See `kg_retrievers.patterns.zero_shot.walks.Beam`.
     """
 
     slot: QuestionEntity
@@ -68,6 +69,11 @@ class Arm:
     words: Array
     ends: list[Array]
     nothing: float
+    directions: dict[int, float]
+
+    def direction(self, chosen: int) -> float:
+        """Return how likely the question asks for the first step of a walk and not for its opposite."""
+        return self.directions.get(self.walks[chosen][0], 1.0)
 
     def share(self, chosen: int) -> float:
         """Return how likely the question asks for the ends of a walk."""

@@ -30,10 +30,19 @@ class ScoredWalk(NamedTuple):
 
 
 class Beam(NamedTuple):
-    """The walks found, the likeliest first, and how likely nothing around the entities fits."""
+    """What a question may ask for.
+
+    Attributes:
+        walks: The walks found, the likeliest first.
+        nothing: How likely nothing around the entities fits.
+        directions: Of each first step whose opposite the entities lack, how likely the question asks for it and not for
+            its opposite, in [0, 1]. Whoever asks "Who reports to Ann?" asks not for whom Ann reports to, even where
+            nobody reports to her.
+    """
 
     walks: list[ScoredWalk]
     nothing: float
+    directions: dict[int, float]
 
 
 class _Prefix(NamedTuple):
@@ -66,10 +75,12 @@ def rank_walks(
     prefixes = [_Prefix((), 0.0, np.asarray(starts, np.int64))]
     states = scorer.begin(question)
     found: list[ScoredWalk] = []
-    nothing = 0.0
+    nothing, directions = 0.0, dict[int, float]()
     for hop in range(max_hops + 1):
         options = [_onward(adjacency, prefix) if hop < max_hops else np.empty(0, np.int64) for prefix in prefixes]
         offered = np.unique(np.concatenate(options))
+        if hop == 0:
+            directions = _directions(scorer, question, steps, offered)
         offered_states = steps.take(offered)
         if hop == max_hops:
             found += [ScoredWalk(prefix.labels, prefix.log_probability) for prefix in prefixes]
@@ -91,7 +102,16 @@ def rank_walks(
         rows, labels = (np.array([item[part] for item in longer]) for part in (1, 2))
         states = scorer.extend(states, decisions, rows, steps.take(labels))
         prefixes = [_longer(adjacency, prefixes[row], label, log) for log, row, label in longer]
-    return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing)
+    return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing, directions)
+
+
+def _directions(scorer: RelationScorer, question: Encoded, steps: StepStates, labels: Array) -> dict[int, float]:
+    """Return how likely the question asks for a step and not for its opposite, for labels without their opposite."""
+    alone = np.setdiff1d(labels, reversed_label(labels))
+    both = np.concatenate([alone, reversed_label(alone)])
+    logits, opposite = np.split(scorer.decide(question, scorer.begin(question), 0, steps.take(both)).steps[0], 2)
+    shares = 1 / (1 + np.exp(np.clip(opposite - logits, -50, 50)))
+    return dict(zip(alone.tolist(), shares.tolist(), strict=True))
 
 
 def _log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Array:
