@@ -199,8 +199,9 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         pairs = list(zip(arms, chosen, strict=True))
         covered = np.max([arm.words[walk] for arm, walk in pairs], axis=0)
         logit = self._features(arms, chosen, words) @ self._scorer.confidence_weights
-        direction = arms[0].direction(chosen[0]) if len(arms) == 1 else 1.0  # walks that meet tell it themselves
-        confidence = direction / float(1 + np.exp(-logit))
+        confidence = float(1 / (1 + np.exp(-logit)))
+        if len(arms) == 1:  # walks that meet tell their directions themselves
+            confidence *= self._direction(arms[0], chosen[0])
         compared = zip(words_to_cover(words), covered.tolist(), strict=False)  # without words, one cosine of 0
         unplaced = [word.text for word, cosine in compared if cosine < COVERED]
         first = arms[0]
@@ -218,6 +219,11 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         covered = np.max([arm.words[walk] for arm, walk in pairs], axis=0)
         share = min(arm.share(walk) for arm, walk in pairs)
         return confidence_features(rows, share, covered, words, max(arm.nothing for arm in arms))
+
+    def _direction(self, arm: Arm, chosen: int) -> float:
+        """Return how likely the question asks for the first step of a walk and not for its opposite, in [0, 1]."""
+        first = arm.walks[chosen][0]
+        return arm.directions.get(first, 1.0) if self._steps.alike[relation_of(first)] else 1.0
 
     def _nearest(self, arms: Sequence[Arm]) -> tuple[str, ...]:
         """Return the relations of the likeliest walks."""

@@ -26,6 +26,12 @@ ENTRIES_SEEN, RELATIONS_SEEN = 64, 5
 #: The share of the ends of a relation that must be of a kind, or of a type, for the relation to have it.
 SHARE = 0.6
 
+#: The share of the fewer of a relation's heads and tails that are both, from which on all are taken to be of one kind.
+ALIKE = 0.1
+
+#: The Jaccard index of the relations around heads and tails from which on they are taken to be of one kind.
+LIKE = 1 / 3
+
 _DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
 _NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
 
@@ -77,6 +83,8 @@ class GraphSteps:
         end_words: The vectors of the words that say what each label leads to, unit rows (n, e).
         text_sums: The sum of the table's rows over the words of `step_texts`, by label; (labels, e).
         kinds: The positions in `KINDS` of what each label leads to.
+        alike: Whether each relation joins entities of one kind: some are heads and tails of it, or they have like
+            relations; (relations).
     """
 
     def __init__(self, graph: KnowledgeGraph, scorer: RelationScorer, table: TokenTable) -> None:
@@ -96,6 +104,7 @@ class GraphSteps:
         rows = {text: _word_rows(table, text) for text in dict.fromkeys(known)}
         self.end_words = [rows[text] for text in leads_to]
         self.kinds = np.array([kind for of_one in ends for kind in (KINDS.index(of_one.kind), 0)], np.int64)
+        self.alike = _both_ends(graph) | np.array([_like(*of_one.around) for of_one in ends], bool)
         self.states: StepStates = scorer.steps(
             np.repeat(self.vectors, 2, axis=0),
             mean_rows(table, known),
@@ -155,6 +164,22 @@ def _facts(graph: KnowledgeGraph) -> Iterator[Array]:
     bounds = np.searchsorted(graph.edges[order, 1], np.arange(len(graph.relations) + 1))
     for first, last in pairwise(bounds.tolist()):
         yield order[np.unique(np.linspace(first, last - 1, min(FACTS_SEEN, last - first)).astype(np.int64))]
+
+
+def _like(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Return whether two sets of labels have a Jaccard index of at least `LIKE`."""
+    return len({*one} & {*other}) >= LIKE * len({*one, *other}) > 0
+
+
+def _both_ends(graph: KnowledgeGraph) -> Array:
+    """Return for each relation whether a share of its heads or tails, `ALIKE`, is both; (relations)."""
+    order = np.argsort(graph.edges[:, 1], kind="stable")
+    bounds = np.searchsorted(graph.edges[order, 1], np.arange(len(graph.relations) + 1))
+    alike = np.zeros(len(graph.relations), bool)
+    for relation, (first, last) in enumerate(pairwise(bounds.tolist())):
+        heads, tails = (np.unique(graph.edges[order[first:last], column]) for column in (0, 2))
+        alike[relation] = len(np.intersect1d(heads, tails, assume_unique=True)) >= ALIKE * min(len(heads), len(tails))
+    return alike
 
 
 def _ends(graph: KnowledgeGraph, relation: int, facts: Array) -> _Ends:

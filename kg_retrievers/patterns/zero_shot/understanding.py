@@ -71,10 +71,6 @@ class Arm:
     nothing: float
     directions: dict[int, float]
 
-    def direction(self, chosen: int) -> float:
-        """Return how likely the question asks for the first step of a walk and not for its opposite."""
-        return self.directions.get(self.walks[chosen][0], 1.0)
-
     def share(self, chosen: int) -> float:
         """Return how likely the question asks for the ends of a walk."""
         shares = softmax(self.scores)
