@@ -154,7 +154,6 @@ class Budget:
             None if self.tokens is None else max(self.tokens - tokens, 0),
         )
 
-
     def deadline(self, cost: Cost) -> AbstractContextManager[None]:
         """Return a block in which calls end when the seconds that are left after a cost are over."""
         left = None if self.seconds is None else self.seconds - cost["seconds"]

@@ -221,7 +221,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         return confidence_features(rows, share, covered, words, max(arm.nothing for arm in arms))
 
     def _direction(self, arm: Arm, chosen: int) -> float:
-        """Return how likely the question asks for the first step of a walk and not for its opposite, in [0, 1]."""
+        """Return how likely the question asks for the first step of a walk, compared with its opposite, in [0, 1]."""
         first = arm.walks[chosen][0]
         return arm.directions.get(first, 1.0) if self._steps.alike[relation_of(first)] else 1.0
 

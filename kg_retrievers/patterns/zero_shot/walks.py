@@ -35,9 +35,9 @@ class Beam(NamedTuple):
     Attributes:
         walks: The walks found, the likeliest first.
         nothing: How likely nothing around the entities fits.
-        directions: Of each first step whose opposite the entities lack, how likely the question asks for it and not for
-            its opposite, in [0, 1]. Whoever asks "Who reports to Ann?" asks not for whom Ann reports to, even where
-            nobody reports to her.
+        directions: Of each first step whose opposite the entities lack, how likely the question asks for it, compared
+            with its opposite, in [0, 1]; 1 where it is as likely. Whoever asks "Who reports to Ann?" asks not for whom
+            Ann reports to, even where nobody reports to her.
     """
 
     walks: list[ScoredWalk]
@@ -106,12 +106,12 @@ def rank_walks(
 
 
 def _directions(scorer: RelationScorer, question: Encoded, steps: StepStates, labels: Array) -> dict[int, float]:
-    """Return how likely the question asks for a step and not for its opposite, for labels without their opposite."""
+    """Return how likely the question asks for steps compared with their opposites, for labels without these."""
     alone = np.setdiff1d(labels, reversed_label(labels))
     both = np.concatenate([alone, reversed_label(alone)])
     logits, opposite = np.split(scorer.decide(question, scorer.begin(question), 0, steps.take(both)).steps[0], 2)
-    shares = 1 / (1 + np.exp(np.clip(opposite - logits, -50, 50)))
-    return dict(zip(alone.tolist(), shares.tolist(), strict=True))
+    ratios = np.exp(np.minimum(logits - opposite, 0))
+    return dict(zip(alone.tolist(), ratios.tolist(), strict=True))
 
 
 def _log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Array:
