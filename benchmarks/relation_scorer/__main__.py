@@ -7,14 +7,16 @@ Run it in the root of the checkout; it replaces the package's scorer unless `--o
 and the folder `relation_language` of the data (KG_RETRIEVERS_DATA, default ../shared/data).
 
 1. Examples: the natural questions of SimpleQuestions on Freebase and on Wikidata, which are presented `--natural` times
-   under names that a graph may give to their relations, and `--made` questions of up to three steps by a grammar.
+   under names that a graph may give to their relations, with them the phrasings in `words/phrasings`, and `--made`
+   questions of up to three steps by a grammar.
    `LEFT_OUT` of them, drawn at random, are not trained on, and a twelfth of the natural ones is not among them.
 2. The network is trained once over the examples.
-3. The ranking and the confidence are fitted on simulated graphs, which are asked the held-out natural questions and
-   made ones, and on the graphs by hand in `benchmarks/own_graphs/fit`. `--fit-only` does this step alone.
+3. The ranking and the confidence are fitted on the graphs by hand in `benchmarks/own_graphs/fit`, on two public graphs,
+   which are asked the held-out natural questions and made ones, and on simulated graphs with made questions.
+   `--fit-only` does this step alone.
 
 The examples depend on the seed alone, and the file on what rounds the sums as well: the processor and the versions of
-torch and numpy. The default settings take some 4.5 GB of memory. The CPU minutes since the start are printed.
+torch and numpy. The default settings take some gigabytes of memory. The CPU minutes since the start are printed.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ LEFT_OUT = 6000
 BY_HAND = Path(__file__).parents[1] / "own_graphs" / "fit"
 
 #: Where the words come from.
-SOURCES = "SimpleQuestions on Freebase and on Wikidata, CC BY 3.0; Wikidata's properties, CC0; verbs by hand"
+SOURCES = (
+    "SimpleQuestions on Freebase and on Wikidata, CC BY 3.0; Wikidata's properties, CC0; words of the package's own"
+)
 
 
 def main() -> None:
@@ -58,7 +62,14 @@ def main() -> None:
     print(f"{_minutes()} fitted")
     for title, features, name in (("walk", WALK_FEATURES, WALKS), ("confidence", CONFIDENCE_FEATURES, CONFIDENCE)):
         print(f"{title}: " + ", ".join(f"{f} {w:.2f}" for f, w in zip(features, weights[name].tolist(), strict=True)))
-    training |= {"fitted on": [f"simulated graphs, seed {arguments.seed}", *(graph.name for graph in graphs)]}
+    training |= {
+        "fitted on": [
+            f"simulated graphs, seed {arguments.seed}",
+            "facts of SimpleQuestions on Wikidata",
+            "SubgraphRAG's sample of Freebase",
+            *(graph.name for graph in graphs),
+        ]
+    }
     output = arguments.output or arguments.fit_only or SCORER
     size = write_scorer(output, weights, training)
     print(f"{_minutes()} wrote {output}, {size:,} bytes")

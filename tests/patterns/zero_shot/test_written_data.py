@@ -14,6 +14,11 @@ GRAPHS = sorted((BENCHMARKS / "own_graphs" / "fit").iterdir())
 PHRASINGS = sorted((BENCHMARKS / "relation_scorer" / "words" / "phrasings").glob("*.jsonl"))
 
 
+def test_there_are_data() -> None:
+    assert len(GRAPHS) == 14
+    assert len(PHRASINGS) == 8
+
+
 def rows(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
@@ -36,6 +41,7 @@ def test_answers_are_where_the_walks_lead(folder: Path) -> None:
             for relation in walk:
                 here = {there for entity in here for there in across[relation][entity]} - {seed}
             ends.append(here)
+        assert row["answers"]
         assert set.intersection(*ends) - set(seeds) == set(row["answers"]), row["question"]  # type: ignore[call-overload]
 
 
