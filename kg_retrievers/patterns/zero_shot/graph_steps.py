@@ -32,6 +32,14 @@ ALIKE = 0.1
 #: The Jaccard index of the relations around heads and tails from which on they are taken to be of one kind.
 LIKE = 1 / 3
 
+#: Words of relations that hold either way round, of which a graph may store one way only.
+_MUTUAL = re.compile(
+    r"\b(?:adjacent|adjoins?|ally|allied|borders?|bordering|colleagues?|connects?|connected|cousins?|enem(?:y|ies)|equals?"
+    r"|friends?|interacts?|married|neighbou?rs?|neighbou?ring|opposite|partners?|related|rivals?|same|siblings?|similar"
+    r"|spouses?|twins?|twinned|(?:class|room|team|work)-?mates?)\b",
+    re.IGNORECASE,
+)
+
 _DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
 _NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
 
@@ -83,8 +91,8 @@ class GraphSteps:
         end_words: The vectors of the words that say what each label leads to, unit rows (n, e).
         text_sums: The sum of the table's rows over the words of `step_texts`, by label; (labels, e).
         kinds: The positions in `KINDS` of what each label leads to.
-        alike: Whether each relation joins entities of one kind: some are heads and tails of it, or they have like
-            relations; (relations).
+        alike: Whether each relation joins entities of one kind, so that its direction matters: some are heads and tails
+            of it, or they have like relations, and its name says nothing mutual; (relations).
     """
 
     def __init__(self, graph: KnowledgeGraph, scorer: RelationScorer, table: TokenTable) -> None:
@@ -104,7 +112,8 @@ class GraphSteps:
         rows = {text: _word_rows(table, text) for text in dict.fromkeys(known)}
         self.end_words = [rows[text] for text in leads_to]
         self.kinds = np.array([kind for of_one in ends for kind in (KINDS.index(of_one.kind), 0)], np.int64)
-        self.alike = _both_ends(graph) | np.array([_like(*of_one.around) for of_one in ends], bool)
+        mutual = np.array([bool(_MUTUAL.search(name)) for name in self.names], bool)
+        self.alike = (_both_ends(graph) | np.array([_like(*of_one.around) for of_one in ends], bool)) & ~mutual
         self.states: StepStates = scorer.steps(
             np.repeat(self.vectors, 2, axis=0),
             mean_rows(table, known),

@@ -177,6 +177,13 @@ def test_direction_that_the_entity_lacks_is_refused(index: GraphIndex, present: 
         retriever.invoke(absent)
 
 
+@pytest.mark.parametrize("question", ["Who is married to Ann?", "Who is Ann married to?"])
+def test_mutual_relations_hold_either_way_round(question: str) -> None:
+    couples = index_of([("Ann", "married_to", "Ben"), ("Ben", "works_in", "Rome"), ("Ann", "works_in", "Rome")])
+    (document,) = SimGRAGRetriever.from_index(couples).invoke(question)
+    assert document.metadata["answers"] == ["Ben"]
+
+
 def test_order_of_facts_decides_nothing(index: GraphIndex) -> None:
     shuffled = FACTS.copy()
     random.Random(1).shuffle(shuffled)
