@@ -436,7 +436,8 @@ def test_a_language_model_serves_the_retriever_alone(run: Run, monkeypatch: pyte
     writes(monkeypatch, "Someone")
     code, out, _ = run(*ASK, "model", "--method", "pcst", "--llm", "fake:model")
     assert code == 0
-    assert "Answer    Someone\n" in out
+    assert "Answer       Someone\n" in out
+    assert "Unsupported  Someone" in out
     assert next(llm.messages) == pattern, "it was not asked"
 
 

@@ -30,6 +30,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     EntityLinkingError,
     InvalidArgumentError,
+    ModelCallError,
     PatternError,
     PatternParseError,
     SearchBudgetError,
@@ -436,7 +437,7 @@ async def test_openai(behaviours: list[Behaviour], retries: int, asynchronous: b
     [
         ([Delay(30, GOOD)], openai.APITimeoutError),
         ([RateLimit()], openai.RateLimitError),
-        ([Garbage()], (ValueError, openai.OpenAIError)),
+        ([Garbage()], (ModelCallError, openai.OpenAIError)),
         ([Reply(UNREADABLE), Reply("")], PatternParseError),
     ],
     ids=["time-out", "rate limit", "garbage", "no pattern"],

@@ -143,7 +143,7 @@ def test_special_tokens_that_are_written_out_are_text(lm: CausalLM) -> None:
     special = {*lm.tokenizer.all_special_ids, *lm.tokenizer.get_added_vocab().values()}
     assert [token in special for token in made.after] == [False] * (len(made.after) - 1) + [True]
     assert [token in special for token in made.label] == [False] * (len(made.label) - 1) + [True]
-    assert "<s>Spike Jonze" in read(made, lm)[1]
+    assert "‹s>Spike Jonze" in read(made, lm)[1]  # a mark in the name of an entity is shown as a quotation mark
     assert read(made, lm)[1].endswith("Question: Who <s>directed</s>?\nAnswer:</s>")
 
 
