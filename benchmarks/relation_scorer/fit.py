@@ -65,12 +65,9 @@ class _Recorder(ZeroShotPatternGenerator):
             self.rankings.append((arm.features, [self._names(ends) for ends in arm.ends]))
         return arm
 
-    def _understanding(self, arms: Any, chosen: Any, words: Any, *rest: Any) -> Any:
-        ends = arms[0].ends[chosen[0]]
-        for arm, walk in zip(arms[1:], chosen[1:], strict=True):
-            ends = np.intersect1d(ends, arm.ends[walk])
-        self.rated.append((self._features(arms, chosen, words), self._names(ends)))
-        return super()._understanding(arms, chosen, words, *rest)
+    def _understanding(self, choice: Any, words: Any, *rest: Any) -> Any:
+        self.rated.append((choice.features(words), self._names(choice.ends)))
+        return super()._understanding(choice, words, *rest)
 
     def _names(self, ends: Array) -> set[str]:
         return {self.index.graph.entities[entity] for entity in ends.tolist()}

@@ -20,7 +20,6 @@ from kg_retrievers.patterns.linking_generator import LinkingGenerator
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.ranking import (
     COVERED,
-    confidence_features,
     coverage,
     named_ends,
     softmax,
@@ -35,8 +34,8 @@ from kg_retrievers.patterns.zero_shot.reading import (
     words_to_cover,
 )
 from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer
-from kg_retrievers.patterns.zero_shot.understanding import Arm, RankedWalk, Understanding, meeting_walks
-from kg_retrievers.patterns.zero_shot.walks import rank_walks, walk_ends
+from kg_retrievers.patterns.zero_shot.understanding import Arm, Choice, RankedWalk, Understanding, meeting_walks
+from kg_retrievers.patterns.zero_shot.walks import direction_ratio, rank_walks, walk_ends
 
 #: How many entities of a question are looked at, the likeliest first.
 MAX_SLOTS = 4
@@ -132,12 +131,12 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         for slot in slots:
             own = question_words(token_table(), masked_text(question, [slot])) if len(slots) > 1 else words
             if arm := self._arm(question, [slot], slot, own, max_hops):
-                yield self._understanding([arm], [0], own, max_walks)
+                yield self._understanding(Choice([arm], [0]), own, max_walks)
         if len(slots) > 1:
             arms = [self._arm(question, slots, slot, words, max_hops) for slot in slots]
             whole = [arm for arm in arms if arm]
             if len(whole) == len(slots) and (chosen := meeting_walks(whole)):
-                yield self._understanding(whole, chosen, words, max_walks)
+                yield self._understanding(chosen, words, max_walks)
 
     def _arm(
         self,
@@ -183,9 +182,10 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         if not ends:
             return None
         walks = [walks[position] for position in order]
-        return Arm(
-            topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, beam.directions
-        )
+        direction = 1.0
+        if steps.alike[relation_of(first := walks[0][0])]:
+            direction = direction_ratio(self._scorer, encoded, steps.states, adjacency, starts, first)
+        return Arm(topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, direction)
 
     def _kinds(self, asked: str | None, walks: Sequence[Sequence[int]]) -> Array:
         """Return 1 for walks whose ends are of the kind that is asked for, else -1; 0 where no kind is asked for."""
@@ -193,37 +193,21 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             return np.zeros(len(walks))
         return np.where(self._steps.kinds[[walk[-1] for walk in walks]] == KINDS.index(asked), 1.0, -1.0)
 
-    def _understanding(
-        self, arms: Sequence[Arm], chosen: Sequence[int], words: Sequence[Word], max_walks: int
-    ) -> Understanding:
-        pairs = list(zip(arms, chosen, strict=True))
-        covered = np.max([arm.words[walk] for arm, walk in pairs], axis=0)
-        logit = self._features(arms, chosen, words) @ self._scorer.confidence_weights
+    def _understanding(self, choice: Choice, words: Sequence[Word], max_walks: int) -> Understanding:
+        first = choice.arms[0]
+        logit = choice.features(words) @ self._scorer.confidence_weights
         confidence = float(1 / (1 + np.exp(-logit)))
-        if len(arms) == 1:  # walks that meet tell their directions themselves
-            confidence *= self._direction(arms[0], chosen[0])
-        compared = zip(words_to_cover(words), covered.tolist(), strict=False)  # without words, one cosine of 0
+        if len(choice.arms) == 1:  # walks that meet tell their directions themselves
+            confidence *= first.direction
+        compared = zip(words_to_cover(words), choice.covered.tolist(), strict=False)  # without words, one cosine of 0
         unplaced = [word.text for word, cosine in compared if cosine < COVERED]
-        first = arms[0]
         probabilities = softmax(first.scores).tolist()
         ranked = [RankedWalk(first.slot, walk, share) for walk, share in zip(first.walks, probabilities, strict=True)]
-        taken = [RankedWalk(arm.slot, arm.walks[walk], arm.share(walk)) for arm, walk in pairs]
+        taken = [RankedWalk(arm.slot, arm.walks[walk], arm.share(walk)) for arm, walk in choice.pairs]
+        nearest = self._nearest(choice.arms)
         return Understanding(
-            tuple(taken), tuple(ranked[:max_walks]), confidence, tuple(dict.fromkeys(unplaced)), self._nearest(arms)
+            tuple(taken), tuple(ranked[:max_walks]), confidence, tuple(dict.fromkeys(unplaced)), nearest
         )
-
-    def _features(self, arms: Sequence[Arm], chosen: Sequence[int], words: Sequence[Word]) -> Array:
-        """Return what tells how sure it is that the question asks for the chosen walks."""
-        pairs = list(zip(arms, chosen, strict=True))
-        rows = np.stack([arm.features[walk] for arm, walk in pairs])
-        covered = np.max([arm.words[walk] for arm, walk in pairs], axis=0)
-        share = min(arm.share(walk) for arm, walk in pairs)
-        return confidence_features(rows, share, covered, words, max(arm.nothing for arm in arms))
-
-    def _direction(self, arm: Arm, chosen: int) -> float:
-        """Return how likely the question asks for the first step of a walk, compared with its opposite, in [0, 1]."""
-        first = arm.walks[chosen][0]
-        return arm.directions.get(first, 1.0) if self._steps.alike[relation_of(first)] else 1.0
 
     def _nearest(self, arms: Sequence[Arm]) -> tuple[str, ...]:
         """Return the relations of the likeliest walks."""

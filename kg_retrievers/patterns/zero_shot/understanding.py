@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import product
 
 import numpy as np
 
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.patterns.zero_shot.ranking import softmax
+from kg_retrievers.patterns.zero_shot.ranking import confidence_features, softmax
+from kg_retrievers.patterns.zero_shot.reading import Word
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Arm:
         words: How well they cover each telling word of the question, (n, words).
         ends: The ids of the entities where the first of them end.
         nothing: How likely nothing around the entity fits, by the scorer.
-        directions: See `kg_retrievers.patterns.zero_shot.walks.Beam`.
+        direction: How likely the question asks for the first step of the best walk, compared with its opposite.
     """
 
     slot: QuestionEntity
@@ -69,7 +71,7 @@ class Arm:
     words: Array
     ends: list[Array]
     nothing: float
-    directions: dict[int, float]
+    direction: float
 
     def share(self, chosen: int) -> float:
         """Return how likely the question asks for the ends of a walk."""
@@ -78,17 +80,47 @@ class Arm:
         return float(shares[alike].sum())
 
 
-def meeting_walks(arms: Sequence[Arm]) -> list[int] | None:
-    """Return the walk of each arm such that all lead to a common entity, with the highest sum of scores."""
+@dataclass(frozen=True)
+class Choice:
+    """One walk from each of some entities.
+
+    Attributes:
+        arms: The walks to choose from.
+        walks: The position of the one chosen of each arm.
+    """
+
+    arms: Sequence[Arm]
+    walks: Sequence[int]
+
+    @property
+    def pairs(self) -> list[tuple[Arm, int]]:
+        """Each arm with the position of its walk."""
+        return list(zip(self.arms, self.walks, strict=True))
+
+    @cached_property
+    def ends(self) -> Array:
+        """The ids of the entities where all of the walks end, ascending."""
+        return reduce(np.intersect1d, [arm.ends[walk] for arm, walk in self.pairs])
+
+    @cached_property
+    def covered(self) -> Array:
+        """How well the walks together cover each telling word of the question, (words)."""
+        covered: Array = np.max([arm.words[walk] for arm, walk in self.pairs], axis=0)
+        return covered
+
+    def features(self, words: Sequence[Word]) -> Array:
+        """Return what tells how sure it is that the question asks for the walks."""
+        rows = np.stack([arm.features[walk] for arm, walk in self.pairs])
+        share = min(arm.share(walk) for arm, walk in self.pairs)
+        return confidence_features(rows, share, self.covered, words, max(arm.nothing for arm in self.arms))
+
+
+def meeting_walks(arms: Sequence[Arm]) -> Choice | None:
+    """Return walks that all lead to a common entity, with the highest sum of scores; None where none do."""
     logs = [np.log(softmax(arm.scores)[: len(arm.ends)]) for arm in arms]
     combinations = product(*(range(len(of_arm)) for of_arm in logs))
     ranked = sorted(
         (-sum(of_arm[i] for of_arm, i in zip(logs, chosen, strict=True)), chosen) for chosen in combinations
     )
-    for _, chosen in ranked:
-        common = arms[0].ends[chosen[0]]
-        for arm, walk in zip(arms[1:], chosen[1:], strict=True):
-            common = np.intersect1d(common, arm.ends[walk])
-        if len(common):
-            return list(chosen)
-    return None
+    choices = (Choice(arms, chosen) for _, chosen in ranked)
+    return next((choice for choice in choices if len(choice.ends)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,14 +36,10 @@ class Beam(NamedTuple):
     Attributes:
         walks: The walks found, the likeliest first.
         nothing: How likely nothing around the entities fits.
-        directions: Of each first step whose opposite the entities lack, how likely the question asks for it, compared
-            with its opposite, in [0, 1]; 1 where it is as likely. Whoever asks "Who reports to Ann?" asks not for whom
-            Ann reports to, even where nobody reports to her.
     """
 
     walks: list[ScoredWalk]
     nothing: float
-    directions: dict[int, float]
 
 
 class _Prefix(NamedTuple):
@@ -75,12 +72,10 @@ def rank_walks(
     prefixes = [_Prefix((), 0.0, np.asarray(starts, np.int64))]
     states = scorer.begin(question)
     found: list[ScoredWalk] = []
-    nothing, directions = 0.0, dict[int, float]()
+    nothing = 0.0
     for hop in range(max_hops + 1):
         options = [_onward(adjacency, prefix) if hop < max_hops else np.empty(0, np.int64) for prefix in prefixes]
         offered = np.unique(np.concatenate(options))
-        if hop == 0:
-            directions = _directions(scorer, question, steps, offered)
         offered_states = steps.take(offered)
         if hop == max_hops:
             found += [ScoredWalk(prefix.labels, prefix.log_probability) for prefix in prefixes]
@@ -102,16 +97,36 @@ def rank_walks(
         rows, labels = (np.array([item[part] for item in longer]) for part in (1, 2))
         states = scorer.extend(states, decisions, rows, steps.take(labels))
         prefixes = [_longer(adjacency, prefixes[row], label, log) for log, row, label in longer]
-    return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing, directions)
+    return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing)
 
 
-def _directions(scorer: RelationScorer, question: Encoded, steps: StepStates, labels: Array) -> dict[int, float]:
-    """Return how likely the question asks for steps compared with their opposites, for labels without these."""
-    alone = np.setdiff1d(labels, reversed_label(labels))
-    both = np.concatenate([alone, reversed_label(alone)])
-    logits, opposite = np.split(scorer.decide(question, scorer.begin(question), 0, steps.take(both)).steps[0], 2)
-    ratios = np.exp(np.minimum(logits - opposite, 0))
-    return dict(zip(alone.tolist(), ratios.tolist(), strict=True))
+def direction_ratio(
+    scorer: RelationScorer,
+    question: Encoded,
+    steps: StepStates,
+    adjacency: Adjacency,
+    starts: Sequence[int],
+    label: int,
+) -> float:
+    """Return how likely a question asks for a first step, compared with its opposite; 1 where it is as likely, or more.
+
+    Whoever asks "Who reports to Ann?" asks not for whom Ann reports to, even where nobody reports to her. 1 as well
+    where the entities have both steps, for then `rank_walks` has compared them.
+
+    Args:
+        scorer: Scores both steps.
+        question: The question.
+        steps: The steps of the graph, a row for each label.
+        adjacency: The graph.
+        starts: The ids of the entities where walks start.
+        label: The adjacency label of the step.
+    """
+    opposite = reversed_label(label)
+    if any(_count(adjacency, start, opposite) for start in starts):
+        return 1.0
+    both = steps.take(np.array([label, opposite]))
+    here, there = scorer.decide(question, scorer.begin(question), 0, both).steps[0].tolist()
+    return math.exp(min(here - there, 0.0))
 
 
 def _log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Array:
