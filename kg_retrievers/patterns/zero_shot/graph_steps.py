@@ -26,11 +26,11 @@ ENTRIES_SEEN, RELATIONS_SEEN = 64, 5
 #: The share of the ends of a relation that must be of a kind, or of a type, for the relation to have it.
 SHARE = 0.6
 
-#: The share of the fewer of a relation's heads and tails that are both, from which on all are taken to be of one kind.
-ALIKE = 0.1
+#: Heads and tails of a relation are of one kind where at least this share of the fewer of them are both.
+COMMON_ENTITIES = 0.1
 
-#: The Jaccard index of the relations around heads and tails from which on they are taken to be of one kind.
-LIKE = 1 / 3
+#: They are, too, where the relations around heads and those around tails have at least this Jaccard index.
+COMMON_RELATIONS = 1 / 3
 
 #: Words of relations that hold either way round, of which a graph may store one way only.
 _MUTUAL = re.compile(
@@ -113,7 +113,7 @@ class GraphSteps:
         self.end_words = [rows[text] for text in leads_to]
         self.kinds = np.array([kind for of_one in ends for kind in (KINDS.index(of_one.kind), 0)], np.int64)
         mutual = np.array([bool(_MUTUAL.search(name)) for name in self.names], bool)
-        self.alike = (_both_ends(graph) | np.array([_like(*of_one.around) for of_one in ends], bool)) & ~mutual
+        self.alike = np.array([of_one.alike for of_one in ends], bool) & ~mutual
         self.states: StepStates = scorer.steps(
             np.repeat(self.vectors, 2, axis=0),
             mean_rows(table, known),
@@ -159,44 +159,43 @@ class _Ends(NamedTuple):
         tails: The type of most tails, or "".
         around: The labels that most heads, and most tails, have beside the relation's own.
         kind: What the tails are as values, one of `KINDS`.
+        alike: Whether heads and tails are entities of one kind.
     """
 
     heads: str
     tails: str
     around: tuple[list[int], list[int]]
     kind: str
+    alike: bool
 
 
 def _facts(graph: KnowledgeGraph) -> Iterator[Array]:
-    """Yield the ids of some facts of each relation, spread over all of them."""
+    """Yield the ids of the facts of each relation."""
     order = np.argsort(graph.edges[:, 1], kind="stable")
     bounds = np.searchsorted(graph.edges[order, 1], np.arange(len(graph.relations) + 1))
     for first, last in pairwise(bounds.tolist()):
-        yield order[np.unique(np.linspace(first, last - 1, min(FACTS_SEEN, last - first)).astype(np.int64))]
+        yield order[first:last]
 
 
-def _like(one: Sequence[int], other: Sequence[int]) -> bool:
-    """Return whether two sets of labels have a Jaccard index of at least `LIKE`."""
-    return len({*one} & {*other}) >= LIKE * len({*one, *other}) > 0
+def _have_common_entities(graph: KnowledgeGraph, facts: Array) -> bool:
+    heads, tails = (np.unique(graph.edges[facts, column]) for column in (0, 2))
+    common = np.intersect1d(heads, tails, assume_unique=True)
+    return len(common) >= COMMON_ENTITIES * min(len(heads), len(tails))
 
 
-def _both_ends(graph: KnowledgeGraph) -> Array:
-    """Return for each relation whether a share of its heads or tails, `ALIKE`, is both; (relations)."""
-    order = np.argsort(graph.edges[:, 1], kind="stable")
-    bounds = np.searchsorted(graph.edges[order, 1], np.arange(len(graph.relations) + 1))
-    alike = np.zeros(len(graph.relations), bool)
-    for relation, (first, last) in enumerate(pairwise(bounds.tolist())):
-        heads, tails = (np.unique(graph.edges[order[first:last], column]) for column in (0, 2))
-        alike[relation] = len(np.intersect1d(heads, tails, assume_unique=True)) >= ALIKE * min(len(heads), len(tails))
-    return alike
+def _have_common_relations(heads: Sequence[int], tails: Sequence[int]) -> bool:
+    return len({*heads} & {*tails}) >= COMMON_RELATIONS * len({*heads, *tails}) > 0
 
 
 def _ends(graph: KnowledgeGraph, relation: int, facts: Array) -> _Ends:
-    heads, tails = graph.edges[facts, 0].tolist(), graph.edges[facts, 2].tolist()
+    """Look at some facts of a relation, spread over all of them."""
+    seen = facts[np.unique(np.linspace(0, len(facts) - 1, min(FACTS_SEEN, len(facts))).astype(np.int64))]
+    heads, tails = graph.edges[seen, 0].tolist(), graph.edges[seen, 2].tolist()
     around = _around(graph, heads, label_of(relation, False)), _around(graph, tails, label_of(relation, True))
     values = [value_kind(graph.names[int(graph.labels[tail])]) for tail in tails]
     kind, count = Counter(values).most_common(1)[0]
-    return _Ends(_type(graph, heads), _type(graph, tails), around, kind if count >= SHARE * len(values) else "")
+    alike = _have_common_entities(graph, facts) or _have_common_relations(*around)
+    return _Ends(_type(graph, heads), _type(graph, tails), around, kind if count >= SHARE * len(values) else "", alike)
 
 
 def _around(graph: KnowledgeGraph, entities: Sequence[int], own: int) -> list[int]:
