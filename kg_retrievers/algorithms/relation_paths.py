@@ -107,7 +107,7 @@ def follow_relation_path(
             for more in (0, 1)
         )
         truncated |= bool((lasts - firsts).sum() > max_walks)
-        came, entries = _ranges(firsts, lasts, max_walks)
+        entries, came = entries_between(firsts, lasts, max_walks)
         came //= len(labels)
         crossed, there = adjacency.triples[entries], adjacency.neighbors[entries]
         fits = (there != ends[came]) | ~is_backward(adjacency.labels[entries])
@@ -148,13 +148,13 @@ def joining_relation_paths(
     path_of, here = np.zeros(1, np.int64), np.array([seed], np.int64)
     found: list[tuple[int, ...]] = []
     for hop in range(1, max_hops + 1):
-        came, entries = _ranges(np.searchsorted(before, here), np.searchsorted(before, here, "right"))
+        entries, came = entries_between(np.searchsorted(before, here), np.searchsorted(before, here, "right"))
         joined = np.unique(path_of[came] * kinds + last[entries])
         found += [(*paths[key // kinds], key % kinds) for key in joined.tolist()]
         firsts, lasts = indptr[here], indptr[here + 1]
         if hop == max_hops or (lasts - firsts).sum() > max_entries:
             break
-        came, entries = _ranges(firsts, lasts)
+        entries, came = entries_between(firsts, lasts)
         keys, further = np.unique(path_of[came] * kinds + adjacency.labels[entries], return_inverse=True)
         paths = [(*paths[key // kinds], key % kinds) for key in keys.tolist()]
         path_of, here = np.divmod(np.unique(further * np.int64(size) + adjacency.neighbors[entries]), size)
@@ -228,12 +228,6 @@ def _first_entry(adjacency: Adjacency, entities: Array, label: int) -> Array:
         below = adjacency.labels[np.where(apart, middle, 0)] < label
         low, high = np.where(apart & below, middle + 1, low), np.where(apart & ~below, middle, high)
     return low
-
-
-def _ranges(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
-    """Return the position of the range of each entry in several ranges, and the entries, at most `most`."""
-    entries, counts = entries_between(firsts, lasts, most)
-    return np.repeat(np.arange(len(counts)), counts), entries
 
 
 def _check(adjacency: Adjacency, who: str, **entities: int) -> None:

@@ -168,7 +168,7 @@ def label_sources(edges: Array, label: int) -> Array:
 
 
 def entries_between(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:
-    """Return the entries of several ranges, one range after the other, and how many there are of each.
+    """Return the entries of several ranges, one range after the other, and the position of the range of each.
 
     Args:
         firsts: Where each range starts.
@@ -176,12 +176,13 @@ def entries_between(firsts: Array, lasts: Array, most: int | None = None) -> tup
         most: The most entries in all; further ones are left out.
 
     Example:
-        >>> entries, counts = entries_between(np.array([2, 7]), np.array([4, 9]), most=3)
-        >>> entries.tolist(), counts.tolist()
-        ([2, 3, 7], [2, 1])
+        >>> entries, ranges = entries_between(np.array([2, 7]), np.array([4, 9]), most=3)
+        >>> entries.tolist(), ranges.tolist()
+        ([2, 3, 7], [0, 0, 1])
     """
     counts = lasts - firsts
     before = np.cumsum(counts) - counts
     if most is not None:
         counts = np.clip(most - before, 0, counts)
-    return np.arange(int(counts.sum())) + np.repeat(firsts - before, counts), counts
+    entries = np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
+    return entries, np.repeat(np.arange(len(counts)), counts)
