@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from kg_retrievers.database.cancelling import stopped_by_caller
 from kg_retrievers.database.executor import RAISE_TIMEOUT
 from kg_retrievers.database.ladybug_process import STARTING, Opening, ProcessSession
 from kg_retrievers.database.ladybug_session import LadybugSession, Session, SessionError, cannot_open, open_database
 from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError
+from kg_retrievers.graph.deadline import check_deadline, stopped_when_given_up
 
 #: How many queries run side by side, each in a process of its own.
 PROCESSES = 4
@@ -60,13 +60,15 @@ class SessionPool:
         Raises:
             DatabaseUnavailableError: If the database is closed, or cannot be opened again.
             DatabaseTimeoutError: If all are in use for `timeout` seconds.
+            KGRetrieversError: The error of the deadline of this context, if nobody waits for the query any longer.
         """
         session = self._idle_session(timeout)
         try:
             session = session or self._new_session()
             with self._changed:
                 self._busy.append(session)
-            with stopped_by_caller(partial(session.stop, "cancelled")):
+            check_deadline()
+            with stopped_when_given_up(partial(session.stop, "cancelled")):
                 yield session
         finally:
             with self._changed:

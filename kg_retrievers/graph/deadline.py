@@ -177,11 +177,23 @@ async def await_foreign(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def await_foreign_function(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Await a function that blocks, in a daemon thread: unlike those of the loop's pool, nothing waits for its end."""
-    wait = _WAIT.get() or _Wait(math.inf, _left_alone)
-    wait.check()
-    future = asyncio.wrap_future(_start(wait, lambda: function(*args, **kwargs)))
-    return await _awaited(future, wait)
+    """Await a function that blocks, in a daemon thread: unlike those of the loop's pool, nothing waits for its end.
+
+    What the function does inside of `stopped_when_given_up` is stopped at the deadline, and when this is cancelled.
+
+    Raises:
+        KGRetrieversError: The error of the deadline, when it is reached.
+
+    Example:
+        >>> asyncio.run(await_foreign_function(max, 1, 2))
+        2
+    """
+    check_deadline()
+    outer = _WAIT.get()
+    wait = _Wait(math.inf, _left_alone) if outer is None else _Wait(outer.ends, outer.error)
+    with _nothing() if outer is None else outer.stopping(wait.give_up):
+        future = asyncio.wrap_future(_start(wait, lambda: function(*args, **kwargs)))
+        return await _awaited(future, wait)
 
 
 def _left_alone() -> KGRetrieversError:
@@ -194,10 +206,11 @@ def _nothing() -> Iterator[None]:
 
 
 def _start(wait: _Wait, work: Callable[[], T]) -> futures.Future[T]:
-    """Run something in a daemon thread, in a copy of this context."""
+    """Run something in a daemon thread, in a copy of this context with this wait."""
     future: futures.Future[T] = futures.Future()
     future.set_running_or_notify_cancel()
     context = copy_context()
+    context.run(_WAIT.set, wait)
 
     def run() -> None:
         _THREAD.ends = wait.ends

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from kg_retrievers.database import ladybug_process
-from kg_retrievers.database.cancelling import Cancellation, in_thread
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession, _answer_in
 from kg_retrievers.database.ladybug_session import LadybugSession, SessionError, open_database
@@ -31,8 +30,10 @@ from kg_retrievers.errors import (
     DatabaseTimeoutError,
     DatabaseUnavailableError,
     InvalidArgumentError,
+    KGRetrieversError,
 )
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.deadline import await_foreign_function
 
 #: How much memory and time each hostile query may take here.
 MEMORY, TIMEOUT = 1 << 29, 1.0
@@ -346,7 +347,7 @@ def test_an_async_call_is_cancelled(executor: LadybugExecutor) -> None:
     process, threads = process_of(executor), threading.active_count()
 
     async def cancel() -> None:
-        task = asyncio.create_task(in_thread(executor._fetch, UNSTOPPABLE, {}, 10, 100.0))
+        task = asyncio.create_task(await_foreign_function(executor._fetch, UNSTOPPABLE, {}, 10, 100.0))
         while not executor._pool._busy:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -354,18 +355,37 @@ def test_an_async_call_is_cancelled(executor: LadybugExecutor) -> None:
             await task
 
     start = time.monotonic()
-    asyncio.run(cancel())  # waits for its threads
+    asyncio.run(cancel())
     assert time.monotonic() - start < 30
-    assert process.poll() is not None
-    assert threading.active_count() == threads
-    assert asyncio.run(in_thread(works, executor))
+    assert wait_until(lambda: process.poll() is not None and threading.active_count() == threads)
+    assert asyncio.run(await_foreign_function(works, executor))
 
 
-def test_nothing_begins_once_it_is_cancelled() -> None:
-    cancellation = Cancellation()
-    cancellation.cancel()
-    with pytest.raises(DatabaseCancelledError, match="nobody waits"), cancellation.runs(lambda: None):
-        pass
+def test_nothing_begins_once_it_is_cancelled(executor: LadybugExecutor) -> None:
+    """The thread that nobody waits for any longer starts no query, and its process is kept."""
+    assert works(executor)
+    process = process_of(executor)
+    cancelled, errors = threading.Event(), list[BaseException]()
+
+    def ask_late() -> None:
+        cancelled.wait(30)
+        try:
+            executor.run("RETURN 1")
+        except KGRetrieversError as error:
+            errors.append(error)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(await_foreign_function(ask_late))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    cancelled.set()
+    assert wait_until(lambda: bool(errors))
+    assert str(errors[0]).startswith("nobody waits")
+    assert process_of(executor) is process
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")

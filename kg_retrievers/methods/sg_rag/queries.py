@@ -13,13 +13,13 @@ from typing_extensions import TypedDict
 
 from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.stages import EXACT, RetrievalState, check_types
-from kg_retrievers.database.cancelling import in_thread
 from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.safety import CheckedQuery, check_read_only
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.tokens import Token, refusal
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.deadline import await_foreign_function
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 
 Input = TypeVar("Input")
@@ -105,7 +105,7 @@ def cancellable(function: Callable[[Input], Output]) -> RunnableLambda[Input, Ou
     """Return a function that asks a database as a runnable; where its async call is cancelled, so are its queries."""
 
     async def in_background(input: Input) -> Output:
-        return await in_thread(function, input)
+        return await await_foreign_function(function, input)
 
     return RunnableLambda(function, in_background)
 
