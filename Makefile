@@ -15,11 +15,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core-installed
 TEST := $(VENV)/.test-installed
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Installs what a locked file names, wheels with these hashes alone, and after it the package itself.
+LOCKED := $(PIP) --no-deps --only-binary :all: --require-hashes --requirement
+PACKAGE := $(PIP) --no-deps --no-build-isolation --editable .
+UNLOCKED := { echo "$$NO_LOCK" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-test demo test test-all fuzz lint format notebooks docs generate build bench clean distclean
+.PHONY: help setup setup-test lock demo test test-all fuzz lint format notebooks docs generate build bench clean distclean
 
 test test-all fuzz notebooks bench: export HF_HUB_OFFLINE = 1
 test test-all fuzz notebooks bench: export TOKENIZERS_PARALLELISM = false
@@ -34,20 +39,41 @@ $(VENV)/pyvenv.cfg:
 	@echo "Creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(CORE): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+$(CORE): pyproject.toml requirements/core.txt | $(VENV)/pyvenv.cfg
 	@echo "Installing kg-retrievers (about 400 MB on disk)"
-	@$(PIP) --editable .
+	@$(LOCKED) requirements/core.txt || $(UNLOCKED)
+	@$(PACKAGE)
 	@touch $@
 
-$(TEST): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+$(TEST): pyproject.toml requirements/test.txt | $(VENV)/pyvenv.cfg
 	@echo "Installing kg-retrievers and what its tests need, PyTorch included (about 2 GB on disk)"
-	@$(PIP) $(TORCH)
-	@$(PIP) --editable ".[test]"
+	@$(LOCKED) requirements/test.txt || $(UNLOCKED)
+	@$(PIP) --constraint constraints.txt $(TORCH)
+	@$(PACKAGE)
 	@touch $(CORE) $@
+
+define NO_LOCK
+Not installed, see above. If a hash does not match, the package is not the one that was tested: do not install it.
+If there is no wheel for this Python or system (the tests run with CPython 3.11 to 3.13), build from source, unhashed:
+    $(BIN)/python -m pip install --constraint constraints.txt --editable .          # or ".[test]"
+endef
+export NO_LOCK
 
 setup: $(CORE) ## install the package into .venv, without extras
 
 setup-test: $(TEST) ## install the package and what its tests need into .venv
+
+lock: | $(VENV)/pyvenv.cfg ## write requirements/*.txt anew, from pyproject.toml and the versions in constraints.txt
+	@$(PIP) --constraint constraints.txt uv
+	@$(RESOLVE) --output-file requirements/core.txt
+	@$(RESOLVE) --extra docs --output-file requirements/docs.txt
+	@$(RESOLVE) --extra test --group beside-torch --output-file requirements/test.txt
+	@$(RESOLVE) --extra test-heavy --output-file requirements/test-heavy.txt
+
+# For every system and CPython 3.11.5 or later. No index is named: hashes are the same wherever the wheels come from.
+RESOLVE = echo torch | $(BIN)/uv pip compile pyproject.toml --group build --excludes /dev/stdin \
+	--constraint constraints.txt --universal --python-version 3.11.5 --only-binary :all: --generate-hashes \
+	--no-annotate --no-header --quiet
 
 demo: $(CORE) ## ask the sample graph a few questions; no download of models, no API key
 	@$(BIN)/kg-retrievers demo
@@ -56,7 +82,7 @@ test: $(TEST) ## run the tests, the README and the notebooks
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-all: $(TEST) ## run the tests that take minutes too
-	@$(PIP) --editable ".[test-heavy]"
+	@$(LOCKED) requirements/test-heavy.txt
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --hypothesis-profile thorough -m ''
 
 fuzz: $(TEST) ## run mutants of queries and of models' replies for SECONDS; make test-all does for a minute
@@ -90,12 +116,11 @@ generate: $(CORE) ## write what is made from the registry: tables, stub, navigat
 	@$(BIN)/python docs/generate.py
 
 docs: generate ## build the docs into site/
-	@$(PIP) --editable ".[docs]"
+	@$(LOCKED) requirements/docs.txt
 	@$(BIN)/zensical build --clean --strict
 
 build: $(CORE) ## build the wheel into dist/
-	@$(PIP) build
-	@$(BIN)/python -m build --wheel
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 test-all: export TORCH := $(TORCH)
 
