@@ -19,7 +19,7 @@ from typing_extensions import TypedDict, Unpack
 from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
 from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
-from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
@@ -199,7 +199,7 @@ class BaseKGRetriever(BaseRetriever):
         description: str | None = None,
         arg_types: Mapping[str, type] | None = None,
     ) -> BaseTool:
-        """Return a tool for agents. Its message holds the evidence as text, its artifact the Documents.
+        """Return a tool for agents. Its message frames the evidence as data, its artifact holds the Documents.
 
         Where nothing is found, or the question is refused, the message says so, so that a model can ask another way.
         `args_schema` and `arg_types` are there for LangChain's signature only: the tool takes one text, `query`.
@@ -208,8 +208,9 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError("as_tool: args_schema and arg_types are fixed; the tool takes a text, `query`.")
 
         def shown(documents: list[Document]) -> tuple[str, list[Document]]:
-            texts = [document.page_content for document in documents]
-            return "\n\n".join([*texts, *filter(None, [tell_ambiguous_names(documents)])]), documents
+            evidence = "\n\n".join(document.page_content for document in documents)
+            parts = [TOOL_MESSAGE.format(evidence=evidence), tell_ambiguous_names(documents)]
+            return "\n\n".join(filter(None, parts)), documents
 
         def search(query: str, callbacks: Callbacks = None) -> tuple[str, list[Document]]:
             try:

@@ -9,9 +9,6 @@ from __future__ import annotations
 import re
 from unicodedata import category, combining
 
-#: Begins and ends the facts in every prompt of this package. `as_data` leaves no name that holds either.
-FRAME = ("<facts>", "</facts>")
-
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 # Bidirectional controls, characters without width, and tags, which only a model reads; joiners are looked at apart.
 _INVISIBLE = re.compile(

@@ -14,6 +14,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import RetrieverTool, ToolMetadata, ToolOutput
 
+from kg_retrievers.core.facts_prompt import TOOL_MESSAGE
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.shown_text import as_data, as_data_lines
@@ -145,22 +146,29 @@ class LlamaIndexRetriever(BaseRetriever):
 
 
 class _QuestionTool(RetrieverTool):
-    """A tool whose argument `input` is the question itself, and whose output says why nothing is found."""
+    """A tool whose argument `input` is the question itself; its output frames the facts, or says why there are none."""
 
     def call(self, *args: Any, **kwargs: Any) -> ToolOutput:
         try:
-            return super().call(*args, *kwargs.values())
+            return self._framed(super().call(*args, *kwargs.values()))
         except KGRetrieversError as error:
-            return self._output(as_data_lines(str(error)))
+            return self._refusal(error)
 
     async def acall(self, *args: Any, **kwargs: Any) -> ToolOutput:
         try:
-            return await super().acall(*args, *kwargs.values())
+            return self._framed(await super().acall(*args, *kwargs.values()))
         except KGRetrieversError as error:
-            return self._output(as_data_lines(str(error)))
+            return self._refusal(error)
 
-    def _output(self, text: str) -> ToolOutput:
-        return ToolOutput(content=text, tool_name=self.metadata.name or "", raw_input={}, raw_output=[])
+    def _framed(self, output: ToolOutput) -> ToolOutput:
+        content = TOOL_MESSAGE.format(evidence=output.content.strip())
+        return ToolOutput(
+            content=content, tool_name=output.tool_name, raw_input=output.raw_input, raw_output=output.raw_output
+        )
+
+    def _refusal(self, error: KGRetrieversError) -> ToolOutput:
+        content = as_data_lines(str(error))
+        return ToolOutput(content=content, tool_name=self.metadata.name or "", raw_input={}, raw_output=[])
 
 
 class _SubRetriever(BasePGRetriever):

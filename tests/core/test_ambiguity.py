@@ -86,7 +86,8 @@ def test_chains_workflows_and_tools_tell(retriever: SimGRAGRetriever) -> None:
     assert answer_chain(retriever).invoke(QUESTION) == f"David Lynch\n({told})"
     assert told in cited_answer_chain(retriever).invoke(QUESTION)["explanation"]
     assert told in build_workflow(retriever).invoke({"question": QUESTION})["explanation"]
-    assert retriever.as_tool().invoke({"query": QUESTION}) == f"Dune -> directed by -> David Lynch\n\n{told}"
+    shown = retriever.as_tool().invoke({"query": QUESTION})
+    assert shown.endswith(f"<facts>\nDune -> directed by -> David Lynch\n</facts>\n\n{told}")
     model = ScriptedChatModel(replies=["Answer: David Lynch"])
     assert answer_chain(retriever, model).invoke(QUESTION) == "David Lynch"
     assert told in str(model.prompts[0])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.graph.shown_text import FRAME, as_data, as_data_lines, one_line
+from kg_retrievers.graph.shown_text import as_data, as_data_lines, one_line
 
 UNCHANGED = {
     "Persian": "می\u200cخواهم",
@@ -80,7 +80,16 @@ def test_as_data(name: str, shown: str) -> None:
 
 
 pieces = st.sampled_from(
-    [*"[](){}<>|/0123456789,;-^ \n\x1b\u200b\u200c\u200d\u202e\u2028😀می", "INST", "im_start", *FRAME, "[1", "99]", "क्"]
+    [
+        *"[](){}<>|/0123456789,;-^ \n\x1b\u200b\u200c\u200d\u202e\u2028😀می",
+        "INST",
+        "im_start",
+        "<facts>",
+        "</facts>",
+        "[1",
+        "99]",
+        "क्",
+    ]
 )
 texts = st.text() | st.lists(pieces | st.characters(), max_size=12).map("".join)
 

@@ -585,7 +585,8 @@ async def test_tool(retriever: SimGRAGRetriever, asynchronous: bool) -> None:
     assert list(tool.metadata.get_parameters_dict()["properties"]) == ["input"]
     by_name = await tool.acall(input=QUESTION) if asynchronous else tool.call(input=QUESTION)
     by_place = await tool.acall(QUESTION) if asynchronous else tool.call(QUESTION)
-    assert by_name.content == by_place.content == f"{expected[0].text}\n\n{expected[1].text}\n\n"
+    assert by_name.content == by_place.content
+    assert by_name.content.endswith(f"<facts>\n{expected[0].text}\n\n{expected[1].text}\n</facts>")
     assert by_name.raw_output == by_place.raw_output == expected
 
 
