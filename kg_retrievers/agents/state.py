@@ -15,8 +15,8 @@ from kg_retrievers.chains import Citation
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.stages import RetrievalState
+from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, InvalidArgumentError
-from kg_retrievers.graph.deadline import deadline
 
 
 class Spending(Cost):

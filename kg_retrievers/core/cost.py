@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from typing_extensions import TypedDict
 
+from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import BudgetError
-from kg_retrievers.graph.deadline import check_deadline
 from kg_retrievers.graph.verbalize import approximate_tokens
 
 #: No call has as many tokens; a report of more is not believed.

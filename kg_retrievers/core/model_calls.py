@@ -11,14 +11,14 @@ from langchain_core.language_models.llms import BaseLLM
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langchain_core.runnables.base import RunnableBindingBase
 
-from kg_retrievers.graph.deadline import (
+from kg_retrievers.deadline import (
     await_foreign,
     await_foreign_function,
     call_foreign,
     check_deadline,
     has_deadline,
 )
-from kg_retrievers.graph.foreign import client_errors
+from kg_retrievers.foreign import client_errors
 
 
 class GuardedModel(RunnableBindingBase[Any, Any]):

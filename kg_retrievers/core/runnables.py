@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from kg_retrievers.graph.deadline import await_foreign, call_foreign
+from kg_retrievers.deadline import await_foreign, call_foreign
 from kg_retrievers.redaction import hide_secrets
 
 Input = TypeVar("Input")
@@ -40,7 +40,7 @@ Body = Generator[Call | Event, Any, Output]
 def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
     """Run a body to its end with `invoke`. Raises the error of a call inside of the body, which may handle it.
 
-    A call ends at the deadline, if there is one (`kg_retrievers.graph.deadline`), and its error holds no secrets.
+    A call ends at the deadline, if there is one (`kg_retrievers.deadline`), and its error holds no secrets.
     """
     try:
         request = next(body)

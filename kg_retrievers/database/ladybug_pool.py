@@ -14,8 +14,8 @@ from typing import Any
 from kg_retrievers.database.executor import RAISE_TIMEOUT
 from kg_retrievers.database.ladybug_process import STARTING, Opening, ProcessSession
 from kg_retrievers.database.ladybug_session import LadybugSession, Session, SessionError, cannot_open, open_database
+from kg_retrievers.deadline import check_deadline, stopped_when_given_up
 from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError
-from kg_retrievers.graph.deadline import check_deadline, stopped_when_given_up
 
 #: How many queries run side by side, each in a process of its own.
 PROCESSES = 4

@@ -19,6 +19,7 @@ from kg_retrievers.database.neo4j_schema import read_schema
 from kg_retrievers.database.plain_values import plain
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked
 from kg_retrievers.database.values import Rows, StoredNode, StoredPath, StoredRelationship
+from kg_retrievers.deadline import deadline, wait_for
 from kg_retrievers.errors import (
     CypherSafetyError,
     DatabaseLoginError,
@@ -30,7 +31,6 @@ from kg_retrievers.errors import (
     MissingExtraError,
     StaleSchemaError,
 )
-from kg_retrievers.graph.deadline import deadline, wait_for
 from kg_retrievers.redaction import hide_secrets
 
 try:

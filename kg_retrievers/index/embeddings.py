@@ -16,11 +16,11 @@ from langchain_core.embeddings import Embeddings
 from rich.console import Console
 from rich.progress import track
 
+from kg_retrievers.deadline import call_foreign
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.deadline import call_foreign
-from kg_retrievers.graph.foreign import client_errors
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 
 #: Lengths of the character n-grams. Of 1,000 names of MetaQA with two random typos each, 89 % are nearest to the right

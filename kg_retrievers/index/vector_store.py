@@ -10,11 +10,11 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from kg_retrievers.deadline import call_foreign
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, check_picklable
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.deadline import call_foreign
-from kg_retrievers.graph.foreign import client_errors
 from kg_retrievers.redaction import hide_secrets
 
 Score = Literal["squared_l2", "l2", "cosine_distance", "cosine_similarity"]

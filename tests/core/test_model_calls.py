@@ -35,8 +35,8 @@ from kg_retrievers import (
 )
 from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.replies import plain_answers
+from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, KGRetrieversError, ModelCallError
-from kg_retrievers.graph.deadline import deadline
 from kg_retrievers.testing import tiny_graph
 
 QUESTION = {"question": "Who starred in Amélie?"}

@@ -21,6 +21,7 @@ from kg_retrievers.database import ladybug_process
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession, _answer_in
 from kg_retrievers.database.ladybug_session import LadybugSession, SessionError, open_database
+from kg_retrievers.deadline import await_foreign_function
 from kg_retrievers.errors import (
     DatabaseCancelledError,
     DatabaseCrashError,
@@ -33,7 +34,6 @@ from kg_retrievers.errors import (
     KGRetrieversError,
 )
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.deadline import await_foreign_function
 
 #: How much memory and time each hostile query may take here.
 MEMORY, TIMEOUT = 1 << 29, 1.0

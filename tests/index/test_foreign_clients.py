@@ -15,8 +15,8 @@ from langchain_openai import OpenAIEmbeddings
 from misbehaving import ENDLESS_REPLY, Conduct, MisbehavingServer, http, say_nothing, send
 
 from kg_retrievers import Budget, GraphIndex, HashedEmbeddings, SimGRAGRetriever, build_workflow
+from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, KGRetrieversError, ModelCallError
-from kg_retrievers.graph.deadline import deadline
 from kg_retrievers.index.embeddings import embed
 from kg_retrievers.index.vector_store import VectorStoreSearch
 from kg_retrievers.testing import tiny_graph

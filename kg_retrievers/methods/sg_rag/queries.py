@@ -18,8 +18,8 @@ from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.safety import CheckedQuery, check_read_only
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.tokens import Token, refusal
+from kg_retrievers.deadline import await_foreign_function
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.deadline import await_foreign_function
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 
 Input = TypeVar("Input")

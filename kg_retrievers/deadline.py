@@ -1,0 +1,259 @@
+"""Ends every wait for foreign code at a deadline: clients of models, embeddings, databases and vector stores.
+
+The deadline is a context variable, so that threads and tasks that are started with a copy of the context know it.
+Foreign code that may never come back runs in a daemon thread: whoever waits for it goes on at the deadline, and the
+thread ends when it can. It holds up neither its caller nor the end of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent import futures
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from typing import Any, TypeVar
+
+from kg_retrievers.errors import BudgetError, KGRetrieversError
+
+T = TypeVar("T")
+
+#: How many seconds a cancelled coroutine has to close its connections.
+GRACE = 0.25
+
+
+class _Wait:
+    """Until when somebody waits, what is raised then, and what is to be stopped when nobody waits any longer."""
+
+    def __init__(self, ends: float, error: Callable[[], KGRetrieversError]) -> None:
+        self.ends, self.error = ends, error
+        self.given_up = False
+        self._stops: dict[object, Callable[[], object]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def left(self) -> float:
+        """How many seconds are left, in [0, TIMEOUT_MAX]."""
+        return min(max(self.ends - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
+
+    def check(self) -> None:
+        if self.given_up or time.monotonic() >= self.ends:
+            raise self.error()
+
+    def give_up(self) -> None:
+        """Stop all that was started for this wait; what is started later is refused."""
+        with self._lock:
+            self.given_up, stops, self._stops = True, self._stops, {}
+        for stop in stops.values():
+            stop()
+
+    @contextmanager
+    def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
+        """Call `stop`, from any thread, if the wait is given up inside of this block."""
+        key = object()
+        with self._lock:
+            given_up = self.given_up
+            self._stops[key] = stop
+        if given_up:
+            stop()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._stops.pop(key, None)
+
+
+_WAIT: ContextVar[_Wait | None] = ContextVar("kg_retrievers_wait", default=None)
+
+#: When the one who waits for this thread gives up; nobody does where it is not set.
+_THREAD = threading.local()
+
+
+@contextmanager
+def deadline(seconds: float | None, error: Callable[[], KGRetrieversError]) -> Iterator[None]:
+    """Let all waits inside of this block end after some seconds, or earlier where an outer deadline is earlier.
+
+    Args:
+        seconds: The seconds; None for no limit of its own.
+        error: Makes the error that is raised at the deadline.
+    """
+    outer = _WAIT.get()
+    ends = math.inf if seconds is None else time.monotonic() + seconds
+    if outer is not None and outer.ends <= ends:
+        yield
+        return
+    wait = _Wait(ends, error)
+    token = _WAIT.set(wait)
+    try:
+        if outer is None:
+            yield
+        else:
+            with outer.stopping(wait.give_up):
+                yield
+    finally:
+        with suppress(ValueError):  # of a generator that is thrown away, in another context
+            _WAIT.reset(token)
+
+
+def check_deadline() -> None:
+    """Check that there is time left, and that somebody still waits.
+
+    Raises:
+        KGRetrieversError: The error of the deadline, if not.
+    """
+    if (wait := _WAIT.get()) is not None:
+        wait.check()
+
+
+def has_deadline() -> bool:
+    """Tell whether waits end at some time here."""
+    wait = _WAIT.get()
+    return wait is not None and wait.ends < math.inf
+
+
+@contextmanager
+def stopped_when_given_up(stop: Callable[[], object]) -> Iterator[None]:
+    """Have `stop` called, from another thread, when nobody waits any longer for what is done inside of this block."""
+    wait = _WAIT.get()
+    with _nothing() if wait is None else wait.stopping(stop):
+        yield
+
+
+def call_foreign(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Call a function that may never come back; without a deadline it is simply called.
+
+    Raises:
+        KGRetrieversError: The error of the deadline, when it is reached; the function may end later, in its own thread.
+    """
+    wait = _WAIT.get()
+    if wait is None:
+        return function(*args, **kwargs)
+    wait.check()
+    if getattr(_THREAD, "ends", math.inf) <= wait.ends:  # who waits for this thread gives up in time
+        return function(*args, **kwargs)
+    return _outcome(_start(wait, lambda: function(*args, **kwargs)), wait)
+
+
+def wait_for(future: futures.Future[T]) -> T:
+    """Return the result of a future that another thread works on; it is cancelled when nobody waits any longer.
+
+    Raises:
+        KGRetrieversError: The error of the deadline, when it is reached.
+    """
+    wait = _WAIT.get()
+    if wait is None:
+        return future.result()
+    with wait.stopping(future.cancel):
+        return _outcome(future, wait)
+
+
+async def await_foreign(work: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine that may never come back; it is cancelled at the deadline, and when this is cancelled.
+
+    A coroutine that does not let itself be cancelled goes on alone.
+
+    Raises:
+        KGRetrieversError: The error of the deadline, when it is reached.
+    """
+    wait = _WAIT.get()
+    if wait is not None and wait.ends < math.inf:
+        try:
+            wait.check()
+        except KGRetrieversError:
+            work.close()
+            raise
+        return await _awaited(asyncio.ensure_future(work), wait)
+    with deadline(None, _left_alone) if wait is None else _nothing():
+        wait = _WAIT.get()
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if wait is not None:
+                wait.give_up()
+            raise
+
+
+async def await_foreign_function(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """Await a function that blocks, in a daemon thread: unlike those of the loop's pool, nothing waits for its end.
+
+    What the function does inside of `stopped_when_given_up` is stopped at the deadline, and when this is cancelled.
+
+    Raises:
+        KGRetrieversError: The error of the deadline, when it is reached.
+
+    Example:
+        >>> asyncio.run(await_foreign_function(max, 1, 2))
+        2
+    """
+    check_deadline()
+    outer = _WAIT.get()
+    wait = _Wait(math.inf, _left_alone) if outer is None else _Wait(outer.ends, outer.error)
+    with _nothing() if outer is None else outer.stopping(wait.give_up):
+        future = asyncio.wrap_future(_start(wait, lambda: function(*args, **kwargs)))
+        return await _awaited(future, wait)
+
+
+def _left_alone() -> KGRetrieversError:
+    return BudgetError("nobody waits for this call any longer.")
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+def _start(wait: _Wait, work: Callable[[], T]) -> futures.Future[T]:
+    """Run something in a daemon thread, in a copy of this context with this wait."""
+    future: futures.Future[T] = futures.Future()
+    future.set_running_or_notify_cancel()
+    context = copy_context()
+    context.run(_WAIT.set, wait)
+
+    def run() -> None:
+        _THREAD.ends = wait.ends
+        try:
+            result = context.run(work)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=run, name="kg_retrievers-foreign", daemon=True).start()
+    return future
+
+
+def _outcome(future: futures.Future[T], wait: _Wait) -> T:
+    try:
+        done, _ = futures.wait([future], wait.left if wait.ends < math.inf else None)
+    except BaseException:  # as by Ctrl-C
+        wait.give_up()
+        raise
+    if not done:
+        wait.give_up()
+        raise wait.error()
+    if future.cancelled() and wait.given_up:
+        raise wait.error()
+    return future.result()
+
+
+async def _awaited(future: asyncio.Future[T], wait: _Wait) -> T:
+    try:
+        await asyncio.wait({future}, timeout=wait.left if wait.ends < math.inf else None)
+    except asyncio.CancelledError:
+        await _cancel(future, wait)
+        raise
+    if not future.done():
+        await _cancel(future, wait)
+        raise wait.error()
+    return future.result()
+
+
+async def _cancel(future: asyncio.Future[Any], wait: _Wait) -> None:
+    """Cancel a future, give it a moment, and forget what comes of it."""
+    wait.give_up()
+    future.cancel()
+    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    await asyncio.wait({future}, timeout=GRACE)
