@@ -167,6 +167,12 @@ def test_links_lead_somewhere(name: str) -> None:
             assert ((ROOT / name).parent / target).exists(), f"{name} links to {target}"
 
 
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+def test_pages_that_stand_in_two_places_have_links_that_work_from_both(name: str) -> None:
+    assert f'--8<-- "{name}"' in page(f"docs/{name.lower()}")
+    assert all(match["target"].startswith("https://") for match in LINK.finditer(page(name)))
+
+
 def test_readme_is_short() -> None:
     assert len(page("README.md").splitlines()) <= 200
 
@@ -232,7 +238,7 @@ LOADED_ON_SIGHT = {"mermaid", "glightbox", "pyodide"}
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site."""
     folder = tmp_path_factory.mktemp("site")
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "zensical.toml"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "zensical.toml"):
         shutil.copy(ROOT / name, folder)
     shutil.copytree(ROOT / "docs", folder / "docs")
     (folder / "kg_retrievers").symlink_to(ROOT / "kg_retrievers")
