@@ -86,7 +86,7 @@ test-all: $(TEST) ## run the tests that take minutes too
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --hypothesis-profile thorough -m ''
 
 fuzz: $(TEST) ## run mutants of queries and of models' replies for SECONDS; make test-all does for a minute
-	KG_RETRIEVERS_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -n 0 -s -m heavy tests/test_fuzz.py
+	KG_RETRIEVERS_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -n 0 -s -m heavy tests/test_fuzz.py tests/test_fuzz_chains.py
 
 lint: $(TEST) ## check style, format, types, who imports whom, and the dependencies
 	$(BIN)/ruff check
