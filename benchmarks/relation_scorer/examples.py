@@ -10,6 +10,7 @@ from random import Random
 from typing import NamedTuple
 from zlib import crc32
 
+from benchmarks.relation_scorer.chains import Chain, chains
 from benchmarks.relation_scorer.english import plural
 from benchmarks.relation_scorer.grammar import Grammar
 from benchmarks.relation_scorer.natural import OTHER, TOPIC, NaturalQuestion, masked_questions
@@ -37,6 +38,12 @@ PLACES = ("city", "country", "town", "place", "region", "district", "state", "co
 
 #: The share of steps whose ends have types in the graph, and of those of whose ends further relations are seen.
 TYPED, SEEN = 0.25, 0.6
+
+#: How often the questions of walks by hand are presented for each time of the natural ones.
+CHAINED = 2
+
+#: The share of steps of such walks whose end has the next step among its further relations.
+GOES_ON = 0.5
 
 #: The share of questions that get a trap, of those that say what the topic is, and of those with an idle word.
 TRAPPED, BESIDE, IDLE = 0.4, 0.1, 0.12
@@ -111,6 +118,7 @@ class Examples:
         self.questions = [question for question in self.questions if question.relation in self.known]
         self.grammar = Grammar(self.known, self.questions, self.random)
         self.phrasings = _phrasings(self.known)
+        self.chains = list(chains())
         self._near = near_words(table, self.known)
         self._some_nouns = sorted(
             {n for r in self.known.values() for c in r.end_nouns.values() for n in c if n.isalpha()}
@@ -130,10 +138,13 @@ class Examples:
         self._our_literals = [id for id in self._literals if not id.startswith("P")]
 
     def natural(self) -> Iterator[Example]:
-        """Yield the natural questions, less of frequent relations, and those that relations have of their own."""
+        """Yield the natural questions, less of frequent relations, and those by hand, of relations and of walks."""
         counts = Counter((question.relation, question.backward) for question in self.questions)
         for question in self.phrasings:
             yield self._single(question)
+        for chain in self.chains * CHAINED:
+            for text in chain.questions:
+                yield self._chained(chain, text)
         for question in self.questions:
             count = counts[question.relation, question.backward]
             keep = min(1.0, (PLENTY / count) ** 0.55) * (1.6 if question.source == "freebase" else 1.0)
@@ -148,6 +159,21 @@ class Examples:
         text = " ".join(question.words)
         hop = Hop(self.known[question.relation], question.backward)
         return Example(text, (self.step(hop, TURNED_NATURAL),), trap=self._trap(text))
+
+    def _chained(self, chain: Chain, text: str) -> Example:
+        presented: dict[str, Step] = {}
+        path = list[Step]()
+        for relation, backward in chain.hops:
+            step = presented.get(relation.id)
+            if step is None:
+                step = self.step(Hop(relation, backward), TURNED_MADE)
+            elif step.meaning[1] != backward:
+                step = step.turned()._replace(kind="")
+            presented[relation.id] = step
+            if path and self.random.random() < GOES_ON:
+                path[-1] = path[-1]._replace(end=f"{path[-1].end} {step.name}".strip())
+            path.append(step)
+        return Example(self.varied(text), tuple(path), trap=self._trap(text))
 
     def made(self, count: int) -> Iterator[Example]:
         """Yield questions made by the grammar."""

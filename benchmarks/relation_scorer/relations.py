@@ -131,13 +131,13 @@ def _concepts() -> Iterable[Relation]:
                 row["names"],
                 row["inverse"],
                 row["kind"],
-                asked={False: _about_topic(row["forward"]), True: _about_topic(row["backward"])},
-                phrases={False: _about_topic(row["forward_phrases"]), True: _about_topic(row["backward_phrases"])},
+                asked={False: about_topic(row["forward"]), True: about_topic(row["backward"])},
+                phrases={False: about_topic(row["forward_phrases"]), True: about_topic(row["backward_phrases"])},
                 end_nouns=nouns,
             )
 
 
-def _about_topic(texts: Iterable[str]) -> list[str]:
+def about_topic(texts: Iterable[str]) -> list[str]:
     """Return texts as `words_of` splits them, with `TOPIC` for the word X."""
     return [" ".join(words_of(re.sub(r"\bX\b", " \0 ", text))).replace("\0", TOPIC) for text in texts]
 
@@ -153,7 +153,7 @@ def relations(folder: Path, questions: Sequence[NaturalQuestion]) -> dict[str, R
     ours = [_verbal(group) for group in [*singles, *groups]] + [_stative(*state) for state in states()]
     ours += [_eventful(*event) for event in events()]
     for noun, asked in measures():
-        own = {False: _about_topic(asked), True: []}
+        own = {False: about_topic(asked), True: []}
         ours.append(Relation(f"measure:{noun}", [noun, f"has {noun}"], kind="number", asked=own))
     ours += _concepts()
     known.update({relation.id: relation for relation in ours})

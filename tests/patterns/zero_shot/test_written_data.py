@@ -11,12 +11,14 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 GRAPHS = sorted((BENCHMARKS / "own_graphs" / "fit").iterdir())
-PHRASINGS = sorted((BENCHMARKS / "relation_scorer" / "words" / "phrasings").glob("*.jsonl"))
+WORDS = BENCHMARKS / "relation_scorer" / "words"
+PHRASINGS, CHAINS = (sorted((WORDS / name).glob("*.jsonl")) for name in ("phrasings", "chains"))
 
 
 def test_there_are_data() -> None:
     assert len(GRAPHS) == 14
-    assert len(PHRASINGS) == 8
+    assert len(PHRASINGS) == 10
+    assert len(CHAINS) == 7
 
 
 def rows(path: Path) -> list[dict[str, object]]:
@@ -67,3 +69,19 @@ def test_phrasings_name_their_entity(path: Path) -> None:
             texts = row[key]
             assert isinstance(texts, list)
             assert all(re.search(r"\bX\b", text) for text in texts), row["names"]
+
+
+@pytest.mark.parametrize("path", CHAINS, ids=lambda path: path.stem)
+def test_chains_ask_for_the_end_of_two_or_three_steps(path: Path) -> None:
+    for row in rows(path):
+        steps, questions = row["steps"], row["questions"]
+        assert isinstance(steps, list)
+        assert isinstance(questions, list)
+        assert len(steps) in (2, 3)
+        assert row["start"]
+        for step in steps:
+            assert step["kind"] in ("", "date", "number")
+            assert step["names"]
+            assert step["end"]
+        assert not any(step["kind"] for step in steps[:-1])
+        assert all(len(re.findall(r"\bX\b", text)) == 1 for text in questions), steps
