@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent import futures
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 from kg_retrievers.errors import BudgetError, KGRetrieversError
@@ -43,9 +44,10 @@ class _Wait:
         if self.given_up or time.monotonic() >= self.ends:
             raise self.error()
 
-    def give_up(self) -> None:
-        """Stop all that was started for this wait; what is started later is refused."""
+    def give_up(self, error: Callable[[], KGRetrieversError] | None = None) -> None:
+        """Stop all that was started for this wait; what is started later is refused, with another error if given."""
         with self._lock:
+            self.error = error or self.error
             self.given_up, stops, self._stops = True, self._stops, {}
         for stop in stops.values():
             stop()
@@ -91,7 +93,7 @@ def deadline(seconds: float | None, error: Callable[[], KGRetrieversError]) -> I
         if outer is None:
             yield
         else:
-            with outer.stopping(wait.give_up):
+            with outer.stopping(partial(wait.give_up, outer.error)):
                 yield
     finally:
         with suppress(ValueError):  # of a generator that is thrown away, in another context
@@ -112,6 +114,17 @@ def has_deadline() -> bool:
     """Tell whether waits end at some time here."""
     wait = _WAIT.get()
     return wait is not None and wait.ends < math.inf
+
+
+def seconds_left() -> float:
+    """Return how many seconds are left until waits end here, in [0, inf]; inf where they do not end.
+
+    Example:
+        >>> seconds_left()
+        inf
+    """
+    wait = _WAIT.get()
+    return math.inf if wait is None else max(wait.ends - time.monotonic(), 0.0)
 
 
 @contextmanager

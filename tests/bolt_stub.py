@@ -142,12 +142,15 @@ class BoltStub:
 
 
 def by_pattern(*replies: tuple[str, Reply]) -> Script:
-    """A script of regular expressions; the first that is found in a query counts. EXPLAIN gets the type alone."""
+    """A script of regular expressions; the first that is found in a query counts.
+
+    EXPLAIN gets the type alone, unless the expression begins with it.
+    """
 
     def script(query: str, parameters: dict[str, Any]) -> Reply | None:
         for expression, reply in replies:
             if re.search(expression, query):
-                if query.startswith("EXPLAIN ") and reply.failure is None:
+                if query.startswith("EXPLAIN ") and reply.failure is None and not expression.startswith("^EXPLAIN"):
                     return Reply(reply.columns, type=reply.type)
                 return reply
         return None

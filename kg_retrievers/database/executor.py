@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from contextlib import AbstractContextManager
+from functools import lru_cache, partial
 from itertools import zip_longest
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from kg_retrievers.database.reading import read_graph
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
 from kg_retrievers.database.values import Rows, StoredNode, resolve
-from kg_retrievers.errors import DatabaseQueryError, InvalidArgumentError
+from kg_retrievers.deadline import deadline
+from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError
 from kg_retrievers.graph import GraphRows
 from kg_retrievers.graph.cache import Immutable
 
@@ -73,8 +75,8 @@ class Executor(Protocol):
             DatabaseUnavailableError: If the database cannot be reached.
         """
 
-    def explain(self, query: str, parameters: Mapping[str, Any] | None = None) -> None:
-        """Have the database compile a query, without running it; raises what `run` does."""
+    def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
+        """Have the database compile a query, without running it; takes and raises what `run` does."""
 
     def read_graph(self, page_size: int) -> GraphRows:
         """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
@@ -102,6 +104,8 @@ class DatabaseExecutor(Immutable, ABC):
     """
 
     _schema: DatabaseSchema | None = None
+    #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
+    _grace: ClassVar[float] = 0.0
 
     @property
     @abstractmethod
@@ -122,12 +126,13 @@ class DatabaseExecutor(Immutable, ABC):
         limit: int = LIMIT,
         timeout: float = TIMEOUT,
     ) -> Rows:
-        """Run a query that only reads; see `Executor.run`."""
-        who = type(self).__name__
+        """Run a query that only reads; see `Executor.run`. The timeout is that of all requests together."""
         if limit < 1:
-            raise InvalidArgumentError(f"{who}.run: limit is {limit}. Ask for at least 1 row.")
-        if not 0 < timeout <= MAX_TIMEOUT:
-            raise InvalidArgumentError(f"{who}.run: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
+            raise InvalidArgumentError(f"{type(self).__name__}.run: limit is {limit}. Ask for at least 1 row.")
+        with self._within(timeout, "run"):
+            return self._run(query, parameters, limit, timeout)
+
+    def _run(self, query: str, parameters: Mapping[str, Any] | None, limit: int, timeout: float) -> Rows:
         bounded, used = self._bounded(query, parameters, limit)
         schema = self.schema()
         columns, stored = self._fetch(bounded.text, used, limit + 1, timeout)
@@ -137,13 +142,28 @@ class DatabaseExecutor(Immutable, ABC):
             rows, labels = resolve(stored[:limit], schema, self._find_nodes)
         except RecursionError as cause:
             reason = "It returns lists or maps that are nested too deep."
+            who = type(self).__name__
             raise DatabaseQueryError(f"{who}.run: {reason} The query was: {query:.1000}", query, reason) from cause
         return Rows(tuple(columns), rows, len(stored) > limit, labels)
 
-    def explain(self, query: str, parameters: Mapping[str, Any] | None = None) -> None:
+    def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the database compile a query, without running it; see `Executor.explain`."""
-        bounded, used = self._bounded(query, parameters, LIMIT)
-        self._compile(bounded.text, used)
+        with self._within(timeout, "explain"):
+            bounded, used = self._bounded(query, parameters, LIMIT)
+            self._compile(bounded.text, used, timeout)
+
+    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
+        """Let all waits of this block end after a timeout, which is checked."""
+        if not 0 < timeout <= MAX_TIMEOUT:
+            who = f"{type(self).__name__}.{what}"
+            raise InvalidArgumentError(f"{who}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds.")
+        return deadline(timeout + self._grace, partial(self._too_long, timeout))
+
+    def _too_long(self, timeout: float) -> DatabaseTimeoutError:
+        who = type(self).__name__
+        return DatabaseTimeoutError(
+            f"{who}: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
+        )
 
     def _bounded(
         self, query: str, parameters: Mapping[str, Any] | None, limit: int
@@ -181,9 +201,9 @@ class DatabaseExecutor(Immutable, ABC):
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a checked query and fetch `most` rows of it at most."""
 
-    def _compile(self, query: str, parameters: dict[str, Any]) -> None:
+    def _compile(self, query: str, parameters: dict[str, Any], timeout: float) -> None:
         """Have a checked query compiled."""
-        self._fetch(f"EXPLAIN {query}", parameters, 1, TIMEOUT)
+        self._fetch(f"EXPLAIN {query}", parameters, 1, timeout)
 
     @abstractmethod
     def _find_nodes(self, ids: list[Hashable]) -> Iterable[StoredNode]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Hashable, Mapping
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from kg_retrievers.database.executor import RAISE_TIMEOUT, TIMEOUT, DatabaseExecutor, Fetched
+from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
 from kg_retrievers.database.ladybug_loading import write_database
 from kg_retrievers.database.ladybug_pool import SessionPool
 from kg_retrievers.database.ladybug_process import Opening
@@ -20,12 +21,12 @@ from kg_retrievers.database.ladybug_schema import read_schema
 from kg_retrievers.database.ladybug_session import SessionError
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
 from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
+from kg_retrievers.deadline import check_deadline, seconds_left
 from kg_retrievers.errors import (
     DatabaseCancelledError,
     DatabaseCrashError,
     DatabaseMemoryError,
     DatabaseQueryError,
-    DatabaseTimeoutError,
     DatabaseUnavailableError,
     InvalidArgumentError,
 )
@@ -186,10 +187,15 @@ class LadybugExecutor(DatabaseExecutor):
             self._removal()
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
+        check_deadline()
+        left = min(timeout, seconds_left())
+        until = time.monotonic() + left
         try:
-            with self._pool.session(timeout) as session:
-                columns, are_stored, rows = session.execute(query, parameters, most, timeout)
+            with self._pool.session(left) as session:
+                columns, are_stored, rows = session.execute(query, parameters, most, until - time.monotonic())
         except SessionError as error:
+            if error.failure == "interrupted":
+                check_deadline()  # its error names the limit that came first
             raise self._error(error, query, timeout) from error
         try:
             if any(are_stored):
@@ -209,9 +215,7 @@ class LadybugExecutor(DatabaseExecutor):
             case "cancelled":
                 return DatabaseCancelledError("LadybugExecutor: the query was cancelled and stopped.")
             case "interrupted":
-                return DatabaseTimeoutError(
-                    f"LadybugExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-                )
+                return self._too_long(timeout)
             case "memory":
                 return DatabaseMemoryError(
                     f"LadybugExecutor: the query needs more memory than it may take ({reason}); it was: {query:.1000}",

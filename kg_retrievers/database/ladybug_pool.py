@@ -84,7 +84,7 @@ class SessionPool:
                 raise DatabaseUnavailableError(f"LadybugExecutor({self._opening.shown}) is closed. Open it again.")
             if not free:
                 raise DatabaseTimeoutError(
-                    f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:g} s.", **RAISE_TIMEOUT
+                    f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:.3g} s.", **RAISE_TIMEOUT
                 )
             self._in_use += 1
             while self._idle:

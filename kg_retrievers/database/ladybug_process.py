@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import signal
@@ -24,7 +25,10 @@ from kg_retrievers.errors import DatabaseUnavailableError
 STARTUP = 120.0
 
 #: How many seconds after its timeout a query that LadybugDB does not stop is ended with its process.
-MARGIN = 0.5
+MARGIN = 0.25
+
+#: How many seconds a process that is ended is waited for; the system may free its memory later.
+DYING = 1.0
 
 #: The part of the memory of a query that its answer may take on its way to the host: there it takes several times that.
 ANSWER_PART = 8
@@ -78,6 +82,7 @@ class ProcessSession:
         self._ready = False
         self._stopped: Failure | None = None
         self._most = opening.max_memory // ANSWER_PART if opening.max_memory else MAX_ANSWER
+        self._latest_ready = time.monotonic() + STARTUP
         self._process = _start()
         self._end = weakref.finalize(self, _end, self._process)  # at the latest when the host ends
         self._into, self._out = (pipe.fileno() for pipe in _pipes(self._process))
@@ -87,18 +92,27 @@ class ProcessSession:
         request = {"path": str(opening.path), "pages": half, "query_memory": half}
         request |= {"temporary": opening.temporary, "read_only": opening.read_only}
         with suppress(OSError, TimeoutError):  # `wait_until_ready` says why
-            self._send(pack(request), time.monotonic() + STARTUP)
+            self._send(pack(request), self._latest_ready)
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, until: float = math.inf) -> None:
         """Wait until the database is open.
 
+        Args:
+            until: When the wait ends, on the monotonic clock; the process goes on starting.
+
         Raises:
+            SessionError: If it is not open by then.
             DatabaseUnavailableError: If it cannot be opened.
         """
         if self._ready:
             return
+        if until < self._latest_ready:
+            try:
+                _wait(self._out, "POLLIN", until)
+            except TimeoutError:
+                raise SessionError("interrupted", "its process was still starting") from None
         try:
-            self._ask(None, STARTUP)
+            self._ask(None, max(0.0, self._latest_ready - time.monotonic()))
         except SessionError as error:
             self.close()
             if error.failure == "unavailable":
@@ -115,11 +129,16 @@ class ProcessSession:
         return self._end.alive and self._process.poll() is None
 
     def execute(self, query: str, parameters: dict[str, Any], most: int, timeout: float | None) -> Answer:
-        """Run a query; see `Session.execute`. One that does not stop is ended with the process."""
-        self.wait_until_ready()
-        request = {"query": query, "parameters": parameters, "most": most, "timeout": timeout}
+        """Run a query; see `Session.execute`. One that does not stop is ended with the process.
+
+        The timeout counts from now: the start of a process that has just been replaced is part of it.
+        """
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        self.wait_until_ready(until)
+        left = None if timeout is None else max(0.0, until - time.monotonic())
+        request = {"query": query, "parameters": parameters, "most": most, "timeout": left}
         try:
-            return self._ask(request, None if timeout is None else timeout + MARGIN)
+            return self._ask(request, None if left is None else left + MARGIN)
         except SessionError as error:
             if error.failure == "memory":
                 self.close()  # the next query shall find all of its memory
@@ -268,7 +287,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
         process.kill()
     with suppress(subprocess.TimeoutExpired):
-        process.wait(STARTUP)
+        process.wait(DYING)
     _close_pipes(process)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -132,7 +133,7 @@ class LadybugSession:
             self._connection.close()
             self._connection, self._queries = ladybug.Connection(self._database), 0
         self._queries += 1
-        self._connection.set_query_timeout(0 if timeout is None else max(1, round(1000 * timeout)))
+        self._connection.set_query_timeout(0 if timeout is None else max(1, math.ceil(1000 * timeout)))
         self._stopped = "interrupted"
         try:
             return self._executed(query, parameters, most)

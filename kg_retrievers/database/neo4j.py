@@ -13,18 +13,17 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from kg_retrievers.database.executor import LIMIT, RAISE_TIMEOUT, TIMEOUT, DatabaseExecutor, Fetched
+from kg_retrievers.database.executor import TIMEOUT, DatabaseExecutor, Fetched
 from kg_retrievers.database.neo4j_login import address_in, credentials
 from kg_retrievers.database.neo4j_schema import read_schema
 from kg_retrievers.database.plain_values import plain
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked
-from kg_retrievers.database.values import Rows, StoredNode, StoredPath, StoredRelationship
-from kg_retrievers.deadline import deadline, wait_for
+from kg_retrievers.database.values import StoredNode, StoredPath, StoredRelationship
+from kg_retrievers.deadline import wait_for
 from kg_retrievers.errors import (
     CypherSafetyError,
     DatabaseLoginError,
     DatabaseQueryError,
-    DatabaseTimeoutError,
     DatabaseUnavailableError,
     InvalidArgumentError,
     KGRetrieversError,
@@ -78,6 +77,8 @@ class Neo4jExecutor(DatabaseExecutor):
         InvalidArgumentError: If the URI cannot be read or holds a password, if only one of name and password is set,
             or, from `pickle`, if `auth` was given.
     """
+
+    _grace = GRACE
 
     def __init__(
         self,
@@ -156,18 +157,6 @@ class Neo4jExecutor(DatabaseExecutor):
         await self._driver.close()
         await self._loop.shutdown_asyncgens()
 
-    def run(
-        self,
-        query: str,
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        limit: int = LIMIT,
-        timeout: float = TIMEOUT,
-    ) -> Rows:
-        """Run a query that only reads; see `Executor.run`. The timeout is that of all requests together."""
-        with deadline(timeout + GRACE, partial(_too_long, timeout)):
-            return super().run(query, parameters, limit=limit, timeout=timeout)
-
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine on the thread of the driver, and wait for it on this one."""
         with self._closing:  # so that the loop runs until all its work is done or cancelled
@@ -188,8 +177,8 @@ class Neo4jExecutor(DatabaseExecutor):
         with self._typed_errors():
             return Fetched(columns, [[_stored(value) for value in row] for row in rows])
 
-    def _compile(self, query: str, parameters: dict[str, Any]) -> None:
-        self._read(f"EXPLAIN {query}", parameters, 1, TIMEOUT)
+    def _compile(self, query: str, parameters: dict[str, Any], timeout: float) -> None:
+        self._read(f"EXPLAIN {query}", parameters, 1, timeout)
 
     def _read(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a query of this package's own; values are the driver's."""
@@ -259,7 +248,7 @@ class Neo4jExecutor(DatabaseExecutor):
     def _error(self, cause: Exception, query: str, timeout: float) -> Exception:
         code = (cause.code or "") if isinstance(cause, exceptions.Neo4jError) else ""
         if isinstance(cause, TimeoutError) or "TransactionTimedOut" in code or code.endswith(".Terminated"):
-            return _too_long(timeout)
+            return self._too_long(timeout)
         if code.startswith("Neo.ClientError.Security.") or isinstance(cause, exceptions.AuthError):
             login = "Set the environment variables NEO4J_USERNAME and NEO4J_PASSWORD to a user who may read there"
             return DatabaseLoginError(
@@ -319,12 +308,6 @@ class Neo4jExecutor(DatabaseExecutor):
     def _read_schema(self) -> DatabaseSchema:
         with self._typed_errors():
             return read_schema(self._read, self._key, self._label, "Neo4jExecutor")
-
-
-def _too_long(timeout: float) -> DatabaseTimeoutError:
-    return DatabaseTimeoutError(
-        f"Neo4jExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
-    )
 
 
 #: The message of Neo4j for a label or type that it does not have.

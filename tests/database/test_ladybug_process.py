@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from kg_retrievers.database import ladybug_process
 from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession, _answer_in
 from kg_retrievers.database.ladybug_session import LadybugSession, SessionError, open_database
-from kg_retrievers.deadline import await_foreign_function
+from kg_retrievers.deadline import await_foreign_function, call_foreign, deadline
 from kg_retrievers.errors import (
+    BudgetError,
     DatabaseCancelledError,
     DatabaseCrashError,
     DatabaseError,
@@ -173,6 +175,59 @@ def test_time_is_limited(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch,
             assert time.monotonic() - start < 2.5
             assert works(executor)
         assert threading.active_count() == threads
+
+
+def test_the_time_to_compile_is_limited(executor: LadybugExecutor) -> None:
+    start = time.monotonic()
+    with pytest.raises(DatabaseTimeoutError, match=r"longer than 0\.5 s and was stopped"):
+        executor._compile(HOSTILE["a clique of 11 nodes"], {}, 0.5)
+    assert time.monotonic() - start < 2.5
+    executor.explain("MATCH (n) RETURN n", timeout=5.0)
+    with pytest.raises(
+        InvalidArgumentError, match=r"LadybugExecutor\.explain: timeout is 0, not in \(0, 86400\] seconds"
+    ):
+        executor.explain("MATCH (n) RETURN n", timeout=0)
+
+
+def test_the_start_of_a_process_is_part_of_the_time(executor: LadybugExecutor) -> None:
+    """A query that comes too early for the process that replaces another fails, and the process starts."""
+    assert works(executor)
+    process_of(executor).kill()
+    process_of(executor).wait()
+    with pytest.raises(DatabaseTimeoutError, match=r"longer than 0\.001 s"):
+        executor._fetch("RETURN 1", {}, 1, 0.001)
+    process = process_of(executor)
+    assert works(executor)
+    assert process_of(executor) is process
+
+
+def late() -> BudgetError:
+    return BudgetError("too late")
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_a_deadline_stops_a_query(executor: LadybugExecutor, threaded: bool) -> None:
+    """Whether it runs in the thread of its caller or in one of its own; the next query finds a process."""
+    assert works(executor)
+    process = process_of(executor)
+    ask = partial(call_foreign, executor._fetch) if threaded else executor._fetch
+    start = time.monotonic()
+    with deadline(0.5, late):
+        with pytest.raises(BudgetError, match="too late"):
+            ask(UNSTOPPABLE, {}, 10, 100.0)
+        assert time.monotonic() - start < 1.5
+        with pytest.raises(BudgetError, match="too late"):
+            executor.run("RETURN 1")
+    assert wait_until(lambda: process.poll() is not None)
+    assert works(executor)
+    assert wait_until(lambda: not executor._pool._busy)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 100.0])
+def test_the_earlier_limit_of_a_query_counts(executor: LadybugExecutor, seconds: float) -> None:
+    with deadline(seconds, late), pytest.raises(BudgetError if seconds < 1 else DatabaseTimeoutError):
+        executor._fetch(UNSTOPPABLE, {}, 10, 1.0)
+    assert works(executor)
 
 
 def test_text_that_is_cut_inside_a_character(executor: LadybugExecutor) -> None:

@@ -309,6 +309,14 @@ def test_timeout(serve: Serve, behaviour: Reply) -> None:
     assert executor.schema(refresh=True).labels
 
 
+def test_explain_has_a_timeout(serve: Serve) -> None:
+    _, executor = serve(("^EXPLAIN RETURN 1", Reply(hangs=True)))
+    start = time.monotonic()
+    with pytest.raises(DatabaseTimeoutError, match=r"longer than 0.3 s"):
+        executor.explain("RETURN 1 AS x", timeout=0.3)
+    assert time.monotonic() - start < 0.3 + module.GRACE + 10
+
+
 def test_nobody_is_there() -> None:
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))

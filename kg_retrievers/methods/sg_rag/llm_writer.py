@@ -17,7 +17,7 @@ from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.database.executor import Executor
+from kg_retrievers.database.executor import TIMEOUT, Executor
 from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked
 from kg_retrievers.datasets import Question
@@ -114,7 +114,9 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         entities: list[QuestionEntity] = input["entities"][:MAX_QUERIES]
         parameters = {f"e{slot}": list(entity.entities[: entity.best]) for slot, entity in enumerate(entities)}
         values, examples = yield Call(RunnableLambda(self._prompt_values), {**input, "parameters": parameters})
-        check: RunnableLambda[str, str] = cancellable(lambda query: self._checked(query, parameters, executor))
+        check: RunnableLambda[str, str] = cancellable(
+            lambda query: self._checked(query, parameters, executor, input.get("timeout", TIMEOUT))
+        )
         reply = yield Call(
             self.prompts["cypher"] | guarded(self.llm) | StrOutputParser(), values | {"examples": examples}
         )
@@ -132,7 +134,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         meant = [parameters, *({**parameters, "e0": [key]} for key in other_meanings)]
         return [{"query": query, "parameters": given, "from": "llm"} for given in meant[:MAX_QUERIES]]
 
-    def _checked(self, query: str, parameters: Mapping[str, Any], executor: Executor) -> str:
+    def _checked(self, query: str, parameters: Mapping[str, Any], executor: Executor, timeout: float) -> str:
         """Return a query with its arrows the right way round, once all checks let it through."""
         schema = executor.schema()
         checked = check_query(query, parameters, schema)
@@ -140,7 +142,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         check_lists(checked.text, parameters)
         check_shows_facts(checked.text)
         corrected = correct_directions(checked.text, parameters, schema, self._directions)
-        executor.explain(corrected, parameters)
+        executor.explain(corrected, parameters, timeout=timeout)
         return corrected
 
     # --- what the model is shown --------------------------------------------------------------------------------------

@@ -212,7 +212,8 @@ class CypherRetriever(BaseKGRetriever):
             entities = []
         if _keys(entities) != seeds:
             entities = question_entities(linker_of(self.index), question, seeds)
-        return {"question": question, "seed_entities": seeds, "entities": entities, "executor": self.database}
+        found = {"question": question, "seed_entities": seeds, "entities": entities}
+        return found | {"executor": self.database, "timeout": self.timeout}
 
     def _written(self, cypher: object) -> dict[str, Any]:
         """Check what a writer wrote, unless it checks its queries itself, by an attribute `checks_queries`.

@@ -93,7 +93,7 @@ class OnPaper:
     def schema(self, *, refresh: bool = False) -> DatabaseSchema:
         return self._schema
 
-    def explain(self, query: str, parameters: Mapping[str, Any]) -> None:
+    def explain(self, query: str, parameters: Mapping[str, Any], *, timeout: float) -> None:
         self.explained.append(query)
         for part, reason in self._refused.items():
             if part in query:
