@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 from langgraph.runtime import get_runtime
@@ -18,6 +19,7 @@ from kg_retrievers.chains.cited_answer import CitedAnswer, ExtractiveCitedAnswer
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers
+from kg_retrievers.core.refusals import order_of, reason_of, said, tell_reasons
 from kg_retrievers.core.replies import NO_ANSWER, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -122,9 +124,10 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
             documents = yield Call(bound, state["question"])
         except RefusalError as error:
             return refused(state, name, error)
+        answers = documents_answers(documents)
         return {
-            "documents": documents,
-            "answers": documents_answers(documents),
+            "documents": documents if answers else _with_refusals(documents, state.get("refusals") or {}),
+            "answers": answers,
             "retriever": name,
             "reason": None,
             "refusal": None,
@@ -133,11 +136,31 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
     return work
 
 
+def _with_refusals(documents: list[Document], refusals: Mapping[str, str]) -> list[Document]:
+    """Return documents that say, as those of a union do, why retrievers that were asked before found nothing."""
+    return [
+        document.model_copy(update={"metadata": _with_failed(document.metadata, refusals)}) for document in documents
+    ]
+
+
+def _with_failed(metadata: dict[str, Any], refusals: Mapping[str, str]) -> dict[str, Any]:
+    details = metadata["details"]
+    return {**metadata, "details": {**details, "failed": {**refusals, **details.get("failed", {})}}}
+
+
 def refused(state: State, name: str, error: RefusalError) -> dict[str, Any]:
-    """Return the update where a retriever refuses the question; what the first one says stays."""
-    if state.get("reason"):
-        return {"retriever": name}
-    return {"retriever": name, "reason": as_data(str(error)), "refusal": refusal_of(error)}
+    """Return the update where a retriever refuses the question: the reasons of all, the one that tells most first."""
+    before: dict[str, str] = state.get("refusals") or {}
+    reason = reason_of(error)
+    refusals = {**before, name: reason}
+    update = {"retriever": name, "refusals": refusals}
+    if not before:
+        return {**update, "reason": as_data(str(error)), "refusal": refusal_of(error)}
+    if said(reason) not in map(said, before.values()):
+        update["reason"] = tell_reasons(refusals)
+    if order_of(reason) < min(map(order_of, before.values())):
+        update["refusal"] = refusal_of(error)
+    return update
 
 
 def verbalize(show: Callable[..., ShownEvidence]) -> Callable[[State], dict[str, Any]]:

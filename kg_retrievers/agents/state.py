@@ -52,6 +52,7 @@ class AnswerState(TypedDict, total=False):
         retriever: The retriever that found the documents, or was the last to find none: its class, or its name in a
             router.
         reason: Why there is no answer, or no citation.
+        refusals: Why each retriever that was asked refused the question, by the name of its class or in the router.
         refusal: What is answered where no retriever finds evidence; it fits the reason.
         stopped: Which budget ended the run early; None if none did.
         given: The inputs that the caller gave, beside the question.
@@ -73,6 +74,7 @@ class AnswerState(TypedDict, total=False):
     supported: bool | None
     retriever: str | None
     reason: str | None
+    refusals: dict[str, str] | None
     refusal: str | None
     stopped: str | None
     given: dict[str, Any] | None

@@ -150,7 +150,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
                 if any(after.get(key) is None for writes in earlier for key in writes):
                     node = "prepare"
             if inputs:  # the question is no longer refused
-                values |= {"reason": None, "refusal": None}
+                values |= {"reason": None, "refusals": None, "refusal": None}
             return update._replace(values=values, as_node=node)
 
         return [[checked(update) for update in step] for step in supersteps]
@@ -238,7 +238,7 @@ class WorkflowBuilder:
     def _cache_key(self, node: str, state: Any = None) -> str:
         """Return the part of the state that an outcome depends on; LangGraph passes an empty state when it draws."""
         state = state or {}
-        later = {"retriever", "attempts", "reason", "refusal", "stopped", "cost", "given"}
+        later = {"retriever", "attempts", "reason", "refusals", "refusal", "stopped", "cost", "given"}
         seen = {key: state.get(key) for key in self.keys if key not in later}
         seen["documents"] = [document.id for document in state.get("documents") or []]
         return json.dumps([self.scope, node, seen], sort_keys=True, default=str)

@@ -17,6 +17,7 @@ from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_toke
 from kg_retrievers.core.ambiguity import tell_ambiguous_names
 from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
+from kg_retrievers.core.refusals import tell_failed
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -47,17 +48,23 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     """
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
-        """Return the labels, each once; `refusal_text` without evidence, `NO_TARGET` without answers.
+        """Return the labels, each once; `refusal_text` without evidence.
 
-        The `note` of the input, if any, follows in parentheses.
+        Without answers, it is `NO_TARGET`, and why other retrievers of a union or router found nothing. The `note` of
+        the input, if any, follows in parentheses.
         """
         return self._call_with_config(self._answer, input, config)
 
     def _answer(self, input: AnswerInput) -> str:
         if not input["documents"]:
             return refusal_text(input)
-        answers = "; ".join(proposed_answers(input["documents"])) or NO_TARGET
+        answers = "; ".join(proposed_answers(input["documents"])) or no_target(input["documents"])
         return f"{answers}\n({input['note']})" if input.get("note") else answers
+
+
+def no_target(documents: list[Document]) -> str:
+    """Return the answer where the evidence proposes no entity, and why other retrievers found nothing."""
+    return f"{NO_TARGET} {tell_failed(documents)}".strip()
 
 
 def refusal_text(input: AnswerInput) -> str:

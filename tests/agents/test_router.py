@@ -13,6 +13,7 @@ from kg_retrievers import (
     Evidence,
     GraphIndex,
     HashedEmbeddings,
+    NeighborhoodRetriever,
     Pattern,
     SimGRAGRetriever,
     build_router,
@@ -20,6 +21,7 @@ from kg_retrievers import (
 from kg_retrievers.agents import question_shape
 from kg_retrievers.agents.nodes import STOPPED
 from kg_retrievers.chains import NOT_UNDERSTOOD
+from kg_retrievers.core.replies import NO_TARGET
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.testing import ScriptedChatModel, tiny_graph
@@ -116,6 +118,26 @@ async def test_it_answers_and_goes_on_where_nothing_is_found(
     got = await ask(question=UNKNOWN)
     assert (got["answer"], got["documents"], got["retriever"]) == (NOT_UNDERSTOOD, [], "patterns")
     assert "No entity" in got["reason"]
+
+
+async def test_it_says_why_each_retriever_refuses(retrievers: dict[str, BaseKGRetriever]) -> None:
+    index = retrievers["open"].index
+    unsure = "not sure what 'Who is the hairdresser of Audrey Tautou?' asks for"
+    question = {"question": "Who is the hairdresser of Audrey Tautou?"}
+    facts = NeighborhoodRetriever.from_index(index)
+    patterns = {"one": retrievers["patterns"], "two": _Joins.from_index(index)}
+    got = await build_router({**patterns, "facts": facts}, choose=lambda _: ["one", "two", "facts"]).ainvoke(question)
+    assert got["answer"] == NO_TARGET
+    assert got["explanation"].startswith(f"{NO_TARGET} one, two: {unsure}")
+    assert got["explanation"].count("not sure") == 1
+    assert [*got["documents"][0].metadata["details"]["failed"]] == ["one", "two"]
+    alike = build_router(patterns).invoke(question)
+    assert (alike["answer"], alike["reason"].count("not sure")) == (NOT_UNDERSTOOD, 1)
+    nothing = FindsNothing.from_index(index, min_confidence=0)
+    both = build_router({"nothing": nothing, **patterns}, choose=lambda _: ["nothing", "one"]).invoke(question)
+    assert both["answer"] == NOT_UNDERSTOOD  # what tells most, though it came last
+    assert both["reason"].startswith(f"one: {unsure}")
+    assert "nothing: nothing in the graph fits" in both["reason"]
 
 
 async def test_a_model_chooses(retrievers: dict[str, BaseKGRetriever]) -> None:

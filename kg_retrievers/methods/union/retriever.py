@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self
 
@@ -21,14 +22,15 @@ from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import top_answers
+from kg_retrievers.core.refusals import order_of, reason_of, said, tell_reasons
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     BudgetError,
-    EntityLinkingError,
     InvalidArgumentError,
+    KGRetrieversError,
     MissingExtraError,
     ModelMismatchError,
     NoEvidenceError,
@@ -329,18 +331,15 @@ class UnionRetriever(BaseKGRetriever):
         for error in errors.values():
             if not self._is_survived(error):
                 raise error
-        if len(errors) == len(outcomes):  # that no entity was found says less than another error
-            raise min(errors.values(), key=lambda error: isinstance(error, EntityLinkingError))
+        reasons = {name: reason_of(error) for name, error in errors.items()}
+        if len(errors) == len(outcomes):
+            raise _joined(errors, reasons)
         found = {
             name: [{key: document.metadata[key] for key in FoundEvidence.__annotations__} for document in outcome]
             for name, outcome in outcomes.items()
             if not isinstance(outcome, Exception)
         }
-        failed = {
-            name: f"{type(error).__name__}: {error}"
-            for name, error in errors.items()
-            if not isinstance(error, NoEvidenceError)
-        }
+        failed = {name: reason for name, reason in reasons.items() if not isinstance(errors[name], NoEvidenceError)}
         return {"found": {name: found.get(name, []) for name in outcomes}, "failed": failed}
 
     def _is_survived(self, error: Exception) -> bool:
@@ -360,6 +359,18 @@ class UnionRetriever(BaseKGRetriever):
         failed = {"failed": state["failed"]} if state.get("failed") else {}
         evidence = [replace(item, details={**item.details, **failed}) for item in evidence]
         return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+
+
+def _joined(errors: Mapping[str, Exception], reasons: Mapping[str, str]) -> Exception:
+    """Return the error that tells most, with the reasons of members that say something else."""
+    best = min(errors, key=lambda name: order_of(reasons[name]))
+    error = errors[best]
+    others = {name: reason for name, reason in reasons.items() if said(reason) != said(reasons[best])}
+    if not others or not isinstance(error, KGRetrieversError):
+        return error
+    joined = copy(error)
+    joined.message = f"{error.message} {tell_reasons(others)}"
+    return joined.with_traceback(error.__traceback__)
 
 
 class _MemberRun(GeneratorRunnable[UnionState, list[Document] | Exception]):

@@ -32,9 +32,11 @@ from kg_retrievers import (
     UnionRetriever,
     answer_chain,
     build_workflow,
+    cited_answer_chain,
     evaluate,
 )
 from kg_retrievers.chains import show_evidence
+from kg_retrievers.core.replies import NO_TARGET
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.stages import STAGE_EVENT, RetrievalState, Stage
 from kg_retrievers.errors import (
@@ -548,6 +550,23 @@ def test_members_that_find_nothing() -> None:
     union = UnionRetriever.of(told(), told(error=TimeoutError("late")), on_error="skip")
     assert union.invoke("?") == []
     assert union.stages[1].run.invoke({"question": "?", "k": 1, "found": {}}) == {"answers": [], "documents": []}
+
+
+def test_each_reason_is_told_once_and_the_most_telling_first() -> None:
+    def unsure() -> BaseKGRetriever:
+        return told(error=LowConfidenceError("Scripted: not sure.", 0.1, hint_python="Rephrase it."))
+
+    lost = told(error=EntityLinkingError("nobody there."))
+    union = UnionRetriever.of(lost, unsure(), unsure(), told())
+    with pytest.raises(LowConfidenceError) as refusal:
+        union.invoke("?", on_refusal="raise")
+    first, _, others = str(refusal.value).partition("Scripted-4: ")
+    assert first == "Scripted: not sure. "
+    assert others == "nothing in the graph fits the question '?'. Scripted: nobody there. Rephrase it."
+    with_facts = UnionRetriever.of(lost, unsure(), unsure(), told(([AB], 1)))
+    why = "Scripted-2, Scripted-3: not sure. Scripted: nobody there."
+    assert answer_chain(with_facts).invoke("?") == f"{NO_TARGET} {why}"
+    assert cited_answer_chain(with_facts).invoke("?")["explanation"] == f"{NO_TARGET} {why}"
 
 
 def test_a_budget_ends_the_whole_union() -> None:
