@@ -55,6 +55,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a name that a terminal cannot show must not end the program
     # The library logs why it refuses a question; the commands say so themselves, in their own words.
     logging.getLogger("kg_retrievers").addHandler(_SILENT)
+    try:
+        code = _run(argv)
+    except SystemExit as end:  # of a help text, or a mistake in the arguments
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if (ended := _end_output(code)) == code:
+            raise
+        return ended
+    return _end_output(code)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     options = argparse.Namespace(debug=False)
     try:
         make_parser().parse_args(argv, options)
@@ -63,10 +74,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed when the process ends
         return BROKEN_PIPE
     except Exception as error:
         if options.debug:
             traceback.print_exc()
         note(f"error: {message(error)}")
         return MISTAKE
+
+
+def _end_output(code: int) -> int:
+    """Write what stdout still holds; return the exit code, another one where nobody takes it."""
+    try:
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        ended = BROKEN_PIPE
+    except OSError as error:
+        if not code:  # else it was told
+            note(f"error: {message(error)}")
+        ended = code or MISTAKE
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed when the process ends
+    return ended

@@ -25,6 +25,7 @@ from kg_retrievers.cli.measurement import (
 )
 from kg_retrievers.cli.show import message, note, show_comparison, status
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.file_writing import told_if_unwritable
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT
 from kg_retrievers.serving.loading import SavedModel, read_models
@@ -85,7 +86,8 @@ def _folder_of_records(name: str | None) -> Path | None:
     folder = Path(name)
     if folder.exists() and not folder.is_dir():
         raise InvalidArgumentError(f"{folder} is a file. Name a folder: --records ...")
-    folder.mkdir(parents=True, exist_ok=True)
+    with told_if_unwritable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

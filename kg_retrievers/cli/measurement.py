@@ -19,6 +19,7 @@ from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, note, status
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
+from kg_retrievers.file_writing import write_file
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving.loading import SavedModel, build_retriever, load_llm
@@ -314,4 +315,4 @@ def write_output(path: str, text: str) -> None:
     if path == "-":
         print(text, flush=True)
     else:
-        Path(path).write_text(text + "\n", "utf-8")
+        write_file(path, text + "\n")

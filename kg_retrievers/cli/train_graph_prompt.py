@@ -20,6 +20,7 @@ from kg_retrievers.cli.graph_prompt import quiet, refuse_prompts
 from kg_retrievers.cli.load import read_index, read_training_questions
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.file_writing import write_file
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, Method
 from kg_retrievers.serving.loading import (
@@ -217,7 +218,7 @@ class PromptTraining:
         """Train, and say beside the model which retriever it had."""
         with quiet():
             trained = self.call(output=output, **more)
-        (output / RECORD).write_text(self.retriever.record(), "utf-8")
+        write_file(output / RECORD, self.retriever.record())
         return trained
 
     def summary(self, trained: GraphPromptTraining) -> tuple[dict[str, Any], list[tuple[str, str]]]:

@@ -6,22 +6,21 @@ One rename is the save. Folders of version 0.1, which have the configuration in 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypedDict
-from uuid import uuid4
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from kg_retrievers.errors import FileWriteError, InvalidArgumentError, ModelLoadError
+from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
+from kg_retrievers.file_writing import told_if_unwritable, write_file
 from kg_retrievers.graph.columns import Array
 
 #: Raised by one with every change of the layout; a later one is refused.
@@ -73,18 +72,15 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
     folder = Path(folder)
     data = _serialize(method, config, weights)
     check_own_folder(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as cause:
-        raise InvalidArgumentError(f"save_checkpoint: {folder} is a file, or inside of one. Name a folder.") from cause
-    except OSError as cause:
-        raise _not_written(folder, cause) from cause
-    try:
-        _replace(folder / WEIGHTS, data)
+    with told_if_unwritable(folder):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as cause:
+            reason = f"save_checkpoint: {folder} is a file, or inside of one. Name a folder."
+            raise InvalidArgumentError(reason) from cause
+        write_file(folder / WEIGHTS, data)
         if "format_version" in read_config(folder):  # an earlier model, of version 0.1
             (folder / CONFIG).unlink()
-    except OSError as cause:
-        raise _not_written(folder / WEIGHTS, cause) from cause
 
 
 def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -209,25 +205,6 @@ def _digest(config: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file so that a reader finds the old one or the new one, never a part."""
-    written = path.with_name(f"{path.name}.{uuid4().hex}.tmp")
-    try:
-        with open(written, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(written, path)
-    except BaseException:
-        with suppress(OSError):
-            written.unlink(missing_ok=True)
-        raise
-
-
-def _not_written(path: Path, cause: OSError) -> FileWriteError:
-    return FileWriteError(f"cannot be written: {cause.strerror or cause}. Make room, or name another folder.", path)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

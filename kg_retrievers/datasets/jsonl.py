@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from kg_retrievers.datasets._lines import read_lines
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.errors import QuestionsLoadError
+from kg_retrievers.file_writing import write_file
 from kg_retrievers.graph.types import Pattern, Triple
 from kg_retrievers.graph.validation import reasons
 
@@ -63,9 +64,13 @@ def read_questions(path: str | Path) -> list[Question]:
 
 
 def write_questions(path: str | Path, questions: Iterable[Question]) -> None:
-    """Write one row a question, as `read_questions` reads it. Replaces an existing file."""
+    """Write one row a question, as `read_questions` reads it. Replaces an existing file.
+
+    Raises:
+        FileWriteError: If it cannot be written; an existing file stays.
+    """
     text = "".join(json.dumps(question.to_dict(), ensure_ascii=False) + "\n" for question in questions)
-    Path(path).write_bytes(text.encode("utf-8"))
+    write_file(path, text)
 
 
 def _check_keys(row: dict[str, Any]) -> None:

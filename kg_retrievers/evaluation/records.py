@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from typing_extensions import TypedDict
 
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
+from kg_retrievers.file_writing import told_if_unwritable
 
 #: What the first line of a file says that it is; the number changes with the form.
 FORMAT = "kg-retrievers records 2"
@@ -94,7 +95,8 @@ def continued(path: str | Path | None, header: Header) -> Iterator[tuple[list[Re
         The records that are there, and what writes more of them.
 
     Raises:
-        FileFormatError: If the file is there and is none of records, or cannot be written.
+        FileFormatError: If the file is there and is none of records, or cannot be read.
+        FileWriteError: If it cannot be written, or more of it later; what is there stays.
         InvalidArgumentError: If it belongs to a run of other settings; names them.
     """
     if path is None:
@@ -109,17 +111,26 @@ def continued(path: str | Path | None, header: Header) -> Iterator[tuple[list[Re
             f"{path} holds records of a run with other settings: {'; '.join(different)}. "
             "Name another file, or delete this one."
         )
-    try:
-        file = path.open("r+b" if begun else "wb")
-    except OSError as error:
-        raise FileFormatError(f"records cannot be written here: {error.strerror}.", path) from error
-    with file:
-        file.truncate(content.rfind(b"\n") + 1 if begun else 0)
-        file.seek(0, SEEK_END)
+    with _opened(path, content.rfind(b"\n") + 1 if begun else 0) as file:
         writer = Writer(file)
         if not begun:
             writer.add(header)
         yield records, writer
+
+
+@contextmanager
+def _opened(path: Path, size: int) -> Iterator[BinaryIO]:
+    """Open a file to add to its first bytes; errors of closing it are told as those of writing are."""
+    with told_if_unwritable(path):
+        file = path.open("r+b" if size else "wb")
+    try:
+        with told_if_unwritable(path):
+            file.truncate(size)
+            file.seek(0, SEEK_END)
+        yield file
+    finally:
+        with told_if_unwritable(path):
+            file.close()
 
 
 class Writer:
@@ -132,8 +143,9 @@ class Writer:
     def add(self, row: Record | Header) -> None:
         """Write a line."""
         if self._file:
-            self._file.write(_written(row))
-            self._file.flush()
+            with told_if_unwritable(self._file.name):
+                self._file.write(_written(row))
+                self._file.flush()
 
 
 def _written(row: Mapping[str, Any]) -> bytes:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.errors import FileFormatError
+from kg_retrievers.file_writing import told_if_unwritable
 
 #: Raised by one with every change of the layout; a folder of another version is refused.
 FORMAT_VERSION = 1
@@ -115,8 +116,15 @@ def save_columns(folder: str | Path, kind: str, columns: Mapping[str, Array], me
     """Write columns to a folder so that a reader finds the old ones or the new ones, never a mixture.
 
     The arrays go to a sub-folder of their own; the manifest `<kind>.json`, replaced last and in one step, names it.
+
+    Raises:
+        FileWriteError: If the disk is full, or this user may not write there; the old ones stay.
     """
-    folder = Path(folder)
+    with told_if_unwritable(folder):
+        _save_columns(Path(folder), kind, columns, meta)
+
+
+def _save_columns(folder: Path, kind: str, columns: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
     name, before = f"{kind}-{uuid4().hex}", _named_by(folder / f"{kind}.json")
     (folder / name).mkdir(parents=True)
     manifest: dict[str, Any] = {"format": FORMAT_VERSION, "data": name, "columns": {}, "meta": dict(meta)}

@@ -207,7 +207,11 @@ class KnowledgeGraph(Immutable):
     # --- out --------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write the graph to a folder, replacing what was saved there only when all is written."""
+        """Write the graph to a folder, replacing what was saved there only when all is written.
+
+        Raises:
+            FileWriteError: If the disk is full, or this user may not write there.
+        """
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
         save_columns(path, "graph", self._columns, meta)
 

@@ -10,7 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from kg_retrievers.errors import FileWriteError, IndexLoadError
+from kg_retrievers.file_writing import told_if_unwritable
 from kg_retrievers.graph.columns import Array
+
+#: What SQLite says where the file cannot be written: as the low byte of its error codes.
+_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 
 class EmbeddingCache:
@@ -21,16 +25,14 @@ class EmbeddingCache:
 
     Raises:
         IndexLoadError: From every method, if the file is damaged, locked for a minute or no SQLite file.
-        FileWriteError: If its folder is missing and cannot be made.
+        FileWriteError: From every method, if the disk is full, or this user may not write there.
     """
 
     def __init__(self, path: str | Path) -> None:
         """Make the file where there is none."""
         self.path = Path(path)
-        try:
+        with told_if_unwritable(self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as cause:
-            raise FileWriteError(f"no folder can be made here: {cause.strerror}.", self.path.parent) from cause
         self._run(
             "CREATE TABLE IF NOT EXISTS vectors (name TEXT, text TEXT, vector BLOB, PRIMARY KEY (name, text))", [()]
         )
@@ -52,6 +54,10 @@ class EmbeddingCache:
             with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
                 return [found for row in rows for found in database.execute(statement, row)]
         except sqlite3.DatabaseError as cause:
+            if (getattr(cause, "sqlite_errorcode", 0) & 0xFF) in _UNWRITABLE:
+                raise FileWriteError(
+                    f"cannot be written: {cause}. Make room, or name another file or folder.", self.path
+                ) from cause
             raise IndexLoadError(
                 f"cannot be used as an embedding cache ({cause}). Delete the file.", self.path
             ) from cause

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
+from kg_retrievers.file_writing import write_file
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 
@@ -92,7 +93,7 @@ def recorded_embeddings(folder: str | Path) -> str:
 
 def record_embeddings(folder: str | Path, name: str) -> None:
     """Record the name of the embeddings, as `load_embeddings` takes it, in the folder of an index."""
-    (Path(folder) / RECORD).write_text(json.dumps({"embeddings": name}), "utf-8")
+    write_file(Path(folder) / RECORD, json.dumps({"embeddings": name}))
 
 
 def is_uri(where: str) -> bool:

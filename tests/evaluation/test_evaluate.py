@@ -559,7 +559,7 @@ def test_another_file_is_left_alone(tmp_path: Path, content: bytes, line: int | 
 
 
 def test_records_that_cannot_be_kept(tmp_path: Path) -> None:
-    for path, told in ((tmp_path, "cannot be read"), (tmp_path / "no folder" / "r.jsonl", "cannot be written here")):
+    for path, told in ((tmp_path, "cannot be read"), (tmp_path / "no folder" / "r.jsonl", "cannot be written")):
         with pytest.raises(FileFormatError, match=told):
             evaluate(scripted(SCRIPT), [HER], records=path)
     with pytest.raises(FileFormatError, match="No such file"):

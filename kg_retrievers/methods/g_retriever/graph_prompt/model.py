@@ -34,6 +34,7 @@ from kg_retrievers.errors import (
     ModelLoadError,
     ModelMismatchError,
 )
+from kg_retrievers.file_writing import told_if_unwritable, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.index import embedding_name
@@ -48,7 +49,7 @@ from kg_retrievers.methods.g_retriever.graph_prompt.prompts import VERSION
 try:
     import torch
     from safetensors import SafetensorError
-    from safetensors.torch import load, save_file
+    from safetensors.torch import load, save
 except ImportError as cause:
     raise MissingExtraError("GraphPromptModel", "graph-prompt") from cause
 
@@ -153,6 +154,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
 
         Raises:
             InvalidArgumentError: If `folder` is a file, or holds a model of Hugging Face.
+            FileWriteError: If the disk is full, or this user may not write there.
         """
         folder, network = Path(folder), self.network
         adapters = network.adapters
@@ -169,10 +171,11 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         }
         save_checkpoint(folder, METHOD, config, {**weights, "probe": self.probe})
         if adapters:
-            (folder / ADAPTER).mkdir(exist_ok=True)
-            (folder / ADAPTER / ADAPTER_CONFIG).write_text(network.adapter_config, "utf-8")
+            with told_if_unwritable(folder / ADAPTER):
+                (folder / ADAPTER).mkdir(exist_ok=True)
+            write_file(folder / ADAPTER / ADAPTER_CONFIG, network.adapter_config)
             copied = {name: weight.detach().cpu().contiguous() for name, weight in adapters.items()}
-            save_file(copied, folder / ADAPTER / ADAPTER_WEIGHTS, {"format": "pt"})
+            write_file(folder / ADAPTER / ADAPTER_WEIGHTS, save(copied, {"format": "pt"}))
 
     @classmethod
     def from_pretrained(

@@ -1,0 +1,246 @@
+"""Full disks and folders in which nobody may write: one typed error, and what was there stays."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+from kg_retrievers.core.checkpoint import save_checkpoint
+from kg_retrievers.datasets import write_questions
+from kg_retrievers.errors import FileWriteError
+from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, read_records
+from kg_retrievers.file_writing import write_file
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.serving.loading import record_embeddings
+
+resource = pytest.importorskip("resource")
+
+#: The most bytes of a file on the full disk of these tests.
+ROOM = 100
+
+SAMPLE = Path(__file__).parents[1] / "kg_retrievers" / "sample"
+
+
+@contextmanager
+def full_disk(room: int = ROOM) -> Iterator[None]:
+    """Let no file of this process become longer, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def graph(count: int) -> KnowledgeGraph:
+    return KnowledgeGraph.from_triples([(f"head {number}", "knows", f"tail {number}") for number in range(count)])
+
+
+def put_vectors(path: Path, count: int) -> None:
+    EmbeddingCache(path).put("model", vectors(count))
+
+
+def vectors(count: int) -> dict[str, Array]:
+    return {f"text {number}": np.ones(500, np.float32) for number in range(count)}
+
+
+#: What writes to a path, the more the larger the count; all but the first write to a file, not a folder.
+WRITERS: dict[str, Callable[[Path, int], Any]] = {
+    "graph": lambda path, count: graph(count).save(path),
+    "index": lambda path, count: GraphIndex.build(graph(count), HashedEmbeddings(), path),
+    "model": lambda path, count: save_checkpoint(path, "gnn-rag", {"count": count}, {"w": np.zeros(count, np.float32)}),
+    "embeddings of an index": lambda path, count: record_embeddings(path, "x" * 10 * count),
+    "questions": lambda path, count: write_questions(path / "q.jsonl", [Question("Who is it?")] * count),
+    "text": lambda path, count: write_file(path / "file.txt", "x" * 10 * count),
+    "embedding cache": lambda path, count: put_vectors(path / "cache.sqlite", count),
+}
+each_writer = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return what the files in a folder hold."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@each_writer
+def test_a_full_disk_is_told_and_what_was_there_stays(write: Callable[[Path, int], Any], tmp_path: Path) -> None:
+    write(tmp_path, 3)
+    before = contents(tmp_path)
+    with full_disk(), pytest.raises(FileWriteError, match=r"cannot be written: .+\. Make room, or name another"):
+        write(tmp_path, 100)
+    assert contents(tmp_path) == before
+    write(tmp_path, 100)
+    assert contents(tmp_path) != before
+
+
+@each_writer
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="no folder in which nobody may write")
+def test_a_folder_in_which_nobody_may_write_is_told(write: Callable[[Path, int], Any]) -> None:
+    with pytest.raises(FileWriteError, match=r"^/proc/none") as caught:
+        write(Path("/proc/none"), 3)
+    assert str(caught.value.path).startswith("/proc/none")
+    assert isinstance(caught.value, OSError)
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Be a user who may not write everywhere, where root runs the tests."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+@each_writer
+def test_a_folder_of_another_user_is_told(write: Callable[[Path, int], Any]) -> None:
+    with TemporaryDirectory() as name:  # the folders of pytest are closed to others
+        folder = Path(name)
+        write(folder, 3)
+        before = contents(folder)
+        for path in (*folder.rglob("*"), folder):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        with another_user(), pytest.raises(FileWriteError, match=r"Permission denied|readonly"):
+            write(folder, 100)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        assert contents(folder) == before
+
+
+# --- one file ---------------------------------------------------------------------------------------------------------
+
+
+def test_permissions_and_links_stay(tmp_path: Path) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    write_file(file, "a")
+    file.chmod(0o640)
+    link.symlink_to("file")
+    write_file(link, b"b")
+    assert (file.read_text(), link.is_symlink(), stat.S_IMODE(file.stat().st_mode)) == ("b", True, 0o640)
+    assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    write_file("/dev/null", "gone")
+    with pytest.raises(FileWriteError, match="/dev/full: cannot be written: No space left on device"):
+        write_file("/dev/full", "x")
+    assert Path("/dev/full").is_char_device()
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_long_name_fits(tmp_path: Path) -> None:
+    write_file(tmp_path / ("n" * 255), "x")
+    assert (tmp_path / ("n" * 255)).read_text() == "x"
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+HEADER = Header(format=FORMAT, method="M", seed=0, proposes_answers=True, settings={})
+
+
+def record(number: int) -> Record:
+    return cast(Record, dict.fromkeys(Record.__annotations__) | {"id": str(number), "metrics": {}})
+
+
+def add_records(path: Path, first: int, count: int) -> None:
+    with continued(path, HEADER) as (_, writer):
+        for number in range(first, first + count):
+            writer.add(record(number))
+
+
+def test_records_that_were_written_stay(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    add_records(path, 1, 2)
+    before = read_records(path)
+    with full_disk(path.stat().st_size + ROOM), pytest.raises(FileWriteError, match=r"run\.jsonl: cannot be written"):
+        add_records(path, 3, 50)
+    assert read_records(path) == before
+    add_records(path, 3, 1)
+    assert [row["id"] for row in read_records(path)[1]] == ["1", "2", "3"]
+
+
+def test_an_error_of_what_is_measured_is_none_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionError, match="refused"), continued(tmp_path / "run.jsonl", HEADER):
+        raise ConnectionError("refused")
+
+
+# --- the shell --------------------------------------------------------------------------------------------------------
+
+
+def shell(*arguments: str, room: int | None = None, stdout: Any = subprocess.PIPE) -> tuple[int, str]:
+    """Run the command with little room on the disk; return its exit code and stderr."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    limit = None if room is None else partial(resource.setrlimit, resource.RLIMIT_FSIZE, (room, room))
+    done = subprocess.run(
+        [sys.executable, "-m", "kg_retrievers.cli", *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        preexec_fn=limit,
+        env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    return done.returncode, done.stderr
+
+
+GRAPH, QUESTIONS = str(SAMPLE / "graph.jsonl"), str(SAMPLE / "questions.jsonl")
+EVALUATE = ["evaluate", "--graph", GRAPH, "--data", QUESTIONS, "--format", "jsonl", "--method", "kaping"]
+COMMANDS = {
+    "index": ["index", GRAPH, "--output", "{}"],
+    "questions": ["questions", GRAPH, "--count", "5", "--output", "{}"],
+    "evaluate --json": [*EVALUATE, "--json", "{}"],
+    "evaluate --records": [*EVALUATE, "--records", "{}"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_the_shell_tells_a_full_disk(command: list[str], tmp_path: Path) -> None:
+    output = str(tmp_path / "output")
+    code, stderr = shell(*(part.format(output) for part in command), room=ROOM)
+    assert code == 2, stderr
+    assert "cannot be written" in stderr
+    assert output in stderr
+    assert "Traceback" not in stderr
+    left = [] if not Path(output).is_dir() else os.listdir(output)
+    assert not left
+    assert [name for name in os.listdir(tmp_path) if name != "output"] == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("command", [["info", GRAPH, "--json"], ["--help"]], ids=" ".join)
+def test_the_shell_tells_a_full_disk_of_its_own_output(command: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        code, stderr = shell(*command, stdout=full)
+    assert code == 2
+    assert "the output cannot be written: No space left on device. Make room" in stderr
+    assert "Traceback" not in stderr
+    assert "Exception ignored" not in stderr
+
+
+@pytest.mark.parametrize("command", [["info", GRAPH, "--json"], ["--help"]], ids=" ".join)
+def test_the_shell_ends_quietly_where_nobody_reads(command: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        assert shell(*command, stdout=writing) == (141, "")
+    finally:
+        with suppress(OSError):
+            os.close(writing)
