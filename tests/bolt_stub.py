@@ -6,12 +6,12 @@ import re
 import socket
 import socketserver
 import struct
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from loopback import LoopbackServer, ServerOf
 
 HELLO, GOODBYE, RESET, RUN, BEGIN, COMMIT, ROLLBACK = 0x01, 0x02, 0x0F, 0x10, 0x11, 0x12, 0x13
 DISCARD, PULL, TELEMETRY, ROUTE, LOGON, LOGOFF = 0x2F, 0x3F, 0x54, 0x66, 0x6A, 0x6B
@@ -87,7 +87,7 @@ Script = Callable[[str, dict[str, Any]], Reply | None]
 
 
 @dataclass
-class BoltStub:
+class BoltStub(LoopbackServer):
     """Answers queries by a script while its context is open, each connection in a thread of its own.
 
     Args:
@@ -102,39 +102,23 @@ class BoltStub:
     #: The queries so far, and how many rows were sent.
     requests: list[Request] = field(default_factory=list)
     rows_sent: int = 0
-    stopped: threading.Event = field(default_factory=threading.Event)
     connections: list[socket.socket] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Take a free port."""
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.stub = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        super().__init__(_Handler)
 
     @property
     def uri(self) -> str:
         """Where it listens."""
-        return f"bolt://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
+        return f"bolt://127.0.0.1:{self.port}"
 
     def stop(self) -> None:
         """Close all connections and take no more."""
-        if not self.stopped.is_set():
-            self.stopped.set()
-            self._server.shutdown()
-            self._server.server_close()
-            self._thread.join()
-            for connection in self.connections:
-                with suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
+        super().stop()
+        for connection in self.connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def queries(self) -> list[str]:
         """The texts of the queries so far."""
@@ -158,22 +142,15 @@ def by_pattern(*replies: tuple[str, Reply]) -> Script:
     return script
 
 
-class _Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_address = True
-    stub: BoltStub
-
-
 class _FailedError(Exception):
     """A request that gets a FAILURE."""
 
 
 class _Handler(socketserver.BaseRequestHandler):
-    server: _Server
+    server: ServerOf[BoltStub]
 
     def handle(self) -> None:
-        self.stub = self.server.stub
+        self.stub = self.server.owner
         self.stub.connections.append(self.request)
         self.failed = False
         self.rows: Iterator[Sequence[Any]] = iter(())

@@ -6,14 +6,14 @@ import socket
 import socketserver
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
+
+from loopback import LoopbackServer, ServerOf
 
 #: What a server does with one connection: it is given the socket, and an event that is set when the server stops.
 Conduct = Callable[[socket.socket, threading.Event], None]
 
 
-class MisbehavingServer:
+class MisbehavingServer(LoopbackServer):
     """Lets each connection be treated by a function, in a thread of its own, while its context is open.
 
     Args:
@@ -22,46 +22,19 @@ class MisbehavingServer:
 
     def __init__(self, conduct: Conduct) -> None:
         """Take a free port."""
-        self.stopped, self.reached, self.abandoned = threading.Event(), threading.Event(), threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.conduct, self._server.owner = conduct, self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        port: int = self._server.server_address[1]
-        return port
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stopped.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_address = True
-    conduct: Conduct
-    owner: MisbehavingServer
+        super().__init__(_Handler)
+        self.conduct = conduct
+        self.reached, self.abandoned = threading.Event(), threading.Event()
 
 
 class _Handler(socketserver.BaseRequestHandler):
-    server: _Server
+    server: ServerOf[MisbehavingServer]
 
     def handle(self) -> None:
         owner = self.server.owner
         owner.reached.set()
         try:
-            self.server.conduct(self.request, owner.stopped)
+            owner.conduct(self.request, owner.stopped)
         except OSError:
             owner.abandoned.set()
 

@@ -8,9 +8,10 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from loopback import LoopbackServer, ServerOf
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class ServerError:
 Behaviour = Reply | RateLimit | Delay | Hang | Garbage | ServerError
 
 
-class OpenAIServer:
+class OpenAIServer(LoopbackServer):
     """Serves `POST /v1/chat/completions`, plain and streamed, one behaviour per request, while its context is open.
 
     A request beyond the script, or to another path, gets status 400 or 404, which clients do not retry.
@@ -64,47 +65,25 @@ class OpenAIServer:
 
     def __init__(self, *behaviours: Behaviour) -> None:
         """Take a free port; requests are answered once the context is entered."""
+        super().__init__(_Handler)
         self.behaviours: Sequence[Behaviour] = behaviours
         #: The JSON bodies of the requests so far, in order.
         self.requests: list[dict[str, Any]] = []
         self.lock = threading.Lock()
-        self.stopped = threading.Event()
         #: Set when a `Hang` has begun, and when its client has closed the connection.
         self.hanging, self.abandoned = threading.Event(), threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.script = self
-        # shutdown() waits for the next poll, so poll often
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def base_url(self) -> str:
         """The address for `ChatOpenAI(base_url=...)`."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> Self:
-        """Start answering."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Stop answering, delayed requests included, and free the port."""
-        self.stopped.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Server(ThreadingHTTPServer):
-    script: OpenAIServer
+        return f"http://127.0.0.1:{self.port}/v1"
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: ServerOf[OpenAIServer]
 
     def do_POST(self) -> None:
-        script = self.server.script
+        script = self.server.owner
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path != "/v1/chat/completions":
             return self._error(404, f"no such path: {self.path}")

@@ -15,10 +15,7 @@ from typing import Any
 
 import openai
 import pytest
-from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
@@ -37,7 +34,7 @@ from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.replies import plain_answers
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, KGRetrieversError, ModelCallError
-from kg_retrievers.testing import tiny_graph
+from kg_retrievers.testing import ScriptedChatModel, tiny_graph
 
 QUESTION = {"question": "Who starred in Amélie?"}
 KEY = "a-key-that-nobody-may-see"
@@ -73,24 +70,14 @@ def completion(**changes: Any) -> bytes:
     return json.dumps(reply | changes).encode()
 
 
-class Sleeper(BaseChatModel):
-    """A model without an async side, whose call cannot be cancelled."""
+def sleeper(seconds: float) -> ScriptedChatModel:
+    """Return a model without an async side, whose call cannot be cancelled."""
 
-    seconds: float = 5.0
+    def reply(prompt: str) -> str:
+        time.sleep(seconds)
+        return "late"
 
-    @property
-    def _llm_type(self) -> str:
-        return "sleeper"
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        time.sleep(self.seconds)
-        return ChatResult(generations=[ChatGeneration(message=AIMessage("late"))])
+    return ScriptedChatModel(replies=reply)
 
 
 # --- deadlines --------------------------------------------------------------------------------------------------------
@@ -147,9 +134,9 @@ import asyncio, sys, time
 sys.path[:0] = {[*sys.path]!r}
 from kg_retrievers import Budget, GraphIndex, HashedEmbeddings, SimGRAGRetriever, build_workflow
 from kg_retrievers.testing import tiny_graph
-from test_model_calls import Sleeper
+from test_model_calls import sleeper
 retriever = SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), HashedEmbeddings()))
-workflow = build_workflow(retriever, Sleeper(seconds=600), budget=Budget(seconds=0.5))
+workflow = build_workflow(retriever, sleeper(600), budget=Budget(seconds=0.5))
 print(workflow.invoke({QUESTION!r})["stopped"])
 print(asyncio.run(workflow.ainvoke({QUESTION!r}))["stopped"])
 """
@@ -163,18 +150,12 @@ print(asyncio.run(workflow.ainvoke({QUESTION!r}))["stopped"])
 
 def test_nothing_is_asked_after_the_deadline(index: GraphIndex) -> None:
     """The thread that was left alone goes on with an unreadable reply, and does not ask for another one."""
-    asked: list[float] = []
-
-    class Slow(Sleeper):
-        def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-            asked.append(time.monotonic())
-            return super()._generate(*args, **kwargs)
-
-    workflow = build_workflow(by_model(index, Slow(seconds=0.6)), budget=Budget(seconds=0.3))
+    model = sleeper(0.6)
+    workflow = build_workflow(by_model(index, model), budget=Budget(seconds=0.3))
     assert workflow.invoke(QUESTION)["stopped"]
     while any(thread.name == "kg_retrievers-foreign" for thread in threading.enumerate()):
         time.sleep(0.02)
-    assert len(asked) == 1
+    assert len(model.prompts) == 1
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
