@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from threading import RLock
 from typing import Any, Self, TypeVar
+from weakref import WeakSet
 
 from kg_retrievers.errors import InvalidArgumentError
 
@@ -45,11 +47,15 @@ def check_picklable(part: object, who: str, hint: str) -> None:
 
 
 class LocalLock:
-    """A reentrant lock, used in a `with` statement; a copy or a pickle of it is another lock."""
+    """A reentrant lock, used in a `with` statement; a copy or a pickle of it is another lock.
+
+    In a fork of the process, what threads of the parent held is free again: those threads do not live there.
+    """
 
     def __init__(self) -> None:
         """Start unlocked."""
         self._lock = RLock()
+        _LOCKS.add(self)
 
     def __enter__(self) -> None:
         """Wait for the lock."""
@@ -62,6 +68,26 @@ class LocalLock:
     def __reduce__(self) -> tuple[type[LocalLock], tuple[()]]:
         """Copy and pickle as another lock."""
         return LocalLock, ()
+
+    def free_after_fork(self) -> None:
+        """Make the lock anew, unless it is free or the thread that forked holds it."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = RLock()
+
+
+#: All locks of this process.
+_LOCKS: WeakSet[LocalLock] = WeakSet()
+
+
+def _free_locks() -> None:
+    for lock in list(_LOCKS):
+        lock.free_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_locks)
 
 
 class Cache:

@@ -1,0 +1,179 @@
+"""Every method of the table in forks, from threads, and after calls that were cancelled: no hang, same results.
+
+Copies, pickles, spawned processes and threads that begin at once are part of `RetrieverContract`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import select
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, Question, UnionRetriever, build_workflow
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
+from kg_retrievers.methods.registry import METHODS, UNION, Method
+from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
+from kg_retrievers.testing import tiny_graph
+
+QUESTIONS = ["Who starred in Amélie?", "Who directed 千と千尋の神隠し?", "Who directed Her?"]
+EXAMPLES = [Question("Who directed Adaptation?", answers=("Spike Jonze",))]
+CONFIGS: dict[str, Any] = {
+    "gnn-rag": GraphReasonerConfig(dimension=512, width=8, instructions=2, layers=2),
+    "subgraph-rag": TripleScorerConfig(dimension=512, hidden=8, rank=4),
+}
+
+#: The most seconds that a fork may take.
+PATIENCE = 60
+
+each_method = pytest.mark.parametrize("method", [*METHODS, UNION], ids=lambda method: method.name)
+
+
+@cache
+def index() -> GraphIndex:
+    return GraphIndex.build(tiny_graph(), HashedEmbeddings())
+
+
+@cache
+def retriever_of(method: Method) -> BaseKGRetriever:
+    """Return one retriever for all tests of a method; models have drawn weights."""
+    if method is UNION:
+        return UnionRetriever.of(*(retriever_of(one) for one in METHODS if one.name in ("simgrag", "kaping")), k=3)
+    given: dict[str, Any] = {"k": 3}
+    if "model" in method.needs:
+        given["model"] = _model(method)
+    if method.runs_queries:
+        pytest.importorskip("ladybug")
+        from kg_retrievers.database.ladybug import LadybugExecutor
+
+        given |= {"executor": LadybugExecutor.from_graph(index().graph), "examples": EXAMPLES}
+    return method.load_retriever().from_index(index(), **given)
+
+
+def _model(method: Method) -> Any:
+    config, draw = CONFIGS[method.name], np.random.default_rng(0)
+    weights = {name: draw.normal(0, 0.5, shape).astype(np.float32) for name, shape in config.shapes.items()}
+    probe = np.array(HashedEmbeddings().embed_documents([PROBE])[0], np.float32)
+    return method.load_model()(config, weights, probe=probe, embeddings="hashed")
+
+
+def found_by(retriever: BaseKGRetriever) -> str:
+    """Return what a retriever finds, sync, async and in a workflow, as text."""
+    workflow = build_workflow(retriever)
+    found = [retriever.invoke(question) for question in QUESTIONS]
+    found += [asyncio.run(retriever.ainvoke(question)) for question in QUESTIONS]
+    found += [workflow.invoke({"question": question})["documents"] for question in QUESTIONS]
+    return json.dumps([[document.model_dump() for document in documents] for documents in found])
+
+
+def in_fork(function: Callable[[], str]) -> str:
+    """Return what a function returns in a fork of this process, which is killed where it hangs."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            with os.fdopen(writing, "wb") as file:
+                file.write(function().encode())
+        except BaseException as error:
+            os.write(writing, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    try:
+        return _read_all(reading)
+    finally:
+        os.close(reading)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _read_all(reading: int) -> str:
+    parts: list[bytes] = []
+    while select.select([reading], [], [], PATIENCE)[0]:
+        if not (part := os.read(reading, 1 << 20)):
+            return b"".join(parts).decode()
+        parts.append(part)
+    return "it hangs"
+
+
+@contextmanager
+def asked_all_the_time(retriever: BaseKGRetriever) -> Iterator[None]:
+    """Ask a retriever from four threads until the block ends."""
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.is_set():
+            for question in QUESTIONS:
+                retriever.invoke(question)
+
+    with ThreadPoolExecutor(4) as threads:
+        asking = [threads.submit(ask) for _ in range(4)]
+        try:
+            yield
+        finally:
+            ended.set()
+    for one in asking:
+        one.result()
+
+
+@each_method
+def test_a_pickle_finds_the_same(method: Method) -> None:
+    retriever = retriever_of(method)
+    expected = found_by(retriever)
+    assert json.loads(expected)[0], "nothing is found"
+    if not method.runs_queries:  # its database lies in a temporary folder
+        assert found_by(pickle.loads(pickle.dumps(retriever))) == expected
+
+
+@each_method
+@pytest.mark.heavy
+def test_threads_find_the_same(method: Method) -> None:
+    retriever = retriever_of(method)
+    expected = found_by(retriever)
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(found_by, [retriever] * 8)) == {expected}
+
+
+@each_method
+@pytest.mark.parametrize("busy", [False, pytest.param(True, marks=pytest.mark.heavy)], ids=["idle", "while asked"])
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_fork_finds_the_same(method: Method, busy: bool) -> None:
+    retriever = retriever_of(method)
+    expected = found_by(retriever)
+    if not busy:
+        assert in_fork(lambda: found_by(retriever)) == expected
+        return
+    with asked_all_the_time(retriever):
+        for _ in range(3):
+            assert in_fork(lambda: found_by(retriever)) == expected
+    assert found_by(retriever) == expected
+
+
+@each_method
+async def test_a_cancelled_call_leaves_no_trace(method: Method) -> None:
+    """Wherever it is cancelled: right away, before the first stage, and some milliseconds later."""
+    retriever = retriever_of(method)
+    expected = await asyncio.to_thread(found_by, retriever)
+    for delay in (None, 0, 0.001, 0.002, 0.005, 0.01):
+        tasks = [asyncio.create_task(retriever.ainvoke(question)) for question in QUESTIONS]
+        if delay is not None:
+            await asyncio.sleep(delay)
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), PATIENCE)
+        assert all(isinstance(one, asyncio.CancelledError | list) for one in ended)
+    assert await asyncio.to_thread(found_by, retriever) == expected
