@@ -10,9 +10,10 @@ from kg_retrievers.chains.cited_answer import (
 )
 from kg_retrievers.chains.evidence import AnswerInput, Citation, EvidenceStyle, ShownEvidence, show_evidence
 from kg_retrievers.chains.fact_verification import FactVerifier, Verdict, fact_verification_chain
-from kg_retrievers.core.replies import NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED
+from kg_retrievers.core.replies import LESS_SURE, NO_ANSWER, NOT_UNDERSTOOD, SEARCH_ENDED
 
 __all__ = [
+    "LESS_SURE",
     "NOT_UNDERSTOOD",
     "NO_ANSWER",
     "SEARCH_ENDED",

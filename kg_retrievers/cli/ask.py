@@ -161,8 +161,10 @@ def _show(found: _Found, retriever: BaseKGRetriever, options: argparse.Namespace
         return
     answer = found.answer
     if found.refusal is not None:
+        from kg_retrievers.core.replies import refusal_of  # loads numpy, which the help does not need
+
         unsure = isinstance(found.refusal, LowConfidenceError)
-        said = "The question was not understood." if unsure else "No evidence found."
+        said = refusal_of(found.refusal) if unsure else "No evidence found."
         answer = f"{said} {found.reason}"
     parts = [evidence(document) for document in found.documents]
     if found.documents and retriever.granularity == "triple":

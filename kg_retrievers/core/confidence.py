@@ -11,12 +11,20 @@ from pydantic import Field
 
 from kg_retrievers.errors import LowConfidenceError
 from kg_retrievers.graph import readable
+from kg_retrievers.index.linking import ANOTHER_LANGUAGE
+from kg_retrievers.index.words import looks_english
 
 #: The least confidence of an answer: chosen on the graphs by hand in `benchmarks/own_graphs/dev`.
 MIN_CONFIDENCE = 0.5
 
 #: How likely answers are right, in [0, 1].
 Confidence = Annotated[float, Field(ge=0, le=1, strict=True)]
+
+#: What to do next about a question that was not understood.
+REPHRASE = {
+    "hint_python": "Rephrase it with a relation of the graph, lower min_confidence, or give examples= or llm=.",
+    "hint_shell": "Rephrase it with a relation of the graph, lower --min-confidence, or give --examples or --llm.",
+}
 
 #: How many words and relations a refusal names.
 NAMED = 3
@@ -53,20 +61,28 @@ def check_confidence(
     """
     if confidence is None or confidence >= wanted:
         return
+    shown = floor(100 * confidence) / 100  # never shown as what was wanted
+    if confidence >= MIN_CONFIDENCE:
+        raise LowConfidenceError(
+            f"{who}: the confidence of the answer to {question!r:.200} is {shown:.2f}, below the wanted {wanted:g}.",
+            confidence,
+            unplaced,
+            nearest,
+            hint_python="Lower min_confidence to see it.",
+            hint_shell="Lower --min-confidence to see it.",
+        )
     why = []
     if unplaced:
         why.append(f"no relation fits {_named(unplaced)}")
     if nearest:
         why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(map(readable, nearest))}")
-    shown = floor(100 * confidence) / 100  # never shown as what was wanted
     raise LowConfidenceError(
         f"{who}: not sure what {question!r:.200} asks for (confidence {shown:.2f}, wanted {wanted:g})"
         f"{': ' if why else ''}{'; '.join(why)}.",
         confidence,
         unplaced,
         nearest,
-        hint_python="Rephrase it with a relation of the graph, lower min_confidence, or give examples= or llm=.",
-        hint_shell="Rephrase it with a relation of the graph, lower --min-confidence, or give --examples or --llm.",
+        **(REPHRASE if looks_english(question) else ANOTHER_LANGUAGE),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from kg_retrievers.core.confidence import MIN_CONFIDENCE
 from kg_retrievers.errors import (
     AnswerParseError,
     EntityLinkingError,
@@ -32,6 +33,9 @@ NO_ANSWER = "The knowledge graph holds no answer to this question."
 #: Stands for the answer where the question names no entity of the graph, or is not understood surely enough.
 NOT_UNDERSTOOD = "The question was not understood."
 
+#: Stands for the answer where it is less sure than the caller wants.
+LESS_SURE = "The question was not understood as surely as is wanted."
+
 #: Stands for the answer where a budget ended the search; the graph may hold one.
 SEARCH_ENDED = "The search ended before it found anything."
 
@@ -46,10 +50,12 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 def refusal_of(error: RefusalError) -> str:
-    """Return the answer to a refused question: `NOT_UNDERSTOOD`, `SEARCH_ENDED`, or `NO_ANSWER`.
+    """Return the answer to a refused question: `NOT_UNDERSTOOD`, `LESS_SURE`, `SEARCH_ENDED`, or `NO_ANSWER`.
 
     The graph may hold an answer to a question that was not understood, or whose search a budget ended.
     """
+    if isinstance(error, LowConfidenceError) and error.confidence >= MIN_CONFIDENCE:
+        return LESS_SURE
     if isinstance(error, EntityLinkingError | LowConfidenceError):
         return NOT_UNDERSTOOD
     return SEARCH_ENDED if isinstance(error, SearchBudgetError) else NO_ANSWER
@@ -115,7 +121,8 @@ def is_abstention(text: str) -> bool:
         (True, False)
     """
     words = " ".join(text[:400].casefold().split()).strip("*_`\"' ")
-    return words.startswith((NO_TARGET.casefold(), NOT_UNDERSTOOD.casefold())) or _ABSTENTION.match(words) is not None
+    own = (NO_TARGET.casefold(), NOT_UNDERSTOOD.casefold(), LESS_SURE.casefold())
+    return words.startswith(own) or _ABSTENTION.match(words) is not None
 
 
 def plain_answers(reply: str) -> list[str]:

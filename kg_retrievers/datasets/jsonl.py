@@ -34,6 +34,9 @@ class Row(TypedDict, total=False):
 
 _ROWS = TypeAdapter(Row)
 
+#: What a file of questions looks like, for whoever gives another one, as a graph.
+WANTED = """Each line is an object such as {"question": "Who directed Her?", "answers": ["Spike Jonze"]}."""
+
 #: How like a key must be to one that the row lacks, in [0, 1], to be taken for a misspelling of it.
 MISSPELT = 0.8
 
@@ -57,7 +60,9 @@ def read_questions(path: str | Path) -> list[Question]:
         try:
             questions.append(_question(json.loads(text)))
         except json.JSONDecodeError as error:
-            raise QuestionsLoadError(f"no valid JSON at column {error.colno}: {error.msg}.", path, line) from error
+            reason = f"no valid JSON at column {error.colno}: {error.msg}."
+            hint = "" if text.lstrip().startswith("{") else WANTED
+            raise QuestionsLoadError(reason, path, line, hint_python=hint) from error
         except (ValueError, RecursionError) as error:
             raise QuestionsLoadError(str(error), path, line) from error
     return questions

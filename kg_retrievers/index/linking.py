@@ -30,12 +30,21 @@ from kg_retrievers.index.mentions import (
 )
 from kg_retrievers.index.misspelt_names import misspelt, misspelt_windows, near_entities, nearest_labels
 from kg_retrievers.index.short_names import ShortNames
-from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capitals, words_of
+from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capitals, looks_english, words_of
 
 NoEntity = Literal["raise", "empty"]
 
 # Words with the same first letters as a word of the schema are taken for it: "director" beside "directed_by".
 _STEM = 4
+
+
+#: What to do next about a question whose words are hardly English.
+ANOTHER_LANGUAGE = {
+    "hint_python": "Only English is understood by default: ask in English, give llm=, or give examples= in your "
+    "language with embeddings that know it, such as local_embeddings(...) of a multilingual model.",
+    "hint_shell": "Only English is understood by default: ask in English, give --llm, or give --examples in your "
+    "language with embeddings that know it, as --embeddings local:MODEL with a multilingual model.",
+}
 
 
 class EntityLinker:
@@ -117,7 +126,7 @@ class EntityLinker:
             matches = apart(self._short_names.find_in_lower_case(text)) or likely
         matches = self._without_words(text, matches)
         if not matches and self.no_entity == "raise":
-            raise EntityLinkingError(f"No entity of the graph was found in {question!r}.", nearest_labels(chain(*near)))
+            raise _nothing_found(question, nearest_labels(chain(*near)))
         return with_ranks(question, matches)
 
     def resolve(self, keys: Sequence[str]) -> list[str]:
@@ -243,6 +252,18 @@ class EntityLinker:
         rows = [adjacency.row(id) for id in ids]
         is_tail = any(is_backward(adjacency.labels[row]).any() for row in rows)
         return np.concatenate([ids, *(adjacency.neighbors[row] for row in rows)]), is_tail
+
+
+def _nothing_found(question: str, suggestions: Sequence[str]) -> EntityLinkingError:
+    """Return the error for a question that names no entity, with what to ask instead."""
+    message = f"No entity of the graph was found in {question!r}."
+    python = shell = ""
+    if not looks_english(question):
+        python, shell = ANOTHER_LANGUAGE["hint_python"], ANOTHER_LANGUAGE["hint_shell"]
+    elif not suggestions:
+        asks = "Ask about an entity of the graph by its name; questions that the graph answers are written by"
+        python, shell = f"{asks} generate_questions(graph).", f"{asks}: kg-retrievers questions GRAPH --output FILE"
+    return EntityLinkingError(message, suggestions, hint_python=python, hint_shell=shell)
 
 
 def _stems(graph: KnowledgeGraph) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from langchain_core.runnables import RunnableLambda
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, NeighborhoodRetriever, SimGRAGRetriever, answer_chain
 from kg_retrievers.agents import build_router, build_workflow
-from kg_retrievers.chains import NOT_UNDERSTOOD, cited_answer_chain
+from kg_retrievers.chains import LESS_SURE, NOT_UNDERSTOOD, cited_answer_chain
 from kg_retrievers.core.confidence import check_confidence
 from kg_retrievers.core.documents import flat_metadata
 from kg_retrievers.errors import InvalidArgumentError, LowConfidenceError
@@ -66,6 +67,18 @@ def test_a_refusal_names_what_there_is(told: dict[str, list[str]], said: str) ->
 @pytest.mark.parametrize("confidence", [None, 0.5, 1.0])
 def test_who_is_sure_enough_or_cannot_tell_answers(confidence: float | None) -> None:
     check_confidence("Toy", "Tax of Ann?", confidence, 0.5)
+
+
+def test_who_wants_more_than_there_is_hears_how_much_there_is() -> None:
+    pattern = replace(UNSURE, confidence=0.93)
+    generator = RunnableLambda(lambda _: pattern)
+    sure = SimGRAGRetriever.from_index(INDEX, pattern_generator=generator, min_confidence=1)
+    with pytest.raises(LowConfidenceError) as refusal:
+        sure.invoke(SALARY, on_refusal="raise")
+    said = f"SimGRAGRetriever: the confidence of the answer to {SALARY!r} is 0.93, below the wanted 1."
+    assert refusal.value.message == said
+    assert refusal.value.on_shell == f"{said} Lower --min-confidence to see it."
+    assert answer_chain(sure).invoke(SALARY) == f"{LESS_SURE} {said} Lower min_confidence to see it."
 
 
 async def test_a_refused_question_gives_no_documents_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -274,8 +274,9 @@ def test_missing_file(tmp_path: Path) -> None:
     write(tmp_path, "movies.tsv", "")
     with pytest.raises(GraphLoadError, match=r"no such file\. Did you mean: 'movies.tsv'\?"):
         read_graph_rows(tmp_path / "movie.tsv")
-    with pytest.raises(GraphLoadError, match=r"no such file\.$"):
-        read_graph_rows(tmp_path / "nowhere" / "movies.tsv")
+    for other in ("nowhere/movies.tsv", "nofile.tsv", "series.tsv"):
+        with pytest.raises(GraphLoadError, match=r"no such file\.$"):
+            read_graph_rows(tmp_path / other)
 
 
 def test_folder(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ from kg_retrievers.graph.types import Triple
 GraphFormat = Literal["tsv", "csv", "pipe", "jsonl"]
 OnError = Literal["raise", "skip"]
 
+#: How like the name of a missing file another one must be to be suggested, in [0, 1].
+NAME_SHARE = 0.75
+
 _SUFFIXES: dict[str, GraphFormat] = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 # What a header may call each column, best name first: a table with "subject" and "source" has its head in "subject".
@@ -178,13 +181,18 @@ class _TextFile:
         if self.path.is_dir():
             self.fail("is a folder; wanted a file of triples or entities.")
         if not self.path.exists():
-            folder = self.path.parent
-            names = sorted(os.listdir(folder)) if folder.is_dir() else []
-            near = ", ".join(map(repr, difflib.get_close_matches(self.path.name, names)))
+            near = ", ".join(map(repr, _similar_names(self.path)))
             self.fail("there is no such file." + (f" Did you mean: {near}?" if near else ""))
         if self.path.suffix.lower() == ".gz":
             return gzip.open(self.path, "rt", encoding=self.encoding, newline="")
         return open(self.path, encoding=self.encoding, newline="")
+
+
+def _similar_names(path: Path) -> list[str]:
+    """Return up to three names of files beside a path that are like its own; equal suffixes do not count."""
+    names = sorted(os.listdir(path.parent)) if path.parent.is_dir() else []
+    stems = difflib.get_close_matches(path.stem, {Path(name).stem for name in names}, cutoff=NAME_SHARE)
+    return [name for name in names if Path(name).stem in stems][:3]
 
 
 def _layout(file: _TextFile, format: GraphFormat | None, columns: Sequence[str] | None, width: int) -> GraphFormat:
