@@ -22,10 +22,12 @@ in inside into near next of off on onto out over per through to towards under up
 
 #: Participles that say how something is, where other past forms with a preposition say what it did: "starred in".
 _STATES = """
-affiliated aligned assigned associated attached based bordered bound born buried categorized classified compared
-composed concerned connected contained dated dedicated derived described devoted employed filed filled found founded
-given grouped headquartered held inspired involved joined kept known linked listed located made married named oriented
-owned paid placed produced published related released rooted set shown situated sold spoken stored used written
+admitted affiliated aligned appointed assigned associated attached based bordered born bound brought built buried
+categorized classified compared composed concerned configured connected contained created dated dedicated deployed
+derived described designed developed devoted disputed employed enacted executed filed filled found founded given
+grouped headquartered held hosted inspired installed introduced involved issued kept known licensed linked listed
+located made married mounted named ordained oriented owned paid placed produced published registered related released
+rooted set shown situated sold spoken stored used written
 """
 
 #: Nouns that look like "starring".
@@ -80,6 +82,8 @@ def read_relation(name: str) -> RelationWords:
         return RelationWords("verb", " ".join(rest), first, words[0] in (first.past, first.participle))
     if words[-1] == "of" and len(words) > 1:
         return RelationWords("noun of", " ".join(words[:-1]))
+    if first and len(words) > 1 and words[0] == first.third and not first.also_noun:
+        return RelationWords("noun", " ".join(rest))  # "cites statute": its statute
     if words[-1] in _PREPOSITIONS.split():
         return RelationWords("copula", " ".join(words))
     return RelationWords("noun", " ".join(words))
@@ -98,6 +102,8 @@ def _is_verb(words: list[str], verb: Verb) -> bool:
     """Tell whether a name is a verb with what may follow it; a single word may be a noun as well."""
     if len(words) > 1:
         is_form = words[0] in (verb.third, verb.past) and not verb.also_noun  # "shares border with"
+        if words[1:] == ["of"] and verb.also_noun:
+            return False  # "labels of"
         return _are_prepositions(words[1:]) or (is_form and words[-1] in _PREPOSITIONS.split())
     if words[0] in (verb.past, verb.participle):
         return words[0] != verb.base

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 #: Frequent verbs with regular forms that are seldom nouns.
 _REGULAR = """
 accept accompany accuse achieve acquire adapt add address adopt advise affect amend announce apply appoint approve
-arrange arrive assign assist attend belong collaborate collect compile complete compose conduct confirm connect conquer
-consist consult contain contribute convert cooperate create cure declare defend define deliver depend depict derive
-describe destroy determine develop die direct discover distribute donate edit elect employ enable encode enter establish
-evolve examine exist export express extend favor follow found govern graduate guide happen identify illustrate import
-improve include inherit inhibit inspire install introduce invade invent invest investigate invite involve join justify
-live maintain marry manage measure merge mention motivate move narrate nominate observe obtain occur operate oppose
-organize own participate perform permit possess practice precede predict prepare prescribe present preserve prevent
-proclaim produce promote propose protect provide publish receive recommend refer regulate reject relate release remove
-rename renovate replace represent require reside resolve retire reveal sell serve share solve specialize sponsor
-stimulate succeed suffer suggest supervise supply surround tend transfer translate transmit treat understudy unite use
-validate verify violate
+arrange arrive assign assist attend belong cite collaborate collect compile complete compose conduct confirm connect
+conquer consist consult contain contribute convert cooperate create cure declare defend define deliver depend depict
+derive describe destroy determine develop die direct discover distribute donate edit elect employ enable encode enter
+establish evolve examine exist export express extend favor follow found govern graduate guide happen identify
+illustrate import improve include inherit inhibit inspire install introduce invade invent invest investigate invite
+involve join justify live maintain manage marry measure mention merge motivate move narrate nominate observe obtain
+occur operate oppose organize own participate perform permit possess practice precede predict prepare prescribe
+present preserve preside prevent proclaim produce promote propose protect provide publish receive recommend refer
+regulate reject relate release remove rename renovate replace represent require reside resolve retire reveal sell
+serve share solve specialize sponsor stimulate succeed suffer suggest supervise supply surround tend transfer
+translate transmit treat understudy unite use validate verify violate
 """
 
 #: Verbs with regular forms that are as often nouns: "award".
@@ -40,7 +40,7 @@ draw drew drawn; drive drove driven; eat ate eaten; fall fell fallen; feed fed f
 find found found; fly flew flown; forbid forbade forbidden; freeze froze frozen; get got got; give gave given;
 go went gone; grow grew grown; hold held held; keep kept kept; know knew known; lay laid laid; lead led led;
 leave left left; lend lent lent; lose lost lost; make made made; mean meant meant; meet met met; pay paid paid;
-ride rode ridden; ring rang rung; rise rose risen; run ran run; say said said; see saw seen; seek sought sought;
+read read read; ride rode ridden; ring rang rung; rise rose risen; run ran run; say said said; see saw seen; seek sought sought;
 sell sold sold; send sent sent; shoot shot shot; show showed shown; sing sang sung; sit sat sat; sleep slept slept;
 speak spoke spoken; spend spent spent; stand stood stood; steal stole stolen; swim swam swum; take took taken;
 teach taught taught; tell told told; think thought thought; throw threw thrown; understand understood understood;

@@ -72,7 +72,7 @@ class QuestionWriter:
         found = [replace(phrases, predicates=phrases.predicates + phrases.identities) for phrases in found]
         noun = end.plural if several else end.noun
         clauses = [self._random.choice(_clauses(phrases, end, several) or phrases.reduced) for phrases in found]
-        texts = [self._framed(f"the {noun} {' and '.join(clauses)}", several)]
+        texts = [self._framed(f"the {noun} {' and '.join(clauses)}", end, several)]
         if all(phrases.predicates for phrases in found):
             chosen = [self._random.choice(phrases.predicates) for phrases in found]
             texts.append(f"which {noun} {' and '.join(predicate[several] for predicate in chosen)}?")
@@ -94,16 +94,17 @@ class QuestionWriter:
     def _by_noun(self, phrases: StepPhrases, end: EndWords, several: bool) -> list[str]:
         """By a noun and a clause about it: "Name the films directed by Ann"."""
         noun = end.plural if several else end.noun
-        return [self._framed(f"the {noun} {clause}", several) for clause in _relatives(phrases, end, several)]
+        return [self._framed(f"the {noun} {clause}", end, several) for clause in _relatives(phrases, end, several)]
 
     def _by_noun_phrase(self, phrases: StepPhrases, end: EndWords, plural: bool) -> list[str]:
         """By the noun that the relation has for the ends: "What is Ann's birth place?"."""
-        framed = [self._framed(text, plural) for text in phrases.nouns]
+        framed = [self._framed(text, end, plural) for text in phrases.nouns]
         return framed + [self._asked(self._random.choice(end.asks), f"{be(plural)} {text}") for text in phrases.nouns]
 
-    def _framed(self, noun_phrase: str, several: bool) -> str:
+    def _framed(self, noun_phrase: str, end: EndWords, several: bool) -> str:
         if self._random.random() < 0.4:
-            return f"what {be(several)} {noun_phrase}?"
+            asks = "who" if end.kind == "person" else "what"
+            return f"{asks} {be(several)} {noun_phrase}?"
         return self._random.choice(_LISTS if several else _FRAMES).replace("{}", noun_phrase)
 
     def _asked(self, asks: str, clause: str) -> str:
