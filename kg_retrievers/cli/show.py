@@ -43,6 +43,7 @@ def summary(
 ) -> RenderableType:
     """Lay out the answer to a question, if there is one, which names no fact holds, and what led to it."""
     from kg_retrievers.core.ambiguity import tell_ambiguous_names  # loads numpy, which the help does not need
+    from kg_retrievers.core.readings import tell_readings
 
     details = documents[0].metadata["details"] if documents else {}
     rows = [("Question", question)]
@@ -50,6 +51,8 @@ def summary(
         rows.append(("Answer", answer))
     if unsupported:
         rows.append(("Unsupported", f"{'; '.join(unsupported)}: in none of the facts below"))
+    if told := tell_readings(documents):
+        rows.append(("Note", told))
     if told := tell_ambiguous_names(documents):
         rows.append(("Note", f"{told} --seed KEY chooses one."))
     if pattern := details.get("pattern"):

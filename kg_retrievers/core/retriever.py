@@ -21,6 +21,7 @@ from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
+from kg_retrievers.core.readings import note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
 from kg_retrievers.core.stages import (
     MAX_K,
@@ -262,13 +263,15 @@ class BaseKGRetriever(BaseRetriever):
             checked["seed_entities"] = linker_of(self.index).resolve(checked["seed_entities"])
         return checked
 
-    def documents_from(self, evidence: Sequence[Evidence], k: int) -> list[Document]:
+    def documents_from(self, evidence: Sequence[Evidence], k: int, question: str = "") -> list[Document]:
         """Return the first k Documents of the evidence, best first, in the granularity of this retriever.
 
-        Names that several entities of the question bear stand in `details["ambiguous"]`.
+        Names that several entities of the question bear stand in `details["ambiguous"]`; entities that the question, if
+        it is given, calls by another name than their label, in `details["read_as"]`.
         """
         who, single = type(self).__name__, self.granularity == "triple"
         noted = note_ambiguous_names(evidence, self.index)
+        noted = note_readings(noted, self.index, question) if question else noted
         return documents_of(noted, k, self.graph, retriever=who, style=self.style, single_triples=single)
 
     def check_confidence(

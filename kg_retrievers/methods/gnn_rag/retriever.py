@@ -229,7 +229,10 @@ class GNNRAGRetriever(BaseModelRetriever):
                 "more_paths": list(more),
             },
         )
-        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+        return {
+            "answers": top_answers(evidence),
+            "documents": self.documents_from(evidence, state["k"], state["question"]),
+        }
 
     def _shortest_paths(self, seeds: Sequence[str], candidates: Collection[str]) -> list[tuple[str, str, PathsTo]]:
         """Return the shortest paths from each entity of the question to each candidate, in this order."""

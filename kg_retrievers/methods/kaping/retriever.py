@@ -112,4 +112,4 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
             Evidence((self.graph.triple(triple),), score, truncated=truncated)
             for triple, score in zip(triples[best].tolist(), scores[best].tolist(), strict=True)
         ]
-        return {"answers": [], "documents": self.documents_from(evidence, state["k"])}
+        return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}

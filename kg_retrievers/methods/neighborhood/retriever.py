@@ -112,7 +112,7 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         for hop, group in groups:
             facts = tuple(self.graph.triple(triple) for triple in group.tolist())
             evidence.append(Evidence(facts, score=1 / hop, truncated=truncated, details=details))
-        return {"answers": [], "documents": self.documents_from(evidence, state["k"])}
+        return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
 
     def _nearest_facts(self, seeds: Sequence[str]) -> tuple[Array, Array, bool]:
         """Return the ids of the facts around the seeds, the nearest first, their hops, and whether some are missing."""

@@ -268,7 +268,10 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         merge = self.granularity != "path"
         evidence = path_evidence(found.paths, merge=merge, truncated=found.truncated, details=details)
         evidence = [replace(one, confidence=confidence) if one.score == best["score"] else one for one in evidence]
-        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+        return {
+            "answers": top_answers(evidence),
+            "documents": self.documents_from(evidence, state["k"], state["question"]),
+        }
 
     def _named(self, question: str, seeds: Sequence[str]) -> list[list[int]]:
         """Return, by their ids, what each name of a question may mean, in the order of its text."""

@@ -246,7 +246,10 @@ class CypherRetriever(BaseKGRetriever):
             evidence = [replace(one, confidence=written.get("confidence")) for one in found]
             if evidence:
                 break
-        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+        return {
+            "answers": top_answers(evidence),
+            "documents": self.documents_from(evidence, state["k"], state["question"]),
+        }
 
     def _evidence(
         self, group: Sequence[Subgraph], seeds: Sequence[str], truncated: bool, details: Mapping[str, Any]

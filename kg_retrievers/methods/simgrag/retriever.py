@@ -196,7 +196,10 @@ class SimGRAGRetriever(BaseKGRetriever):
         pattern = self._pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [])
         self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest)
         evidence = self.match(pattern, state["k"], question=state["question"])
-        return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
+        return {
+            "answers": top_answers(evidence),
+            "documents": self.documents_from(evidence, state["k"], state["question"]),
+        }
 
     def _pin_seeds(self, pattern: Pattern, seeds: Sequence[str]) -> Pattern:
         """Pin the nodes that name a seed entity to that entity, whoever wrote the pattern."""

@@ -192,7 +192,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
             for group in groups
         ]
         evidence.sort(key=lambda item: -item.score)
-        return {"answers": [], "documents": self.documents_from(evidence, state["k"])}
+        return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
 
 
 def _connected(rows: Sequence[tuple[Triple, float]]) -> list[list[tuple[Triple, float]]]:

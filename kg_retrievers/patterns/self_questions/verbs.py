@@ -40,7 +40,8 @@ draw drew drawn; drive drove driven; eat ate eaten; fall fell fallen; feed fed f
 find found found; fly flew flown; forbid forbade forbidden; freeze froze frozen; get got got; give gave given;
 go went gone; grow grew grown; hold held held; keep kept kept; know knew known; lay laid laid; lead led led;
 leave left left; lend lent lent; lose lost lost; make made made; mean meant meant; meet met met; pay paid paid;
-read read read; ride rode ridden; ring rang rung; rise rose risen; run ran run; say said said; see saw seen; seek sought sought;
+read read read; ride rode ridden; ring rang rung; rise rose risen; run ran run; say said said; see saw seen;
+seek sought sought;
 sell sold sold; send sent sent; shoot shot shot; show showed shown; sing sang sung; sit sat sat; sleep slept slept;
 speak spoke spoken; spend spent spent; stand stood stood; steal stole stolen; swim swam swum; take took taken;
 teach taught taught; tell told told; think thought thought; throw threw thrown; understand understood understood;

@@ -1,0 +1,43 @@
+"""Names of a question that are read as entities of another name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
+from kg_retrievers.core.readings import tell_readings
+from kg_retrievers.methods.registry import find_method
+
+GRAPH = KnowledgeGraph.from_triples(
+    [("Q1", "owned_by", "Team Ruby"), ("Checkout", "owned_by", "Team Opal")],
+    labels={"Q1": "Payments"},
+    aliases={"Q1": ["Paygate"]},
+)
+INDEX = GraphIndex.build(GRAPH, default_embeddings())
+
+
+@pytest.mark.parametrize("method", ["simgrag", "rog", "neighborhood", "sg-rag", "g-retriever"])
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("Who owns Paymnets?", "Paymnets"),
+        ("Who owns Paygate?", "Paygate"),
+        ("Who owns Payments?", None),
+        ("who owns payments?", None),
+        ("Who owns Q1?", None),
+    ],
+)
+def test_what_is_read_as_another_name_stands_in_the_details(method: str, question: str, read: str | None) -> None:
+    retriever: Any = find_method(method).load_retriever()
+    documents = retriever.from_index(INDEX).invoke(question)
+    told = documents[0].metadata["details"].get("read_as")
+    assert told == ([{"text": read, "key": "Q1", "label": "Payments"}] if read else None)
+    assert tell_readings(documents) == (f"'{read}' is read as 'Payments'." if read else "")
+
+
+def test_an_entity_that_is_given_is_no_reading_of_another_one() -> None:
+    retriever: Any = find_method("neighborhood").load_retriever()
+    (document, *_) = retriever.from_index(INDEX).invoke("Who owns Chekcout?", seed_entities=["Q1"])
+    assert "read_as" not in document.metadata["details"]
