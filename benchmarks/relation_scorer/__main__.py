@@ -7,8 +7,8 @@ Run it in the root of the checkout; it replaces the package's scorer unless `--o
 and the folder `relation_language` of the data (KG_RETRIEVERS_DATA, default ../shared/data).
 
 1. Examples: the natural questions of SimpleQuestions on Freebase and on Wikidata, which are presented `--natural` times
-   under names that a graph may give to their relations, with them the phrasings in `words/phrasings`, and `--made`
-   questions of up to three steps by a grammar.
+   under names that a graph may give to their relations, with them those by hand in `words/phrasings` and
+   `words/chains`, and `--made` questions of up to three steps by a grammar.
    `LEFT_OUT` of them, drawn at random, are not trained on, and a twelfth of the natural ones is not among them.
 2. The network is trained once over the examples.
 3. The ranking and the confidence are fitted on the graphs by hand in `benchmarks/own_graphs/fit`, on two public graphs,
