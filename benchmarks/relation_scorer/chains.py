@@ -35,14 +35,14 @@ def chains() -> Iterator[Chain]:
 def _hops(id: str, row: Mapping[str, Any]) -> list[Hop]:
     hops: list[Hop] = []
     starts: Sequence[str] = row["start"]
-    for number, step in enumerate(row["steps"]):
+    for position, step in enumerate(row["steps"]):
         names, inverse = step["names"], step["inverse"]
         before = [hop.relation for hop in hops]
         again = next((relation for relation in before if {*relation.names} == {*names}), None)
         back = next((relation for relation in before if {*relation.inverse} == {*names}), None)
         if again or not back:
             nouns = {False: Counter(dict.fromkeys(starts, 2)), True: Counter(dict.fromkeys(step["end"], 2))}
-            new = Relation(f"{id} {number}", names, inverse, step["kind"], end_nouns=nouns)
+            new = Relation(f"{id} {position}", names, inverse, step["kind"], end_nouns=nouns)
             hops.append(Hop(again or new, False))
         else:
             hops.append(Hop(back, True))

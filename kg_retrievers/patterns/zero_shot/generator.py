@@ -35,7 +35,7 @@ from kg_retrievers.patterns.zero_shot.reading import (
 )
 from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer
 from kg_retrievers.patterns.zero_shot.understanding import Arm, Choice, RankedWalk, Understanding, meeting_walks
-from kg_retrievers.patterns.zero_shot.walks import direction_ratio, rank_walks, walk_ends
+from kg_retrievers.patterns.zero_shot.walks import compare_directions, rank_walks, walk_ends
 
 #: How many entities of a question are looked at, the likeliest first.
 MAX_SLOTS = 4
@@ -184,7 +184,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         walks = [walks[position] for position in order]
         direction = 1.0
         if steps.alike[relation_of(first := walks[0][0])]:
-            direction = direction_ratio(self._scorer, encoded, steps.states, adjacency, starts, first)
+            direction = compare_directions(self._scorer, encoded, steps.states, adjacency, starts, first)
         return Arm(topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, direction)
 
     def _kinds(self, asked: str | None, walks: Sequence[Sequence[int]]) -> Array:

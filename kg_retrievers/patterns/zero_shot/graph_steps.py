@@ -29,7 +29,7 @@ SHARE = 0.6
 #: Heads and tails of a relation are of one kind where at least this share of the fewer of them are both.
 COMMON_ENTITIES = 0.1
 
-#: They are, too, where the relations around heads and those around tails have at least this Jaccard index.
+#: Heads and tails of a relation are of one kind where the relations around both have at least this Jaccard index.
 COMMON_RELATIONS = 1 / 3
 
 #: Words of relations that hold either way round, of which a graph may store one way only.

@@ -100,7 +100,7 @@ def rank_walks(
     return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing)
 
 
-def direction_ratio(
+def compare_directions(
     scorer: RelationScorer,
     question: Encoded,
     steps: StepStates,
