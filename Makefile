@@ -1,4 +1,4 @@
-# From a fresh clone, with Python 3.11 or later and make: `make demo` or `make test`.
+# From a fresh clone, with Python 3.11.5 or later and make: `make demo` or `make test`.
 #
 # Variables, to be set on the command line:
 #   PYTHON  the interpreter the environment is made with
@@ -34,8 +34,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 $(VENV)/pyvenv.cfg:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-		{ echo "Python 3.11 or later is needed, and '$(PYTHON)' is not. Name one: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))' 2>/dev/null || \
+		{ echo "Python 3.11.5 or later is needed, and '$(PYTHON)' is not. Name one: make PYTHON=python3.11 ..." >&2; exit 1; }
 	@echo "Creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
