@@ -30,6 +30,9 @@ located made married mounted named ordained oriented owned paid placed produced 
 rooted set shown situated sold spoken stored used written
 """
 
+#: What stands before a noun; a name such as "lists_no_items" is read as it stands.
+_DETERMINERS = frozenset({"a", "an", "the", "no", "not", "any", "all", "its", "their"})
+
 #: Nouns that look like "starring".
 _NOUNS_IN_ING = "building ending funding landing listing meaning painting ranking rating training"
 
@@ -82,8 +85,8 @@ def read_relation(name: str) -> RelationWords:
         return RelationWords("verb", " ".join(rest), first, words[0] in (first.past, first.participle))
     if words[-1] == "of" and len(words) > 1:
         return RelationWords("noun of", " ".join(words[:-1]))
-    if first and len(words) > 1 and words[0] == first.third and not first.also_noun:
-        return RelationWords("noun", " ".join(rest))  # "cites statute": its statute
+    if first and rest and words[0] == first.third and (found := _with_object(first, rest)):
+        return found
     if words[-1] in _PREPOSITIONS.split():
         return RelationWords("copula", " ".join(words))
     return RelationWords("noun", " ".join(words))
@@ -110,6 +113,15 @@ def _is_verb(words: list[str], verb: Verb) -> bool:
     if words[0] == verb.gerund:
         return words[0] not in _NOUNS_IN_ING.split()
     return words[0] == verb.third and not verb.also_noun
+
+
+def _with_object(verb: Verb, rest: list[str]) -> RelationWords | None:
+    """Return how a verb with its object reads: "cites statute" is a noun, "depends on service" is "depends on"."""
+    if verb.also_noun or rest[0] == "of" or rest[0] in _DETERMINERS:
+        return None
+    if rest[0] in _PREPOSITIONS.split():
+        return RelationWords("verb", rest[0], verb)
+    return RelationWords("noun", " ".join(rest))
 
 
 def _state(words: list[str]) -> RelationWords:
