@@ -45,7 +45,7 @@ class _Wait:
             raise self.error()
 
     def give_up(self, error: Callable[[], KGRetrieversError] | None = None) -> None:
-        """Stop all that was started for this wait; what is started later is refused, with another error if given."""
+        """Stop whatever this wait started, and refuse to start more; raise `error`, if given, in place of its own."""
         with self._lock:
             self.error = error or self.error
             self.given_up, stops, self._stops = True, self._stops, {}

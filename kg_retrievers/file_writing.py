@@ -1,4 +1,4 @@
-"""Writes files: the earlier one or the new one is there, never a part, and what fails is told in one way."""
+"""Writes files whole, and raises the same error wherever a file cannot be written."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kg_retrievers.errors import FileWriteError
 
 
 @contextmanager
-def told_if_unwritable(path: str | Path) -> Iterator[None]:
-    """Turn an error of the system, in a block that writes to a path and does nothing else, into one that names it.
+def raise_write_errors(path: str | Path) -> Iterator[None]:
+    """Raise each error of the system as a `FileWriteError` that names a path; the block only writes to that path.
 
     Raises:
         FileWriteError: If the disk is full, this user may not write there, or the folder is missing.
@@ -29,13 +29,13 @@ def told_if_unwritable(path: str | Path) -> Iterator[None]:
 
 
 def write_file(path: str | Path, data: str | bytes) -> None:
-    """Write a file, so that a reader finds the earlier one or this one whole; its permissions stay as they were.
+    """Replace a file in one step: a reader finds the earlier file or the new one. Its permissions stay.
 
-    What is no file, such as a pipe or a device, is written to as it is.
+    A pipe or a device is written to and stays.
 
     Args:
-        path: The file; a link is followed. Its folder must be there.
-        data: Its content; a text is written in UTF-8.
+        path: The file; links are followed. Its folder must exist.
+        data: Its content; texts are encoded in UTF-8.
 
     Raises:
         FileWriteError: If it cannot be written; an earlier file is untouched then.
@@ -47,7 +47,7 @@ def write_file(path: str | Path, data: str | bytes) -> None:
 Make room, or name another file or folder.
     """
     content = data.encode() if isinstance(data, str) else data
-    with told_if_unwritable(path):
+    with raise_write_errors(path):
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             with open(path, "wb") as device:

@@ -57,7 +57,7 @@ def vectors(count: int) -> dict[str, Array]:
     return {f"text {number}": np.ones(500, np.float32) for number in range(count)}
 
 
-#: What writes to a path, the more the larger the count; all but the first write to a file, not a folder.
+#: Functions that write files into a folder: the larger the count, the longer the files.
 WRITERS: dict[str, Callable[[Path, int], Any]] = {
     "graph": lambda path, count: graph(count).save(path),
     "index": lambda path, count: GraphIndex.build(graph(count), HashedEmbeddings(), path),

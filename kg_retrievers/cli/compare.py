@@ -25,7 +25,7 @@ from kg_retrievers.cli.measurement import (
 )
 from kg_retrievers.cli.show import message, note, show_comparison, status
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
-from kg_retrievers.file_writing import told_if_unwritable
+from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT
 from kg_retrievers.serving.loading import SavedModel, read_models
@@ -86,7 +86,7 @@ def _folder_of_records(name: str | None) -> Path | None:
     folder = Path(name)
     if folder.exists() and not folder.is_dir():
         raise InvalidArgumentError(f"{folder} is a file. Name a folder: --records ...")
-    with told_if_unwritable(folder):
+    with raise_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
 

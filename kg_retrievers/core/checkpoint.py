@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
-from kg_retrievers.file_writing import told_if_unwritable, write_file
+from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
 
 #: Raised by one with every change of the layout; a later one is refused.
@@ -72,7 +72,7 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
     folder = Path(folder)
     data = _serialize(method, config, weights)
     check_own_folder(folder)
-    with told_if_unwritable(folder):
+    with raise_write_errors(folder):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as cause:

@@ -16,7 +16,7 @@ from kg_retrievers.database.ladybug_process import Opening, ProcessSession
 from kg_retrievers.database.ladybug_session import LadybugSession, SessionError, open_database
 from kg_retrievers.database.schema import backticked, quoted
 from kg_retrievers.errors import DatabaseUnavailableError
-from kg_retrievers.file_writing import told_if_unwritable
+from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.graph import KnowledgeGraph
 
 #: The node table of all entities.
@@ -133,5 +133,5 @@ def _separator(texts: Sequence[str]) -> str:
 
 
 def _write(file: Path, rows: Iterable[Sequence[str]]) -> None:
-    with told_if_unwritable(file), open(file, "w", encoding="utf-8", newline="") as lines:
+    with raise_write_errors(file), open(file, "w", encoding="utf-8", newline="") as lines:
         csv.writer(lines, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)

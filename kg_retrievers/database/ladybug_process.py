@@ -27,8 +27,8 @@ STARTUP = 120.0
 #: How many seconds after its timeout a query that LadybugDB does not stop is ended with its process.
 MARGIN = 0.25
 
-#: How many seconds a process that is ended is waited for; the system may free its memory later.
-DYING = 1.0
+#: How many seconds the host waits for a process that it killed; the system may free the memory later.
+KILL_WAIT = 1.0
 
 #: The part of the memory of a query that its answer may take on its way to the host: there it takes several times that.
 ANSWER_PART = 8
@@ -287,7 +287,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
         process.kill()
     with suppress(subprocess.TimeoutExpired):
-        process.wait(DYING)
+        process.wait(KILL_WAIT)
     _close_pipes(process)
 
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from typing_extensions import TypedDict
 
 from kg_retrievers.errors import FileFormatError, InvalidArgumentError
-from kg_retrievers.file_writing import told_if_unwritable
+from kg_retrievers.file_writing import raise_write_errors
 
 #: What the first line of a file says that it is; the number changes with the form.
 FORMAT = "kg-retrievers records 2"
@@ -120,16 +120,16 @@ def continued(path: str | Path | None, header: Header) -> Iterator[tuple[list[Re
 
 @contextmanager
 def _opened(path: Path, size: int) -> Iterator[BinaryIO]:
-    """Open a file to add to its first bytes; errors of closing it are told as those of writing are."""
-    with told_if_unwritable(path):
+    """Open a file, keep its first `size` bytes and append to them; closing it raises `FileWriteError`, too."""
+    with raise_write_errors(path):
         file = path.open("r+b" if size else "wb")
     try:
-        with told_if_unwritable(path):
+        with raise_write_errors(path):
             file.truncate(size)
             file.seek(0, SEEK_END)
         yield file
     finally:
-        with told_if_unwritable(path):
+        with raise_write_errors(path):
             file.close()
 
 
@@ -143,7 +143,7 @@ class Writer:
     def add(self, row: Record | Header) -> None:
         """Write a line."""
         if self._file:
-            with told_if_unwritable(self._file.name):
+            with raise_write_errors(self._file.name):
                 self._file.write(_written(row))
                 self._file.flush()
 

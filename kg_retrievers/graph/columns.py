@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.errors import FileFormatError
-from kg_retrievers.file_writing import told_if_unwritable
+from kg_retrievers.file_writing import raise_write_errors
 
 #: Raised by one with every change of the layout; a folder of another version is refused.
 FORMAT_VERSION = 1
@@ -120,7 +120,7 @@ def save_columns(folder: str | Path, kind: str, columns: Mapping[str, Array], me
     Raises:
         FileWriteError: If the disk is full, or this user may not write there; the old ones stay.
     """
-    with told_if_unwritable(folder):
+    with raise_write_errors(folder):
         _save_columns(Path(folder), kind, columns, meta)
 
 

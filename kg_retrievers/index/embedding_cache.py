@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from kg_retrievers.errors import FileWriteError, IndexLoadError
-from kg_retrievers.file_writing import told_if_unwritable
+from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.graph.columns import Array
 
 #: What SQLite says where the file cannot be written: as the low byte of its error codes.
@@ -31,7 +31,7 @@ class EmbeddingCache:
     def __init__(self, path: str | Path) -> None:
         """Make the file where there is none."""
         self.path = Path(path)
-        with told_if_unwritable(self.path.parent):
+        with raise_write_errors(self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True)
         self._run(
             "CREATE TABLE IF NOT EXISTS vectors (name TEXT, text TEXT, vector BLOB, PRIMARY KEY (name, text))", [()]

@@ -34,7 +34,7 @@ from kg_retrievers.errors import (
     ModelLoadError,
     ModelMismatchError,
 )
-from kg_retrievers.file_writing import told_if_unwritable, write_file
+from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.index import embedding_name
@@ -171,7 +171,7 @@ class GraphPromptModel(Runnable[GraphPromptInput, str]):
         }
         save_checkpoint(folder, METHOD, config, {**weights, "probe": self.probe})
         if adapters:
-            with told_if_unwritable(folder / ADAPTER):
+            with raise_write_errors(folder / ADAPTER):
                 (folder / ADAPTER).mkdir(exist_ok=True)
             write_file(folder / ADAPTER / ADAPTER_CONFIG, network.adapter_config)
             copied = {name: weight.detach().cpu().contiguous() for name, weight in adapters.items()}
