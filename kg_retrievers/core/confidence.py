@@ -11,20 +11,13 @@ from pydantic import Field
 
 from kg_retrievers.errors import LowConfidenceError
 from kg_retrievers.graph import readable
-from kg_retrievers.index.linking import ANOTHER_LANGUAGE
-from kg_retrievers.index.words import looks_english
+from kg_retrievers.index.hints import REPHRASE, hints_for
 
 #: The least confidence of an answer: chosen on the graphs by hand in `benchmarks/own_graphs/dev`.
 MIN_CONFIDENCE = 0.5
 
 #: How likely answers are right, in [0, 1].
 Confidence = Annotated[float, Field(ge=0, le=1, strict=True)]
-
-#: What to do next about a question that was not understood.
-REPHRASE = {
-    "hint_python": "Rephrase it with a relation of the graph, lower min_confidence, or give examples= or llm=.",
-    "hint_shell": "Rephrase it with a relation of the graph, lower --min-confidence, or give --examples or --llm.",
-}
 
 #: How many words and relations a refusal names.
 NAMED = 3
@@ -82,7 +75,7 @@ def check_confidence(
         confidence,
         unplaced,
         nearest,
-        **(REPHRASE if looks_english(question) else ANOTHER_LANGUAGE),
+        **hints_for(question, REPHRASE),
     )
 
 

@@ -15,6 +15,7 @@ from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.graph_index import GraphIndex
+from kg_retrievers.index.hints import NAME_AN_ENTITY, hints_for
 from kg_retrievers.index.mentions import (
     BLANKS_SCORE,
     CASE_SCORE,
@@ -30,21 +31,12 @@ from kg_retrievers.index.mentions import (
 )
 from kg_retrievers.index.misspelt_names import misspelt, misspelt_windows, near_entities, nearest_labels
 from kg_retrievers.index.short_names import ShortNames
-from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capitals, looks_english, words_of
+from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capitals, words_of
 
 NoEntity = Literal["raise", "empty"]
 
 # Words with the same first letters as a word of the schema are taken for it: "director" beside "directed_by".
 _STEM = 4
-
-
-#: What to do next about a question whose words are hardly English.
-ANOTHER_LANGUAGE = {
-    "hint_python": "Only English is understood by default: ask in English, give llm=, or give examples= in your "
-    "language with embeddings that know it, such as local_embeddings(...) of a multilingual model.",
-    "hint_shell": "Only English is understood by default: ask in English, give --llm, or give --examples in your "
-    "language with embeddings that know it, as --embeddings local:MODEL with a multilingual model.",
-}
 
 
 class EntityLinker:
@@ -255,15 +247,9 @@ class EntityLinker:
 
 
 def _nothing_found(question: str, suggestions: Sequence[str]) -> EntityLinkingError:
-    """Return the error for a question that names no entity, with what to ask instead."""
-    message = f"No entity of the graph was found in {question!r}."
-    python = shell = ""
-    if not looks_english(question):
-        python, shell = ANOTHER_LANGUAGE["hint_python"], ANOTHER_LANGUAGE["hint_shell"]
-    elif not suggestions:
-        asks = "Ask about an entity of the graph by its name; questions that the graph answers are written by"
-        python, shell = f"{asks} generate_questions(graph).", f"{asks}: kg-retrievers questions GRAPH --output FILE"
-    return EntityLinkingError(message, suggestions, hint_python=python, hint_shell=shell)
+    """Return the error for a question that names no entity: with the nearest names, or else with what to ask."""
+    hints = {} if suggestions else hints_for(question, NAME_AN_ENTITY)
+    return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
 
 
 def _stems(graph: KnowledgeGraph) -> frozenset[str]:

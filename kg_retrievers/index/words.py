@@ -10,12 +10,6 @@ from functools import cache
 from kg_retrievers.index.embeddings import folded
 from kg_retrievers.index.token_table import token_table
 
-# Function words of English that are words of other languages, too.
-_ELSEWHERE = frozenset({"was", "her", "has", "him", "for", "over", "under", "can", "more", "tell", "list", "name"})
-
-#: The share of English text above which a word is a frequent one: that of the word of rank 3,000.
-FREQUENT = 0.1 / 3000
-
 _WORD = re.compile(r"[^\W_]+")
 
 #: No mentions by themselves in lower case: an entity may be called "Her", "It" or "Up".
@@ -38,25 +32,6 @@ def words_of(text: str) -> list[str]:
         ['amelie', 's', 'garden', 'gnome']
     """
     return _WORD.findall(folded(text))
-
-
-def looks_english(question: str) -> bool:
-    """Return whether a question has a function word of English, or half of its words are frequent in English.
-
-    Words with a capital, but for the first one, may be names. One word alone tells nothing, unless it is written in
-    letters that English has not.
-
-    Example:
-        >>> looks_english("Who leads Team Ruby?"), looks_english("Wer leitet Team Ruby?"), looks_english("Hello")
-        (True, False, True)
-    """
-    words = [word for word in _WORD.findall(question) if len(word) > 1 or not word.isascii()]
-    if len(words) == 1 and question.isascii():
-        return True
-    names = {word for word in words[1:] if word.isascii() and not word.islower()}
-    plain = [folded(word) for word in words if word not in names]
-    is_told = any(len(word) > 2 for word in FUNCTION_WORDS.intersection(plain) - _ELSEWHERE)
-    return is_told or 2 * sum(english_share(word) > FREQUENT for word in plain) >= len(plain)
 
 
 def likeness(a: str, b: str, least: float = 0.0) -> float:

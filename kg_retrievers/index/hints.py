@@ -1,0 +1,105 @@
+"""What to do next about a question that was not understood, by the language that it is in."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+from kg_retrievers.index.embeddings import folded
+from kg_retrievers.index.words import FUNCTION_WORDS, english_share
+
+#: By `hint_python` and `hint_shell`, the arguments of errors.
+Hints = Mapping[str, str]
+
+#: For a question that is not in English.
+ANOTHER_LANGUAGE: Hints = {
+    "hint_python": "Only English is understood by default: ask in English, give llm=, or give examples= in your "
+    "language with embeddings that know it, such as local_embeddings(...) of a multilingual model.",
+    "hint_shell": "Only English is understood by default: ask in English, give --llm, or give --examples in your "
+    "language with embeddings that know it, as --embeddings local:MODEL with a multilingual model.",
+}
+
+#: For a question that names an entity, but whose relation is not clear.
+REPHRASE: Hints = {
+    "hint_python": "Rephrase it with a relation of the graph, lower min_confidence, or give examples= or llm=.",
+    "hint_shell": "Rephrase it with a relation of the graph, lower --min-confidence, or give --examples or --llm.",
+}
+
+_NAME_AN_ENTITY = "Ask about an entity of the graph by its name; questions that the graph answers are written by"
+
+#: For a text that names no entity.
+NAME_AN_ENTITY: Hints = {
+    "hint_python": f"{_NAME_AN_ENTITY} generate_questions(graph).",
+    "hint_shell": f"{_NAME_AN_ENTITY}: kg-retrievers questions GRAPH --output FILE",
+}
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+#: Frequent function words of German, French, Spanish, Italian, Portuguese, Dutch and Scandinavian languages, folded;
+#: none is a word of English.
+_FOREIGN = frozenset(
+    _WORD.findall(
+        "wer wem wen wessen wo wann wie woher welche welcher welches welchen der das dem des ein eine einen einer eines "
+        "ist sind wurde wurden wird von vom und nicht mit aus auf bei beim zum zur als auch sich "
+        "qui que quel quelle quels quelles ou combien quand pourquoi le la les du de un une dans avec sont ont et ete "
+        "aux ce cette elle il leur "
+        "quien quienes cual cuales donde cuando cuanto cuantos cuantas como el los las del una es fue esta en se su "
+        "chi che cosa quale quali quando quanti quanto gli di della dei delle dal dalla nel nella sono si "
+        "quem qual quais onde quantos quantas da das na em uma foi nao pelo pela "
+        "waar wanneer welke welk hoeveel wat het een zijn werd wordt niet voor naar uit bij ook deze dat "
+        "vem vad vilken vilka och inte som det hvem hvad hvilken hvilke og ikke"
+    )
+)
+
+#: Function words of English that are words of these languages, too.
+_ELSEWHERE = frozenset(
+    {"was", "her", "has", "had", "him", "for", "over", "under", "can", "more", "tell", "list", "name", "will"}
+)
+
+
+def looks_foreign(question: str) -> bool:
+    """Return whether a question has more signs of another language than function words of English.
+
+    Signs are words in other scripts and frequent function words of other languages. Words with a capital, but for the
+    first one, may be names and tell nothing.
+
+    Example:
+        >>> looks_foreign("Wer leitet Team Ruby?"), looks_foreign("genre Dune"), looks_foreign("Who leads Team Ruby?")
+        (True, False, False)
+    """
+    words = _plain_words(question)
+    signs = sum(_is_foreign(word) for word in words)
+    english = sum(len(word) > 2 for word in words & FUNCTION_WORDS - _ELSEWHERE)
+    return signs > english
+
+
+def hints_for(question: str, in_english: Hints) -> dict[str, str]:
+    """Return what to do next about a question that was not understood.
+
+    Args:
+        question: The question.
+        in_english: What to do about one in English. It stands beside the hint on languages where both may help, since a
+            question with a sign of another language has words of English, too.
+
+    Example:
+        >>> hints_for("genre Dune", {"hint_python": "Rephrase it."})
+        {'hint_python': 'Rephrase it.'}
+    """
+    if not looks_foreign(question):
+        return dict(in_english)
+    if any(english_share(word) and not _is_foreign(word) for word in _plain_words(question)):
+        return {name: f"{hint} {ANOTHER_LANGUAGE[name]}" for name, hint in in_english.items()}
+    return dict(ANOTHER_LANGUAGE)
+
+
+def _plain_words(question: str) -> set[str]:
+    """Return the words of a question that are hardly names, folded."""
+    words = _WORD.findall(question)
+    names = {word for word in words[1:] if word.isascii() and not word.islower()}
+    names |= {word for word in words[:1] if len(word) > 1 and word.isascii() and word.isupper()}
+    return {folded(word) for word in words if word not in names}
+
+
+def _is_foreign(word: str) -> bool:
+    return word in _FOREIGN or not unicodedata.name(word[0], "").startswith("LATIN")

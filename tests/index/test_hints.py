@@ -1,0 +1,120 @@
+"""What refusals say to do next, by the language of the question."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
+from kg_retrievers.index.hints import ANOTHER_LANGUAGE, REPHRASE, hints_for, looks_foreign
+
+GRAPH = KnowledgeGraph.from_triples([("Payments", "owned_by", "Team Ruby"), ("Team Ruby", "led_by", "Ann Miller")])
+
+OWN_GRAPHS = Path(__file__).parents[2] / "benchmarks" / "own_graphs" / "fit"
+
+#: The most questions in English that may be taken for another language, as a share.
+MOST_WRONG = 0.01
+
+
+@pytest.fixture(scope="module")
+def retriever() -> SimGRAGRetriever:
+    return SimGRAGRetriever.from_index(GraphIndex.build(GRAPH, default_embeddings()), on_refusal="raise")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Hello",
+        "",
+        "ask me something",
+        "Who invented drypoint?",
+        "Which enzyme breaks down ramelodine?",
+        "what salary does ann have",
+        "Ann Miller manager",
+        "Who mentored Elsie Munro's mentor?",
+        "genre Dun",
+        "subsidiaries Acme",
+        "Beyoncé discography",
+        "kubernetes namespaces payments-svc",
+        "WHO LEADS ACME",
+        "UN members",
+        "drypoint inventor",
+        "Who directed 七人の侍?",
+        "who directed la la land",
+        "2021",
+    ],
+)
+def test_english(question: str) -> None:
+    assert not looks_foreign(question)
+    assert hints_for(question, REPHRASE) == REPHRASE
+
+
+def test_questions_on_own_graphs_are_english() -> None:
+    lines = [line for path in OWN_GRAPHS.glob("*/questions.jsonl") for line in path.read_text("utf-8").splitlines()]
+    foreign = [line for line in lines if looks_foreign(json.loads(line)["question"])]
+    assert len(lines) > 1000
+    assert len(foreign) <= MOST_WRONG * len(lines)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Wer leitet Team Ruby?",
+        "wer leitet team ruby",
+        "Was kostet das Produkt?",
+        "Wo ist der Sitz von Acme?",
+        "Welche Filme hat Spike Jonze gedreht?",
+        "Wann wurde Acme gegründet?",
+        "Quels films a réalisé Spike Jonze ?",
+        "Quels films sont de Spike Jonze ?",
+        "Qui est le directeur d'Acme ?",
+        "Où se trouve le siège de Payments ?",
+        "¿Quién dirige The Matrix?",
+        "Donde esta la sede de Acme?",
+        "¿Cuántos empleados tiene Acme?",
+        "Chi ha diretto Her?",
+        "Quali film sono di Spike Jonze?",
+        "Qual é a sede da Acme?",
+        "Quem dirige o Team Ruby?",
+        "Wie leidt Team Ruby?",
+        "Waar is het hoofdkantoor van Acme?",
+        "Welke films zijn van Spike Jonze?",
+        "Vem leder teamet?",
+        "Кто",
+        "谁领导 Payments",
+        "من يقود Payments؟",
+    ],
+)
+def test_other_languages(question: str) -> None:
+    assert looks_foreign(question)
+    hints = hints_for(question, REPHRASE)
+    assert all(hint.endswith(ANOTHER_LANGUAGE[name]) for name, hint in hints.items())
+
+
+@pytest.mark.parametrize("question", ["genre 七人の侍", "La Liga teams"])
+def test_both_hints_where_in_doubt(question: str) -> None:
+    hints = hints_for(question, REPHRASE)
+    assert hints == {name: f"{REPHRASE[name]} {ANOTHER_LANGUAGE[name]}" for name in REPHRASE}
+
+
+def test_a_refusal_says_what_to_do_about_the_language(retriever: SimGRAGRetriever) -> None:
+    for question, kind in (("Wer leitet Team Ruby?", LowConfidenceError), ("Quien dirige todo?", EntityLinkingError)):
+        with pytest.raises(kind, match=r"Only English is understood by default: .* llm=") as refusal:
+            retriever.invoke(question)
+        assert "--llm" in refusal.value.on_shell
+        assert "--embeddings local:MODEL" in refusal.value.on_shell
+
+
+def test_a_text_that_names_nothing_says_what_to_ask(retriever: SimGRAGRetriever) -> None:
+    with pytest.raises(EntityLinkingError, match=r"Ask about an entity of the graph .* generate_questions") as refusal:
+        retriever.invoke("Hello")
+    assert refusal.value.on_shell.endswith("kg-retrievers questions GRAPH --output FILE")
+
+
+@pytest.mark.parametrize("question", ["Who owns Payyymentts?", "Wem gehört Payyymentts?"])
+def test_nothing_but_the_nearest_names_where_there_are_some(retriever: SimGRAGRetriever, question: str) -> None:
+    with pytest.raises(EntityLinkingError, match=r"Did you mean: 'Payments'\?$"):
+        retriever.invoke(question)
