@@ -84,6 +84,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _end_output(code: int) -> int:
     """Write what stdout still holds; return the exit code, another one where nobody takes it."""
+    if sys.stdout is None or sys.stdout.closed:
+        return code
     try:
         sys.stdout.flush()
         return code
