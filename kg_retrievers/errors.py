@@ -302,6 +302,24 @@ class ModelCallError(KGRetrieversError):
 class FileWriteError(FileFormatError, OSError):
     """A file cannot be written: the disk is full, or this user may not write there."""
 
+    def __init__(
+        self,
+        message: str,
+        path: str | Path,
+        *,
+        reason: str | None = None,
+        number: int | None = None,
+        hint_python: str = "",
+        hint_shell: str | None = None,
+    ) -> None:
+        """Keep `number` and `reason`, as the system gave them, as `errno` and `strerror`; `filename` is the path."""
+        super().__init__(message, path, hint_python=hint_python, hint_shell=hint_shell)
+        self.errno, self.strerror, self.filename = number, reason, str(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what an OSError holds, too."""
+        return *super().__reduce__(), {"errno": self.errno, "strerror": self.strerror, "filename": self.filename}
+
 
 class BudgetError(KGRetrieversError):
     """A run has used what it was allowed to: calls of a language model, tokens or seconds."""

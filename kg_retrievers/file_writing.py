@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,6 +11,25 @@ from pathlib import Path
 from uuid import uuid4
 
 from kg_retrievers.errors import FileWriteError
+
+#: Errors of the system where a disk is full, or a user may write no more.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+#: Errors of the system where a file may be writable although its folder is not, or nothing can replace the file: a
+#: single file that is mounted, for example.
+_IRREPLACEABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
+
+_MAY_NOT_WRITE = "Name a file or folder that this user may write."
+
+#: What to do next, by the error of the system.
+_ADVICE: dict[int | None, str] = {
+    **dict.fromkeys(FULL, "Make room, or name another file or folder."),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _MAY_NOT_WRITE),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "Make its folder, or name another one."),
+    errno.EISDIR: "Name a file, not a folder.",
+    errno.ENAMETOOLONG: "Give it a shorter name.",
+    errno.EIO: "Check the disk and make room, or name another file or folder.",
+}
 
 
 @contextmanager
@@ -21,39 +41,61 @@ def raise_write_errors(path: str | Path) -> Iterator[None]:
     """
     try:
         yield
-    except FileWriteError:
+    except (FileWriteError, BrokenPipeError):
         raise
     except OSError as cause:
-        why = cause.strerror or cause
-        raise FileWriteError(f"cannot be written: {why}. Make room, or name another file or folder.", path) from cause
+        raise write_error(path, cause.strerror or str(cause), cause.errno) from cause
+
+
+def write_error(path: str | Path, reason: str, number: int | None) -> FileWriteError:
+    """Return the error for a file that cannot be written, with advice that fits the cause.
+
+    Args:
+        path: The file or folder.
+        reason: What the system says.
+        number: The number of the system's error, as in `errno`; None where it is not known.
+
+    Example:
+        >>> str(write_error("notes.txt", "File name too long", errno.ENAMETOOLONG))
+        'notes.txt: cannot be written: File name too long. Give it a shorter name.'
+    """
+    advice = _ADVICE.get(number, "Name another file or folder.")
+    return FileWriteError(f"cannot be written: {reason}.", path, reason=reason, number=number, hint_python=advice)
 
 
 def write_file(path: str | Path, data: str | bytes) -> None:
     """Replace a file in one step: a reader finds the earlier file or the new one. Its permissions stay.
 
-    A pipe or a device is written to and stays.
+    A pipe or a device is written to and stays. So is a file that nothing can replace, because only the file may be
+    written and not its folder, or because it is mounted: there an error can leave a part of the new content.
 
     Args:
         path: The file; links are followed. Its folder must exist.
         data: Its content; texts are encoded in UTF-8.
 
     Raises:
-        FileWriteError: If it cannot be written; an earlier file is untouched then.
+        FileWriteError: If it cannot be written; an earlier file is untouched then, unless nothing can replace it.
+        BrokenPipeError: If it is a pipe whose reader has ended.
 
     Example:
         >>> write_file("/no/such/folder/notes.txt", "mine")
         Traceback (most recent call last):
         kg_retrievers.errors.FileWriteError: /no/such/folder/notes.txt: cannot be written: No such file or directory. \
-Make room, or name another file or folder.
+Make its folder, or name another one.
     """
     content = data.encode() if isinstance(data, str) else data
     with raise_write_errors(path):
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
-            with open(path, "wb") as device:
-                device.write(content)
+        if os.path.exists(path) and not os.path.isfile(path):  # the real path of a pipe names nothing
+            with open(path, "wb") as stream:
+                stream.write(content)
             return
-        _replace(target, content)
+        target = Path(os.path.realpath(path))
+        try:
+            _replace(target, content)
+        except OSError as error:
+            if error.errno not in _IRREPLACEABLE or not target.exists():
+                raise
+            _overwrite(target, content)
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -70,3 +112,9 @@ def _replace(path: Path, content: bytes) -> None:
         with suppress(OSError):
             written.unlink(missing_ok=True)
         raise
+
+
+def _overwrite(path: Path, content: bytes) -> None:
+    with open(path, "r+b") as file:
+        file.write(content)
+        file.truncate()

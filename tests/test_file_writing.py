@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import json
 import os
+import pickle
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -16,12 +21,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Question, cli
 from kg_retrievers.core.checkpoint import save_checkpoint
 from kg_retrievers.datasets import write_questions
 from kg_retrievers.errors import FileWriteError
 from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, read_records
-from kg_retrievers.file_writing import write_file
+from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.serving.loading import record_embeddings
@@ -30,6 +35,9 @@ resource = pytest.importorskip("resource")
 
 #: The most bytes of a file on the full disk of these tests.
 ROOM = 100
+
+#: More bytes than a pipe holds.
+LONG = 1 << 20
 
 SAMPLE = Path(__file__).parents[1] / "kg_retrievers" / "sample"
 
@@ -79,8 +87,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_a_full_disk_is_told_and_what_was_there_stays(write: Callable[[Path, int], Any], tmp_path: Path) -> None:
     write(tmp_path, 3)
     before = contents(tmp_path)
-    with full_disk(), pytest.raises(FileWriteError, match=r"cannot be written: .+\. Make room, or name another"):
+    with full_disk(), pytest.raises(FileWriteError, match=r"cannot be written: .+\. .*[Mm]ake room") as caught:
         write(tmp_path, 100)
+    assert caught.value.errno in (errno.EFBIG, errno.EIO)  # SQLite says the latter
     assert contents(tmp_path) == before
     write(tmp_path, 100)
     assert contents(tmp_path) != before
@@ -92,7 +101,9 @@ def test_a_folder_in_which_nobody_may_write_is_told(write: Callable[[Path, int],
     with pytest.raises(FileWriteError, match=r"^/proc/none") as caught:
         write(Path("/proc/none"), 3)
     assert str(caught.value.path).startswith("/proc/none")
+    assert caught.value.filename == str(caught.value.path)
     assert isinstance(caught.value, OSError)
+    assert "Make room" not in str(caught.value)
 
 
 @contextmanager
@@ -116,8 +127,9 @@ def test_a_folder_of_another_user_is_told(write: Callable[[Path, int], Any]) -> 
         before = contents(folder)
         for path in (*folder.rglob("*"), folder):
             path.chmod(0o555 if path.is_dir() else 0o444)
-        with another_user(), pytest.raises(FileWriteError, match=r"Permission denied|readonly"):
+        with another_user(), pytest.raises(FileWriteError, match=r"Permission denied|readonly") as caught:
             write(folder, 100)
+        assert "Name a file or folder that this user may write." in str(caught.value)
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
         assert contents(folder) == before
@@ -143,6 +155,74 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
         write_file("/dev/full", "x")
     assert Path("/dev/full").is_char_device()
     assert Path("/dev/null").is_char_device()
+
+
+@contextmanager
+def read_pipe(size: int) -> Iterator[tuple[str, list[bytes]]]:
+    """Read some bytes of a pipe in a thread; yield its name and what was read, which is there after the block."""
+    reading, writing = os.pipe()
+    content: list[bytes] = []
+
+    def read() -> None:
+        with os.fdopen(reading, "rb") as pipe:
+            content.append(pipe.read(size))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        yield f"/dev/fd/{writing}", content
+    finally:
+        os.close(writing)
+        reader.join(30)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no names of open files")
+def test_a_pipe_is_written_to_under_its_name() -> None:
+    with read_pipe(-1) as (name, content):
+        write_file(name, b"x" * LONG)
+    assert content == [b"x" * LONG]
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no names of open files")
+def test_a_pipe_whose_reader_ends_stays_a_broken_pipe() -> None:
+    with read_pipe(1) as (name, _), pytest.raises(BrokenPipeError):
+        write_file(name, b"x" * LONG)
+
+
+@pytest.mark.parametrize(("folder_mode", "reason"), [(0o555, "no new file"), (0o1777, "no replacement")])
+def test_a_file_in_a_folder_of_another_user_is_overwritten(folder_mode: int, reason: str) -> None:
+    with TemporaryDirectory() as name:
+        folder, file = Path(name), Path(name, "file")
+        file.write_text("an earlier text")
+        file.chmod(0o666)
+        folder.chmod(folder_mode)
+        try:
+            with another_user():
+                write_file(file, "new")
+            assert (file.read_text(), os.listdir(folder)) == ("new", ["file"]), reason
+        finally:
+            folder.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Make room, or name another file or folder."),
+        (errno.EROFS, "Name a file or folder that this user may write."),
+        (errno.ENOENT, "Make its folder, or name another one."),
+        (errno.EISDIR, "Name a file, not a folder."),
+        (errno.ENAMETOOLONG, "Give it a shorter name."),
+        (errno.EMFILE, "Name another file or folder."),
+    ],
+)
+def test_the_advice_follows_the_cause(number: int, advice: str) -> None:
+    with pytest.raises(FileWriteError) as caught, raise_write_errors("there"):
+        raise OSError(number, "so")
+    error = caught.value
+    assert str(error) == error.on_shell == f"there: cannot be written: so. {advice}"
+    again = pickle.loads(pickle.dumps(error))
+    assert (error.errno, error.filename, error.strerror) == (number, "there", "so")
+    assert (again.errno, again.filename, again.strerror, str(again)) == (number, "there", "so", str(error))
 
 
 def test_a_long_name_fits(tmp_path: Path) -> None:
@@ -233,6 +313,29 @@ def test_the_shell_tells_a_full_disk_of_its_own_output(command: list[str]) -> No
     assert "the output cannot be written: No space left on device. Make room" in stderr
     assert "Traceback" not in stderr
     assert "Exception ignored" not in stderr
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no name of stdout")
+def test_the_shell_writes_results_into_a_pipe() -> None:
+    command = [sys.executable, "-m", "kg_retrievers.cli", *EVALUATE, "--json", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.JSONDecoder().raw_decode(done.stdout, done.stdout.index("{\n"))[0]["method"]
+
+
+@pytest.mark.parametrize("command", [["info", GRAPH, "--json"], ["--help"]], ids=" ".join)
+def test_the_shell_needs_no_output(command: list[str]) -> None:
+    line = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "kg_retrievers.cli", *command]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_stdout_that_the_caller_closed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stdout", closed)
+    assert cli.main(["info", GRAPH, "--json"]) == 2
 
 
 @pytest.mark.parametrize("command", [["info", GRAPH, "--json"], ["--help"]], ids=" ".join)

@@ -305,8 +305,8 @@ def _weights(built: BuiltMethod) -> str | dict[str, str] | None:
 def check_output(path: str | None) -> None:
     """Check before the work begins that a file can be written after it."""
     if path is not None and path != "-":
-        folder = Path(path).parent
-        if not folder.is_dir() or not access(folder, W_OK) or Path(path).is_dir():
+        file = Path(path)
+        if not file.parent.is_dir() or file.is_dir() or not access(file if file.exists() else file.parent, W_OK):
             raise InvalidArgumentError(f"{path} cannot be written: wanted a file name in a folder that is there.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import sys
 import textwrap
@@ -17,6 +16,7 @@ from rich.text import Text
 
 import kg_retrievers
 from kg_retrievers.errors import KGRetrieversError
+from kg_retrievers.file_writing import FULL
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -33,9 +33,6 @@ PATTERN_SOURCES = {
 
 #: The most rows of a table, and the most characters of a text, that are shown to a person; `--json` has all.
 ROWS_SHOWN, CHARACTERS_SHOWN = 20, 1000
-
-#: Errors of the system where a disk is full, or a user may write no more; one without a file is that of stdout.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def summary(
@@ -174,7 +171,7 @@ def message(error: Exception) -> str:
         return _one_line(error.on_shell)
     if isinstance(error, OSError) and error.filename is not None:
         return _one_line(f"{error.filename}: {error.strerror}. Name another file or folder.")
-    if isinstance(error, OSError) and error.errno in FULL:
+    if isinstance(error, OSError) and error.errno in FULL:  # without a file: of stdout
         return _one_line(f"the output cannot be written: {error.strerror}. Make room, or send it to another file.")
     return f"{type(error).__name__}: {textwrap.shorten(_one_line(str(error)), 500)} (--debug shows where)"
 

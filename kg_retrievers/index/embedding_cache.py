@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -9,12 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from kg_retrievers.errors import FileWriteError, IndexLoadError
-from kg_retrievers.file_writing import raise_write_errors
+from kg_retrievers.errors import IndexLoadError
+from kg_retrievers.file_writing import raise_write_errors, write_error
 from kg_retrievers.graph.columns import Array
 
-#: What SQLite says where the file cannot be written: as the low byte of its error codes.
-_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+#: The low byte of SQLite's error codes where the file cannot be written, each with the system's error if it tells one.
+_UNWRITABLE: dict[int, int | None] = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_CANTOPEN: None,
+}
 
 
 class EmbeddingCache:
@@ -54,10 +60,9 @@ class EmbeddingCache:
             with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
                 return [found for row in rows for found in database.execute(statement, row)]
         except sqlite3.DatabaseError as cause:
-            if (getattr(cause, "sqlite_errorcode", 0) & 0xFF) in _UNWRITABLE:
-                raise FileWriteError(
-                    f"cannot be written: {cause}. Make room, or name another file or folder.", self.path
-                ) from cause
+            code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+            if code in _UNWRITABLE:
+                raise write_error(self.path, str(cause), _UNWRITABLE[code]) from cause
             raise IndexLoadError(
                 f"cannot be used as an embedding cache ({cause}). Delete the file.", self.path
             ) from cause
