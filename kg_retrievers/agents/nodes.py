@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 from langgraph.runtime import get_runtime
@@ -19,7 +18,7 @@ from kg_retrievers.chains.cited_answer import CitedAnswer, ExtractiveCitedAnswer
 from kg_retrievers.chains.evidence import AnswerInput, ShownEvidence
 from kg_retrievers.core.cost import Cost, CostCounter
 from kg_retrievers.core.documents import documents_answers
-from kg_retrievers.core.refusals import order_of, reason_of, said, tell_reasons
+from kg_retrievers.core.refusals import Reason, read_reason, summarize_failures, summarize_refusals
 from kg_retrievers.core.replies import NO_ANSWER, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -103,7 +102,7 @@ def run_stage(retriever: BaseKGRetriever, stage: Stage, keys: Sequence[str]) -> 
         try:
             update: dict[str, Any] = yield Call(stage.run.with_config(callbacks=[counter]), given)
         except RefusalError as error:
-            return refused(state, type(retriever).__name__, error)
+            return record_refusal(state, retriever, type(retriever).__name__, error)
         stage.check(update, type(retriever).__name__)
         return update | {"retriever": type(retriever).__name__}
 
@@ -123,11 +122,10 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
         try:
             documents = yield Call(bound, state["question"])
         except RefusalError as error:
-            return refused(state, name, error)
-        answers = documents_answers(documents)
+            return record_refusal(state, retriever, name, error)
         return {
-            "documents": documents if answers else _with_refusals(documents, state.get("refusals") or {}),
-            "answers": answers,
+            "documents": documents,
+            "answers": documents_answers(documents),
             "retriever": name,
             "reason": None,
             "refusal": None,
@@ -136,29 +134,17 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
     return work
 
 
-def _with_refusals(documents: list[Document], refusals: Mapping[str, str]) -> list[Document]:
-    """Return documents that say, as those of a union do, why retrievers that were asked before found nothing."""
-    return [
-        document.model_copy(update={"metadata": _with_failed(document.metadata, refusals)}) for document in documents
-    ]
-
-
-def _with_failed(metadata: dict[str, Any], refusals: Mapping[str, str]) -> dict[str, Any]:
-    details = metadata["details"]
-    return {**metadata, "details": {**details, "failed": {**refusals, **details.get("failed", {})}}}
-
-
-def refused(state: State, name: str, error: RefusalError) -> dict[str, Any]:
-    """Return the update where a retriever refuses the question: the reasons of all, the one that tells most first."""
-    before: dict[str, str] = state.get("refusals") or {}
-    reason = reason_of(error)
+def record_refusal(state: State, retriever: BaseKGRetriever, name: str, error: RefusalError) -> dict[str, Any]:
+    """Return the update where a retriever refuses the question: the reasons of all, the most telling first."""
+    before: dict[str, Reason] = state.get("refusals") or {}
+    reason = read_reason(error, retriever)
     refusals = {**before, name: reason}
     update = {"retriever": name, "refusals": refusals}
     if not before:
         return {**update, "reason": as_data(str(error)), "refusal": refusal_of(error)}
-    if said(reason) not in map(said, before.values()):
-        update["reason"] = tell_reasons(refusals)
-    if order_of(reason) < min(map(order_of, before.values())):
+    if reason["text"] not in [earlier["text"] for earlier in before.values()]:
+        update["reason"] = summarize_refusals(refusals)
+    if reason["rank"] < min(earlier["rank"] for earlier in before.values()):
         update["refusal"] = refusal_of(error)
     return update
 
@@ -180,11 +166,18 @@ def answer(answerer: Runnable[AnswerInput, Any]) -> Work:
         if "stopped" in state:
             return {}
         keys = ["question", "documents", "evidence", "citable"] + (["feedback", "draft"] if "feedback" in state else [])
-        draft = yield Call(answerer.with_config(callbacks=[counter]), {key: state[key] for key in keys if key in state})
+        given = {key: state[key] for key in keys if key in state} | _refusals(state)
+        draft = yield Call(answerer.with_config(callbacks=[counter]), given)
         check_draft(draft, answerer, "answer")
         return {"draft": draft, "attempts": state["attempts"] + 1, "feedback": None}
 
     return work
+
+
+def _refusals(state: State) -> dict[str, str]:
+    """Return why retrievers gave no evidence, as part of the input of an answerer."""
+    refusals = summarize_failures(state["documents"], state.get("refusals"))
+    return {"refusals": refusals} if refusals else {}
 
 
 def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> Callable[[State], dict[str, Any]]:
@@ -200,7 +193,7 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
         draft, shown = state.get("draft"), ShownEvidence(state.get("evidence") or "", state.get("citable") or [])
         if draft is None:  # the budget was used up before
             given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
-            draft = ExtractiveCitedAnswerer().invoke(given)
+            draft = ExtractiveCitedAnswerer().invoke(given | _refusals(state))
         checked = check_answer(draft, shown, parse_answers=parse_answers.get(state.get("retriever") or ""))
         problem = _problem(checked, is_text=isinstance(draft, str))
         if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):

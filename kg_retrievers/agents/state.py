@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from kg_retrievers.chains import Citation
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.core.cost import Cost, CostCounter
+from kg_retrievers.core.refusals import Reason
 from kg_retrievers.core.stages import RetrievalState
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, InvalidArgumentError
@@ -49,10 +50,10 @@ class AnswerState(TypedDict, total=False):
         citations: The facts that the answer rests on; only facts that were shown.
         rejected_citations: How many citations of the last draft were left out, since their facts were not shown.
         supported: Whether the name of every answer stands in a fact that is cited; None where no names are known.
-        retriever: The retriever that found the documents, or was the last to find none: its class, or its name in a
-            router.
+        retriever: The retriever that found the documents, or was the last to find none: its class, with "-2" behind it
+            for a fallback of the same class; or its name in a router.
         reason: Why there is no answer, or no citation.
-        refusals: Why each retriever that was asked refused the question, by the name of its class or in the router.
+        refusals: Why each retriever that was asked refused the question, by its name as in `retriever`.
         refusal: What is answered where no retriever finds evidence; it fits the reason.
         stopped: Which budget ended the run early; None if none did.
         given: The inputs that the caller gave, beside the question.
@@ -74,7 +75,7 @@ class AnswerState(TypedDict, total=False):
     supported: bool | None
     retriever: str | None
     reason: str | None
-    refusals: dict[str, str] | None
+    refusals: dict[str, Reason] | None
     refusal: str | None
     stopped: str | None
     given: dict[str, Any] | None

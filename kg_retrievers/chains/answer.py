@@ -17,7 +17,7 @@ from kg_retrievers.chains.evidence import AnswerInput, EvidenceStyle, check_toke
 from kg_retrievers.core.ambiguity import tell_ambiguous_names
 from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
-from kg_retrievers.core.refusals import tell_failed
+from kg_retrievers.core.refusals import summarize_failures
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
@@ -50,21 +50,21 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> str:
         """Return the labels, each once; `refusal_text` without evidence.
 
-        Without answers, it is `NO_TARGET`, and why other retrievers of a union or router found nothing. The `note` of
-        the input, if any, follows in parentheses.
+        Evidence without answers gives `NO_TARGET`, followed by the `refusals` of the input. The `note` of the input
+        follows in parentheses.
         """
         return self._call_with_config(self._answer, input, config)
 
     def _answer(self, input: AnswerInput) -> str:
         if not input["documents"]:
             return refusal_text(input)
-        answers = "; ".join(proposed_answers(input["documents"])) or no_target(input["documents"])
+        answers = "; ".join(proposed_answers(input["documents"])) or explain_no_target(input)
         return f"{answers}\n({input['note']})" if input.get("note") else answers
 
 
-def no_target(documents: list[Document]) -> str:
-    """Return the answer where the evidence proposes no entity, and why other retrievers found nothing."""
-    return f"{NO_TARGET} {tell_failed(documents)}".strip()
+def explain_no_target(input: AnswerInput) -> str:
+    """Return the answer where the evidence proposes no entity, and why other retrievers gave no evidence."""
+    return f"{NO_TARGET} {input.get('refusals', '')}".strip()
 
 
 def refusal_text(input: AnswerInput) -> str:
@@ -175,7 +175,11 @@ class Retrieval(GeneratorRunnable[str, AnswerInput]):
             return {**nothing, "reason": as_data(str(error)), "refusal": refusal_of(error)}
         shown, note = self.show(documents), tell_ambiguous_names(documents)
         given = AnswerInput(question=input, documents=documents, evidence=shown.text, citable=shown.citable)
-        return {**given, "note": note} if note else given
+        if note:
+            given["note"] = note
+        if refusals := summarize_failures(documents):
+            given["refusals"] = refusals
+        return given
 
 
 def answer_chain(

@@ -10,7 +10,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
-from kg_retrievers.chains.answer import Retrieval, choose_answerer, no_target, proposed_answers
+from kg_retrievers.chains.answer import Retrieval, choose_answerer, explain_no_target, proposed_answers
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
@@ -61,7 +61,7 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
             return no_answer(input)
         shown = evidence_of(input, "numbered")
         answers, own = proposed_answers(documents), documents[0].metadata["triples"]
-        said = "The best evidence proposes these entities." if answers else no_target(documents)
+        said = "The best evidence proposes these entities." if answers else explain_no_target(input)
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
         citations, _ = shown.cite(numbers)
         return {

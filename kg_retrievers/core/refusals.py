@@ -1,55 +1,101 @@
-"""Why several retrievers refuse a question: each reason once, the one that tells most first."""
+"""Why several retrievers refuse a question: each reason once, the most telling first."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from langchain_core.documents import Document
+from typing_extensions import TypedDict
 
-from kg_retrievers.errors import KGRetrieversError
+from kg_retrievers.errors import (
+    EntityLinkingError,
+    KGRetrieversError,
+    LowConfidenceError,
+    NoEvidenceError,
+    RefusalError,
+    SearchBudgetError,
+)
 from kg_retrievers.graph.shown_text import as_data
 
-#: Errors by how much they tell, the most first; "" stands for those that are no refusal.
-_TELLING = ("LowConfidenceError", "SearchBudgetError", "NoEvidenceError", "", "EntityLinkingError")
-
-# The class of an error, and the class that raised it.
-_WHO = re.compile(r"(?:\w+: ){0,2}")
+# Kinds of errors, the most telling first. Failures come behind them, and an unknown name last.
+_MOST_TELLING = (LowConfidenceError, SearchBudgetError, NoEvidenceError)
 
 
-def reason_of(error: Exception) -> str:
-    """Return the class of an error and what it says, without what to do next."""
-    return f"{type(error).__name__}: {error.message if isinstance(error, KGRetrieversError) else error}"
+class Reason(TypedDict):
+    """Why a retriever gives no evidence, as plain data that the state of a workflow can hold.
+
+    Attributes:
+        rank: How telling the error is, from 0; reasons of a lower rank come first.
+        text: What the error says, without the retriever's class; with its own class, unless it is a refusal that says
+            something.
+        hint: What to do next.
+    """
+
+    rank: int
+    text: str
+    hint: str
 
 
-def said(reason: str) -> str:
-    """Return what a reason, as `reason_of` gives it, says, without who says it."""
-    return _WHO.sub("", reason, count=1)
-
-
-def order_of(reason: str) -> int:
-    """Return the position of a reason, as `reason_of` gives it, among those of others: what tells most comes first."""
-    kind = reason.partition(":")[0]
-    return _TELLING.index(kind if kind in _TELLING else "")
-
-
-def tell_reasons(reasons: Mapping[str, str]) -> str:
-    """Return each reason once, with the names of all that give it, the one that tells most first.
-
-    Args:
-        reasons: What `reason_of` gives, by the names of those who refuse.
+def read_reason(error: Exception, retriever: object) -> Reason:
+    """Return why a retriever gives no evidence.
 
     Example:
-        >>> unsure = {name: f"LowConfidenceError: {name}: not sure what 'Who?' asks for." for name in ("B", "C")}
-        >>> tell_reasons({"A": "EntityLinkingError: No entity was found.", **unsure})
-        "B, C: not sure what 'Who?' asks for. A: No entity was found."
+        >>> read_reason(NoEvidenceError("nothing fits."), None)["text"], read_reason(KeyError("x"), None)["text"]
+        ('nothing fits.', "KeyError: 'x'")
+    """
+    text, hint = (error.message, error.hint_python) if isinstance(error, KGRetrieversError) else (str(error), "")
+    text = text.removeprefix(f"{type(retriever).__name__}: ")
+    if not isinstance(error, RefusalError) or not text:
+        text = ": ".join(filter(None, [type(error).__name__, text]))
+    return Reason(rank=_rank(error), text=text, hint=hint)
+
+
+def _rank(error: Exception) -> int:
+    if isinstance(error, EntityLinkingError):
+        return len(_MOST_TELLING) + 1
+    ranks = (rank for rank, kind in enumerate(_MOST_TELLING) if isinstance(error, kind))
+    return next(ranks, len(_MOST_TELLING))
+
+
+def sort_reasons(reasons: Mapping[str, Reason]) -> dict[str, str]:
+    """Return the texts of reasons by the names of the retrievers, the most telling first."""
+    return {name: reason["text"] for name, reason in sorted(reasons.items(), key=lambda item: item[1]["rank"])}
+
+
+def summarize_reasons(texts: Mapping[str, str], hint: str = "") -> str:
+    """Return each reason once, behind the names of all retrievers that give it.
+
+    Args:
+        texts: What `sort_reasons` returns.
+        hint: What to do about the first reason.
+
+    Example:
+        >>> summarize_reasons({"B": "Not sure.", "C": "Not sure.", "A": "No entity was found."}, "Rephrase it.")
+        'B, C: Not sure. Rephrase it. A: No entity was found.'
     """
     names: dict[str, list[str]] = {}
-    for name, reason in sorted(reasons.items(), key=lambda item: order_of(item[1])):
-        names.setdefault(said(reason), []).append(name)
-    return as_data(" ".join(f"{', '.join(group)}: {text}" for text, group in names.items()))
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    sentences = [f"{', '.join(group)}: {text}" for text, group in names.items()]
+    if hint:
+        sentences.insert(1, hint)
+    return as_data(" ".join(sentences))
 
 
-def tell_failed(documents: list[Document]) -> str:
-    """Return why retrievers found nothing beside the evidence, from `details["failed"]`; nothing where none failed."""
-    return tell_reasons(documents[0].metadata.get("details", {}).get("failed") or {})
+def summarize_refusals(reasons: Mapping[str, Reason]) -> str:
+    """Return each reason once, and the hint of the most telling one right after it."""
+    best = min(reasons.values(), key=lambda reason: reason["rank"])
+    return summarize_reasons(sort_reasons(reasons), best["hint"])
+
+
+def summarize_failures(documents: Sequence[Document], before: Mapping[str, Reason] | None = None) -> str:
+    """Return each reason why retrievers gave no evidence beside these Documents.
+
+    Args:
+        documents: The evidence; in that of a union, `details["failed"]` holds the reasons of its members.
+        before: The reasons of retrievers that were asked before.
+    """
+    texts = sort_reasons(before or {})
+    for document in documents:
+        texts |= (document.metadata.get("details") or {}).get("failed") or {}
+    return summarize_reasons(texts)

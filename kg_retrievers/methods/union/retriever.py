@@ -22,7 +22,7 @@ from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.confidence import Confidence
 from kg_retrievers.core.documents import top_answers
-from kg_retrievers.core.refusals import order_of, reason_of, said, tell_reasons
+from kg_retrievers.core.refusals import Reason, read_reason, sort_reasons, summarize_reasons
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import EXACT, MAX_K, Number, QuestionShape, RetrievalState, Stage
@@ -331,7 +331,7 @@ class UnionRetriever(BaseKGRetriever):
         for error in errors.values():
             if not self._is_survived(error):
                 raise error
-        reasons = {name: reason_of(error) for name, error in errors.items()}
+        reasons = {name: read_reason(error, self.members[name]) for name, error in errors.items()}
         if len(errors) == len(outcomes):
             raise _joined(errors, reasons)
         found = {
@@ -339,8 +339,8 @@ class UnionRetriever(BaseKGRetriever):
             for name, outcome in outcomes.items()
             if not isinstance(outcome, Exception)
         }
-        failed = {name: reason for name, reason in reasons.items() if not isinstance(errors[name], NoEvidenceError)}
-        return {"found": {name: found.get(name, []) for name in outcomes}, "failed": failed}
+        failures = {name: reason for name, reason in reasons.items() if not isinstance(errors[name], NoEvidenceError)}
+        return {"found": {name: found.get(name, []) for name in outcomes}, "failed": sort_reasons(failures)}
 
     def _is_survived(self, error: Exception) -> bool:
         if isinstance(error, RefusalError):
@@ -361,15 +361,16 @@ class UnionRetriever(BaseKGRetriever):
         return {"answers": top_answers(evidence), "documents": self.documents_from(evidence, state["k"])}
 
 
-def _joined(errors: Mapping[str, Exception], reasons: Mapping[str, str]) -> Exception:
-    """Return the error that tells most, with the reasons of members that say something else."""
-    best = min(errors, key=lambda name: order_of(reasons[name]))
+def _joined(errors: Mapping[str, Exception], reasons: Mapping[str, Reason]) -> Exception:
+    """Return the most telling error; behind its hint, the reasons of members that say something else."""
+    best = min(reasons, key=lambda name: reasons[name]["rank"])
     error = errors[best]
-    others = {name: reason for name, reason in reasons.items() if said(reason) != said(reasons[best])}
+    others = {name: text for name, text in sort_reasons(reasons).items() if text != reasons[best]["text"]}
     if not others or not isinstance(error, KGRetrieversError):
         return error
-    joined = copy(error)
-    joined.message = f"{error.message} {tell_reasons(others)}"
+    joined, more = copy(error), summarize_reasons(others)
+    joined.hint_python = f"{error.hint_python} {more}".strip()
+    joined.hint_shell = f"{error.hint_shell} {more}".strip()
     return joined.with_traceback(error.__traceback__)
 
 

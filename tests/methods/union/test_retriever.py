@@ -530,7 +530,7 @@ def test_a_member_that_refuses_is_skipped() -> None:
     lost, astray = (told(error=EntityLinkingError("nobody there")) for _ in range(2))
     lucky = told(([AB], 1))
     (document,) = UnionRetriever.of(lost, lucky).invoke("?")
-    assert document.metadata["details"]["failed"] == {"Scripted": "EntityLinkingError: nobody there"}
+    assert document.metadata["details"]["failed"] == {"Scripted": "nobody there"}
     with pytest.raises(EntityLinkingError, match="nobody there"):
         UnionRetriever.of(lost, astray, on_refusal="raise").invoke("?")
     assert UnionRetriever.of(lost, astray).invoke("?") == []
@@ -554,15 +554,18 @@ def test_members_that_find_nothing() -> None:
 
 def test_each_reason_is_told_once_and_the_most_telling_first() -> None:
     def unsure() -> BaseKGRetriever:
-        return told(error=LowConfidenceError("Scripted: not sure.", 0.1, hint_python="Rephrase it."))
+        return told(
+            error=LowConfidenceError("Scripted: not sure.", 0.1, hint_python="Rephrase it.", hint_shell="Give --llm.")
+        )
 
     lost = told(error=EntityLinkingError("nobody there."))
     union = UnionRetriever.of(lost, unsure(), unsure(), told())
     with pytest.raises(LowConfidenceError) as refusal:
         union.invoke("?", on_refusal="raise")
     first, _, others = str(refusal.value).partition("Scripted-4: ")
-    assert first == "Scripted: not sure. "
-    assert others == "nothing in the graph fits the question '?'. Scripted: nobody there. Rephrase it."
+    assert first == "Scripted: not sure. Rephrase it. "
+    assert others == "nothing in the graph fits the question '?'. Scripted: nobody there."
+    assert refusal.value.on_shell == f"Scripted: not sure. Give --llm. Scripted-4: {others}"
     with_facts = UnionRetriever.of(lost, unsure(), unsure(), told(([AB], 1)))
     why = "Scripted-2, Scripted-3: not sure. Scripted: nobody there."
     assert answer_chain(with_facts).invoke("?") == f"{NO_TARGET} {why}"
@@ -855,6 +858,6 @@ def test_members_refuse_by_their_own_confidence_or_by_that_of_the_union() -> Non
 def test_the_others_go_on_where_one_is_not_sure() -> None:
     unsure = told(error=LowConfidenceError("Scripted: not sure.", 0.25))
     (document,) = UnionRetriever.of(unsure, told(([AB], 1))).invoke("?")
-    assert document.metadata["details"]["failed"] == {"Scripted": "LowConfidenceError: Scripted: not sure."}
+    assert document.metadata["details"]["failed"] == {"Scripted": "not sure."}
     with pytest.raises(LowConfidenceError, match="not sure"):
         UnionRetriever.of(unsure).invoke("?", on_refusal="raise")
