@@ -238,7 +238,7 @@ class WorkflowBuilder:
     def _cache_key(self, node: str, state: Any = None) -> str:
         """Return the part of the state that an outcome depends on; LangGraph passes an empty state when it draws."""
         state = state or {}
-        later = {"retriever", "attempts", "reason", "refusals", "refusal", "stopped", "cost", "given"}
+        later = {"retriever", "attempts", "reason", "refusal", "stopped", "cost", "given"}
         seen = {key: state.get(key) for key in self.keys if key not in later}
         seen["documents"] = [document.id for document in state.get("documents") or []]
         return json.dumps([self.scope, node, seen], sort_keys=True, default=str)
@@ -387,8 +387,11 @@ def build_workflow(
         builder.add(stage.name, run_stage(retriever, stage, own), stage.calls_model)
         graph.add_edge(last, stage.name)
         last = stage.name
-    asked = [retriever] if fallback is None else [fallback, retriever]
-    builder.add_answering(evidence_style, max_tokens, count_tokens, {type(one).__name__: one for one in asked})
+    asked = {type(retriever).__name__: retriever}
+    if fallback:
+        second = type(fallback).__name__
+        asked[f"{second}-2" if second in asked else second] = fallback
+    builder.add_answering(evidence_style, max_tokens, count_tokens, asked)
 
     def found(otherwise: str) -> Callable[[Mapping[str, Any]], str]:
         def route(state: Mapping[str, Any]) -> str:
@@ -398,7 +401,7 @@ def build_workflow(
 
     if fallback:
         calls_model = any(stage.calls_model for stage in fallback.stages)
-        builder.add("fallback", run_retriever(fallback, type(fallback).__name__), calls_model)
+        builder.add("fallback", run_retriever(fallback, [*asked][1]), calls_model)
         graph.add_conditional_edges("fallback", found("refuse"), ["verbalize", "refuse"])
         graph.add_conditional_edges(last, found("fallback"), ["verbalize", "fallback", "refuse"])
     else:

@@ -323,6 +323,15 @@ def test_a_fallback_has_its_own_k_and_graph(retriever: SimGRAGRetriever) -> None
     assert len(got["documents"]) == 3  # the seed is none of its graph
 
 
+def test_a_fallback_of_the_same_class_has_a_reason_of_its_own(retriever: SimGRAGRetriever) -> None:
+    other = GraphIndex.build(KnowledgeGraph.from_triples([("Xyzzyplugh", "directed_by", "Ann")]), HashedEmbeddings())
+    stuck = Stuck.from_index(retriever.index)
+    workflow = build_workflow(stuck, fallback=Stuck.from_index(other))
+    got = workflow.invoke({"question": QUESTION})
+    assert got["retriever"] == "Stuck-2"
+    assert got["reason"].startswith("Stuck: nothing was found in time. Stuck-2: No entity of the graph was found in ")
+
+
 def test_a_search_without_time_goes_to_the_fallback(retriever: SimGRAGRetriever) -> None:
     slow = Stuck.from_index(retriever.index)
     got = build_workflow(slow).invoke({"question": QUESTION})
