@@ -15,7 +15,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent import futures
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from functools import partial
 from typing import Any, TypeVar
 
 from kg_retrievers.errors import BudgetError, KGRetrieversError
@@ -93,7 +92,7 @@ def deadline(seconds: float | None, error: Callable[[], KGRetrieversError]) -> I
         if outer is None:
             yield
         else:
-            with outer.stopping(partial(wait.give_up, outer.error)):
+            with outer.stopping(lambda: wait.give_up(outer.error)):  # the error that it has by then
                 yield
     finally:
         with suppress(ValueError):  # of a generator that is thrown away, in another context
@@ -204,7 +203,7 @@ async def await_foreign_function(function: Callable[..., T], *args: Any, **kwarg
     check_deadline()
     outer = _WAIT.get()
     wait = _Wait(math.inf, _left_alone) if outer is None else _Wait(outer.ends, outer.error)
-    with _nothing() if outer is None else outer.stopping(wait.give_up):
+    with _nothing() if outer is None else outer.stopping(lambda: wait.give_up(outer.error)):
         future = asyncio.wrap_future(_start(wait, lambda: function(*args, **kwargs)))
         return await _awaited(future, wait)
 

@@ -188,3 +188,35 @@ async def test_the_outer_deadline_stops_a_function() -> None:
     with deadline(0.1, late), pytest.raises(BudgetError, match="too late"):
         await await_foreign_function(work)
     assert await asyncio.to_thread(stopped.wait, 10)
+
+
+@pytest.mark.parametrize("innermost", ["deadline", "function"])
+async def test_all_nested_waits_end_with_the_error_of_the_outermost(innermost: str) -> None:
+    began, stopped = threading.Event(), threading.Event()
+    errors: list[str] = []
+
+    def work() -> None:
+        with stopped_when_given_up(stopped.set):
+            began.set()
+            stopped.wait(60)
+        with pytest.raises(BudgetError) as caught:
+            check_deadline()
+        errors.append(str(caught.value))
+
+    def nested() -> None:
+        with deadline(20, lambda: BudgetError("middle")):
+            if innermost == "deadline":
+                with deadline(10, lambda: BudgetError("inner")):
+                    work()
+            else:
+                asyncio.run(await_foreign_function(work))
+
+    task = asyncio.ensure_future(await_foreign_function(nested))
+    assert await asyncio.to_thread(began.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for _ in range(100):
+        if not errors:
+            await asyncio.sleep(0.05)
+    assert errors == ["nobody waits for this call any longer."]
