@@ -188,10 +188,9 @@ class LadybugExecutor(DatabaseExecutor):
 
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         check_deadline()
-        left = min(timeout, seconds_left())
-        until = time.monotonic() + left
+        until = time.monotonic() + min(timeout, seconds_left())
         try:
-            with self._pool.session(left) as session:
+            with self._pool.session(timeout) as session:
                 columns, are_stored, rows = session.execute(query, parameters, most, until - time.monotonic())
         except SessionError as error:
             if error.failure == "interrupted":

@@ -14,7 +14,7 @@ from typing import Any
 from kg_retrievers.database.executor import RAISE_TIMEOUT
 from kg_retrievers.database.ladybug_process import STARTING, Opening, ProcessSession
 from kg_retrievers.database.ladybug_session import LadybugSession, Session, SessionError, cannot_open, open_database
-from kg_retrievers.deadline import check_deadline, stopped_when_given_up
+from kg_retrievers.deadline import check_deadline, seconds_left, stopped_when_given_up
 from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError
 
 #: How many queries run side by side, each in a process of its own.
@@ -60,7 +60,7 @@ class SessionPool:
         Raises:
             DatabaseUnavailableError: If the database is closed, or cannot be opened again.
             DatabaseTimeoutError: If all are in use for `timeout` seconds.
-            KGRetrieversError: The error of the deadline of this context, if nobody waits for the query any longer.
+            KGRetrieversError: The error of the deadline of this context, if it comes first or is given up.
         """
         session = self._idle_session(timeout)
         try:
@@ -78,14 +78,22 @@ class SessionPool:
                 self._changed.notify_all()
 
     def _idle_session(self, timeout: float) -> Session | None:
-        with self._changed:
-            free = self._changed.wait_for(lambda: self._closed or self._in_use < PROCESSES, timeout)
+        given_up = threading.Event()
+
+        def wake() -> None:
+            given_up.set()
+            with self._changed:
+                self._changed.notify_all()
+
+        def is_over() -> bool:
+            return self._closed or self._in_use < PROCESSES or given_up.is_set()
+
+        with stopped_when_given_up(wake), self._changed:
+            self._changed.wait_for(is_over, min(timeout, seconds_left()))
             if self._closed:
                 raise DatabaseUnavailableError(f"LadybugExecutor({self._opening.shown}) is closed. Open it again.")
-            if not free:
-                raise DatabaseTimeoutError(
-                    f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:.3g} s.", **RAISE_TIMEOUT
-                )
+            if self._in_use >= PROCESSES:
+                raise _all_busy(timeout)
             self._in_use += 1
             while self._idle:
                 session = self._idle.pop()
@@ -148,6 +156,17 @@ class SessionPool:
         self._database = None
         self._opening = self._opening._replace(temporary="")  # the other process removes it
         self._start_afresh()
+
+
+def _all_busy(timeout: float) -> DatabaseTimeoutError:
+    """Return the error for a query that waited for others until its own limit; raise that of an earlier deadline."""
+    try:
+        check_deadline()
+    except DatabaseTimeoutError as error:  # it names the limit of the query
+        return DatabaseTimeoutError(f"{error.message} It waited for {PROCESSES} other queries.", **error.hints)
+    return DatabaseTimeoutError(
+        f"LadybugExecutor: {PROCESSES} other queries took longer than {timeout:g} s.", **RAISE_TIMEOUT
+    )
 
 
 #: The pools of this process.

@@ -20,6 +20,7 @@ import pytest
 
 from kg_retrievers.database import ladybug_process
 from kg_retrievers.database.ladybug import LadybugExecutor
+from kg_retrievers.database.ladybug_pool import PROCESSES
 from kg_retrievers.database.ladybug_process import Opening, ProcessSession, _answer_in
 from kg_retrievers.database.ladybug_session import LadybugSession, SessionError, open_database
 from kg_retrievers.deadline import await_foreign_function, call_foreign, deadline
@@ -530,6 +531,49 @@ def test_further_queries_wait(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyP
         executor.cancel()
         thread.join(30)
         assert works(executor)
+
+
+@pytest.fixture
+def full_pool(graph: KnowledgeGraph) -> Iterator[LadybugExecutor]:
+    """An executor whose processes are all busy."""
+    with LadybugExecutor.from_graph(graph) as executor:
+        executor._pool._in_use = PROCESSES
+        yield executor
+        executor._pool._in_use = 0
+
+
+def test_a_wait_for_busy_processes_ends_with_the_budget(full_pool: LadybugExecutor) -> None:
+    with deadline(0.2, lambda: BudgetError("no time")), pytest.raises(BudgetError, match="no time"):
+        full_pool.run("RETURN 1")
+
+
+def test_a_wait_for_busy_processes_names_the_given_timeout(full_pool: LadybugExecutor) -> None:
+    told = r"took longer than 0\.2345 s and was stopped\. It waited for 4 other queries\. Make it smaller"
+    with pytest.raises(DatabaseTimeoutError, match=told):
+        full_pool.run("RETURN 1", timeout=0.2345)
+    with deadline(10, lambda: BudgetError("no time")), pytest.raises(DatabaseTimeoutError, match=told):
+        full_pool.run("RETURN 1", timeout=0.2345)
+
+
+async def test_a_wait_for_busy_processes_ends_when_nobody_waits(full_pool: LadybugExecutor) -> None:
+    errors: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            full_pool.run("RETURN 1", timeout=20)
+        except KGRetrieversError as error:
+            errors.append(error)
+
+    task = asyncio.ensure_future(await_foreign_function(ask))
+    await asyncio.sleep(0.3)
+    assert not errors
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    until = time.monotonic() + 5
+    while not errors and time.monotonic() < until:
+        await asyncio.sleep(0.02)
+    assert isinstance(errors[0], BudgetError)
 
 
 def test_a_session_in_the_host(tmp_path: Path, graph: KnowledgeGraph) -> None:
