@@ -86,9 +86,7 @@ def in_fork(function: Callable[[], str]) -> str:
     if not child:
         try:
             with os.fdopen(writing, "wb") as file:
-                file.write(function().encode())
-        except BaseException as error:
-            os.write(writing, repr(error).encode())
+                file.write(_result_or_error(function).encode())
         finally:
             os._exit(0)
     os.close(writing)
@@ -98,6 +96,13 @@ def in_fork(function: Callable[[], str]) -> str:
         os.close(reading)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def _result_or_error(function: Callable[[], str]) -> str:
+    try:
+        return function()
+    except BaseException as error:
+        return repr(error)
 
 
 def _read_all(reading: int) -> str:
@@ -127,6 +132,16 @@ def asked_all_the_time(retriever: BaseKGRetriever) -> Iterator[None]:
             ended.set()
     for one in asking:
         one.result()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_fork_tells_its_error() -> None:
+    def fail() -> str:
+        raise LookupError("none")
+
+    assert in_fork(lambda: "found") == "found"
+    assert in_fork(fail) == "LookupError('none')"
 
 
 @each_method
