@@ -102,7 +102,7 @@ class CypherRetriever(BaseKGRetriever):
     state_class: ClassVar[type] = CypherState
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
 
-    #: From `{"question", "seed_entities", "entities", "executor"}` to the queries of the state.
+    #: From `{"question", "seed_entities", "entities", "executor", "timeout"}` to the queries of the state.
     writer: Runnable[Any, list[dict[str, Any]]]
     #: Runs them, on a database that holds the indexed graph; None for one that is made from the graph when needed.
     executor: Annotated[Executor | None, PlainValidator(checked_executor)] = None
