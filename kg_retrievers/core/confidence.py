@@ -57,7 +57,7 @@ def check_confidence(
     shown = floor(100 * confidence) / 100  # never shown as what was wanted
     if confidence >= MIN_CONFIDENCE:
         raise LowConfidenceError(
-            f"{who}: the confidence of the answer to {question!r:.200} is {shown:.2f}, below the wanted {wanted:g}.",
+            f"{who}: the confidence of the answer to {question!r:.200} is {shown:.2f}; min_confidence is {wanted:g}.",
             confidence,
             unplaced,
             nearest,

@@ -33,8 +33,8 @@ NO_ANSWER = "The knowledge graph holds no answer to this question."
 #: Stands for the answer where the question names no entity of the graph, or is not understood surely enough.
 NOT_UNDERSTOOD = "The question was not understood."
 
-#: Stands for the answer where it is less sure than the caller wants.
-LESS_SURE = "The question was not understood as surely as is wanted."
+#: Stands for the answer where it is less certain than the caller requires.
+LESS_SURE = "The answer is less certain than required."
 
 #: Stands for the answer where a budget ended the search; the graph may hold one.
 SEARCH_ENDED = "The search ended before it found anything."
