@@ -40,8 +40,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 #: none is a word of English.
 _FOREIGN = frozenset(
     _WORD.findall(
-        "wer wem wen wessen wo wann wie woher welche welcher welches welchen der das dem des ein eine einen einer eines "
-        "ist sind wurde wurden wird von vom und nicht mit aus auf bei beim zum zur als auch sich "
+        "wer wem wen wessen wo wann wie woher welche welcher welches welchen der das dem des ein eine einen einer "
+        "eines ist sind wurde wurden wird von vom und nicht mit aus auf bei beim zum zur als auch sich "
         "qui que quel quelle quels quelles ou combien quand pourquoi le la les du de un une dans avec sont ont et ete "
         "aux ce cette elle il leur "
         "quien quienes cual cuales donde cuando cuanto cuantos cuantas como el los las del una es fue esta en se su "
