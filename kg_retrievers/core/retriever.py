@@ -19,7 +19,8 @@ from typing_extensions import TypedDict, Unpack
 from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
 from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
-from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, TOOL_MESSAGE, parse_answers
+from kg_retrievers.core.facts_frame import TOOL_MESSAGE
+from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.readings import note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -155,6 +156,18 @@ def test_the_middleware_says_what_was_not_understood(retriever: SimGRAGRetriever
     told = model.prompts[0][0].text
     assert "did not understand it. It may hold facts on it. SimGRAGRetriever: not sure what" in told
     assert "no relation fits 'salary'; the nearest are 'directed by', 'starring'" in told
+
+
+def test_the_middleware_says_that_an_answer_is_less_certain_than_required(retriever: SimGRAGRetriever) -> None:
+    model = ScriptedChatModel(replies=["Perhaps."])
+    less_sure: Any = RunnableLambda(lambda _: replace(UNSURE, confidence=0.9))
+    strict = SimGRAGRetriever.from_index(retriever.index, pattern_generator=less_sure, min_confidence=1)
+    agent: Any = create_agent(model, middleware=[KnowledgeGraphMiddleware(strict)])
+    agent.invoke({"messages": [HumanMessage("What salary has Spike Jonze?")]})
+    shown = model.prompts[0][0].text
+    assert "Its answer is less certain than required. SimGRAGRetriever: the confidence of the answer" in shown
+    assert "is 0.90; min_confidence is 1." in shown
+    assert "not understand" not in shown
 
 
 def test_the_middleware_keeps_to_a_budget_and_takes_a_prompt(retriever: SimGRAGRetriever) -> None:
