@@ -63,6 +63,7 @@ def _document(
         "rank": rank,
         "retriever": retriever,
         "answers": list(evidence.answers),
+        "value": evidence.value,
         "confidence": None if evidence.confidence is None else float(evidence.confidence),
         "truncated": evidence.truncated,
         "style": style,
@@ -70,7 +71,8 @@ def _document(
     }
     paths = evidence.details.get("paths")
     content = verbalize(evidence.triples, style=style, label=graph.label, paths=paths).text
-    identity = json.dumps([metadata[name] for name in ("retriever", "triples", "answers", "details")])
+    parts = ["retriever", "triples", "answers", "details", *(["value"] if evidence.value is not None else [])]
+    identity = json.dumps([metadata[name] for name in parts])
     return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
 
 

@@ -14,7 +14,8 @@ from typing_extensions import TypedDict
 from kg_retrievers.datasets._lines import read_lines
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.errors import QuestionsLoadError
-from kg_retrievers.graph.types import Pattern, Triple
+from kg_retrievers.graph.pattern import Pattern
+from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.validation import reasons
 
 

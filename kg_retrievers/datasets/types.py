@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.types import Pattern, Triple
+from kg_retrievers.graph.pattern import Pattern
+from kg_retrievers.graph.types import Triple
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from kg_retrievers.core.replies import CLOSING, MAX_REPLY, ReplyNode, read_nodes, without_reasoning
 from kg_retrievers.errors import PatternError, PatternParseError
+from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.types import Known, Pattern, Term, Unknown
 
 #: The version of all prompts in this file. It changes with any change of their words.
 VERSION = "1"

@@ -9,7 +9,8 @@ import pytest
 
 from kg_retrievers.datasets import Question, read_metaqa, read_pathquestion, read_questions, write_questions
 from kg_retrievers.errors import QuestionsLoadError
-from kg_retrievers.graph.types import Known, Pattern, Triple, Unknown
+from kg_retrievers.graph.pattern import Known, Pattern, Unknown
+from kg_retrievers.graph.types import Triple
 
 FULL = Question(
     "who directed “Malèna”\u2028?",

@@ -18,8 +18,8 @@ from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.graph.revisits import decide_revisits
-from kg_retrievers.graph.types import PatternTriple
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.methods.sg_rag.directions import Directions, Edge

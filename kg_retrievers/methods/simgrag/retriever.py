@@ -28,8 +28,10 @@ from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
+from kg_retrievers.methods.simgrag.operations import operate
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.widening import find_widening
+from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
@@ -40,6 +42,9 @@ MAX_BINDINGS = 10_000
 
 #: Ours. The most adjacency entries that a search looks at.
 MAX_SCANS = 50_000_000
+
+#: Ours. An operation is over all of so many equally near subgraphs, as of namesakes.
+MATCHES_OF_OPERATION = 64
 
 #: The largest time budget: a year.
 MAX_SECONDS = 366 * 24 * 3600.0
@@ -219,15 +224,44 @@ class SimGRAGRetriever(BaseKGRetriever):
         Raises:
             PatternError: If nothing in the pattern is known.
         """
+        if pattern.operation is not None:
+            return self._operate(pattern, question)
         query = self.query(pattern)
-        found, widened = self._found(pattern, query, self.k if k is None else k, question)
+        found, widened = self._found(pattern, query, self.k if k is None else k, question, ties=self.ties)
         ambiguous = self._ambiguous_names(pattern, query) if found else []
         evidence = [self._evidence(pattern, match, ambiguous) for match in found]
         evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]
         best = [replace(one, confidence=pattern.confidence) for one in evidence if one.score == evidence[0].score]
         return best + evidence[len(best) :]
 
-    def _found(self, pattern: Pattern, query: MatchQuery, k: int, question: str) -> tuple[list[Match], int]:
+    def _operate(self, pattern: Pattern, question: str) -> list[Evidence]:
+        """Return what the operation of a pattern gives as one piece of evidence; none where the graph does not say."""
+
+        def find(part: Pattern) -> list[Match]:
+            query = self.query(part, nearest=True)
+            return self._found(part, query, MATCHES_OF_OPERATION, question, ties="merge")[0]
+
+        result = operate(pattern, self.index, find)
+        if result is None:
+            return []
+        shown = [self._evidence(part, match, []) for part, match in result.matches]
+        triples = dict.fromkeys(triple for one in shown for triple in one.triples)
+        details = {"pattern": replace(pattern, confidence=None).to_dict(), **result.details}
+        return [
+            Evidence(
+                triples=tuple(triples),
+                score=min((one.score for one in shown), default=1.0),
+                answers=tuple(self.graph.entities[entity] for entity in result.answers),
+                truncated=result.truncated,
+                confidence=pattern.confidence,
+                value=result.value,
+                details=details,
+            )
+        ]
+
+    def _found(
+        self, pattern: Pattern, query: MatchQuery, k: int, question: str, *, ties: Literal["merge", "break"]
+    ) -> tuple[list[Match], int]:
         """Return the matches, and how many of the first are found only because an unknown may be what is named."""
 
         def find(distinct: Literal["known", "nodes", "none"], max_distance: float) -> list[Match]:
@@ -238,7 +272,7 @@ class SimGRAGRetriever(BaseKGRetriever):
                 k=k,
                 distinct=distinct,
                 direction="respect" if pattern.directed else self.direction,
-                ties=self.ties,
+                ties=ties,
                 max_distance=max_distance,
                 max_bindings=self.max_bindings,
                 max_scans=self.max_scans,
@@ -251,14 +285,25 @@ class SimGRAGRetriever(BaseKGRetriever):
         found, widened = find_widening(find, decide_revisits(pattern, question), limit)
         return found[:k], widened
 
-    def query(self, pattern: Pattern) -> MatchQuery:
+    def query(self, pattern: Pattern, *, nearest: bool = False) -> MatchQuery:
         """Return what the matcher searches for: each text of a pattern with its candidates.
+
+        Args:
+            pattern: The pattern.
+            nearest: Whether names and relations mean the nearest ones alone, as for an operation.
 
         Raises:
             PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
         """
+        directed = bool(pattern.directed) or self.direction == "respect"
         return match_query(
-            pattern, self.index, k_nodes=self.k_nodes, k_relations=self.k_relations, k_types=self.k_types
+            pattern,
+            self.index,
+            k_nodes=self.k_nodes,
+            k_relations=self.k_relations,
+            k_types=self.k_types,
+            allowed=allowed_entities(self.index, pattern, directed=directed),
+            nearest=nearest,
         )
 
     def _ambiguous_names(self, pattern: Pattern, query: MatchQuery) -> list[AmbiguousName]:
