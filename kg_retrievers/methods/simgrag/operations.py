@@ -32,7 +32,7 @@ class Operated:
     Attributes:
         value: What it gives; see `Evidence.value`.
         answers: The ids of the entities that answer, the best first.
-        matches: What shows it: patterns without operation, with a match; of a sample of the targets where there are many.
+        matches: What shows it, of a sample of the targets where there are many: patterns without operation, with a match.
         truncated: Whether a count may be higher.
         details: Of how many targets the facts are shown, and what else is to be said.
     """
