@@ -51,6 +51,23 @@ def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> 
     return allowed
 
 
+def absent_candidates(index: GraphIndex, pattern: Pattern) -> dict[Term, Array]:
+    """Return the entities that each node of absent triples alone may be, if the pattern says something of it.
+
+    Args:
+        index: Finds the names nearest to texts.
+        pattern: The pattern.
+
+    Returns:
+        int32 ids, ascending, by the node; known nodes are all there, whether or not other triples name them.
+    """
+    filters = _Filters(index, pattern, directed=False)
+    limited = {condition.unknown for condition in pattern.conditions}
+    ends = dict.fromkeys(node for triple in pattern.absent for node in (triple.head, triple.tail))
+    said = (node for node in ends if isinstance(node, Known) or node.type is not None or node.name in limited)
+    return {node: filters.candidates(node) for node in said if isinstance(node, Known) or node not in pattern.nodes}
+
+
 def nearest_only(candidates: Candidates) -> Candidates:
     """Return the candidates that are as near as the nearest."""
     nearest = candidates.distances <= candidates.distances.min(initial=np.inf)
@@ -88,7 +105,7 @@ class _Filters:
 
     def reaching(self, node: Term, triples: Sequence[PatternTriple]) -> Array:
         """Return the entities from which all of some triples, a tree around a node, are found in the graph."""
-        entities = self._candidates(node)
+        entities = self.candidates(node)
         for triple in triples:
             if node in (triple.head, triple.tail):
                 rest = [other for other in triples if other is not triple]
@@ -117,7 +134,8 @@ class _Filters:
             edges = edges[np.isin(edges[:, 1], nearest.ids)]
         return edges[:, 0], edges[:, 2]
 
-    def _candidates(self, node: Term) -> Array:
+    def candidates(self, node: Term) -> Array:
+        """Return the entities that a node may be, by itself."""
         if isinstance(node, Unknown):
             return np.intersect1d(self.satisfying(node.name), self._typed(node))
         if node.entity is not None:

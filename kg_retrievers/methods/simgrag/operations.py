@@ -13,6 +13,7 @@ from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match
 from kg_retrievers.patterns.allowed_entities import value_columns
+from kg_retrievers.patterns.operation_parts import part_of
 from kg_retrievers.patterns.operation_results import OperationResult, chosen_result, compared, count_result
 
 #: From a pattern without operation to its matches, the nearest first.
@@ -159,7 +160,7 @@ def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: Fi
     shown: list[tuple[Pattern, Match]] = []
     sides: list[list[int]] = []
     for name in operation.by:
-        part = _part(pattern, name)
+        part = part_of(pattern, name)
         matches = _nearest(find(part))
         if any(match.truncated for match in matches):
             raise SearchBudgetError(
@@ -172,25 +173,3 @@ def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: Fi
     if truth is None:
         return None
     return Operated(truth, (), shown, False, {"shown": len(support), "of": len(support)})
-
-
-def _part(pattern: Pattern, name: str) -> Pattern:
-    """Return the part of a pattern that is joined to an unknown."""
-    reached: set[Term] = {node for node in pattern.nodes if _names(node, name)}
-    before = 0
-    while len(reached) > before:
-        before = len(reached)
-        reached |= {node for h, _, t in pattern.triples if reached & {h, t} for node in (h, t)}
-    names = {node.name for node in reached if isinstance(node, Unknown)}
-    return replace(
-        pattern,
-        triples=tuple(triple for triple in pattern.triples if triple.head in reached),
-        target=name,
-        different=tuple(pair for pair in pattern.different if reached >= {*pair}),
-        absent=tuple(one for group in pattern.absent_groups() if reached & _ends(group) for one in group),
-        conditions=tuple(condition for condition in pattern.conditions if condition.unknown in names),
-    )
-
-
-def _ends(group: Iterable[tuple[Term, Term, Term]]) -> set[Term]:
-    return {node for head, _, tail in group for node in (head, tail)}
