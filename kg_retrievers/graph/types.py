@@ -101,12 +101,12 @@ class Evidence:
         score: How well they fit; higher is better, always.
         answers: The entity keys proposed as answers, best first; empty if the method proposes none.
         truncated: True if a limit cut the search, so that there may be more or better evidence.
-        value: What an operation gives: a number, a truth value, or the values by which the answers were chosen; None
-            where nothing but the answers was asked for.
         confidence: How likely the answers are right, in [0, 1]; None where the method cannot tell. The score rates the
             evidence against the pattern, the confidence rates the pattern against the question.
         details: What the method adds, as JSON-safe values. "paths" holds the walks that the facts form, if any, as
             `path_rows` writes them.
+        value: What an operation gives: a number, a truth value, or the values by which the answers were chosen; None
+            where nothing but the answers was asked for.
     """
 
     triples: tuple[Triple, ...]
@@ -114,5 +114,5 @@ class Evidence:
     answers: tuple[str, ...] = ()
     truncated: bool = False
     confidence: float | None = None
-    value: Any = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    value: Any = None
