@@ -66,7 +66,7 @@ class Pattern:
         conditions: What its unknowns must satisfy, all of them.
         absent: Triples that must not be in the graph (negation as failure: what the graph lacks is taken to be false).
             Those that share an unknown which no other triple has are absent together, as "no prize of this country";
-            such a group names one unknown of the other triples.
+            such a group names one unknown of the other triples. A known text in them stands for any entity called so.
         operation: What is asked of the things found; None for the things themselves.
         source: Who wrote the pattern: "llm", "examples", "zero-shot", or None. This and what follows are not part of
             equality.
@@ -123,19 +123,11 @@ class Pattern:
                     raise PatternError(f"Pattern: {node} is said to differ from another node, but is no node of it.")
             if pair[0] == pair[1]:
                 raise PatternError(f"Pattern: {pair[0]} cannot differ from itself.")
+        self._check_absent()
         self._check_operations(unknown, named)
 
     def _check_operations(self, unknown: Sequence[str], named: Sequence[str]) -> None:
-        """Check what conditions, absent triples and the operation name."""
-        if strange := [triple for triple in self.absent if triple in self.triples]:
-            raise PatternError(f"Pattern: {strange[0]} is said to be absent, and to be present.")
-        for group in self.absent_groups():
-            inside = {node for triple in group for node in (triple.head, triple.tail) if node in self.nodes}
-            if sum(isinstance(node, Unknown) for node in inside) != 1:
-                raise PatternError(
-                    f"Pattern: the absent triples {list(group)} must name one unknown of the other triples, but name "
-                    f"{[node.name for node in inside if isinstance(node, Unknown)]}."
-                )
+        """Check what conditions and the operation name."""
         for condition in self.conditions:
             if condition.unknown not in named:
                 raise PatternError(
@@ -147,6 +139,24 @@ class Pattern:
             raise PatternError(f"Pattern: the operation names {strangers}, none of the unknown nodes {list(unknown)}.")
         if self.target is None and self.operation.kind not in ("exists", "compare"):
             raise PatternError(f"Pattern: the operation {self.operation.kind!r} needs a target, an unknown node.")
+
+    def _check_absent(self) -> None:
+        relations = [relation for _, relation, _ in (*self.triples, *self.absent)]
+        for _, relation, _ in self.absent:
+            if isinstance(relation, Unknown) and relations.count(relation) > 1:
+                raise PatternError(
+                    f"Pattern: the relation {relation.name!r} of an absent triple is any relation, but another triple "
+                    "names it too. Give it a name of its own."
+                )
+        if strange := [triple for triple in self.absent if triple in self.triples]:
+            raise PatternError(f"Pattern: {strange[0]} is said to be absent, and to be present.")
+        for group in self.absent_groups():
+            inside = {node for triple in group for node in (triple.head, triple.tail) if node in self.nodes}
+            if sum(isinstance(node, Unknown) for node in inside) != 1:
+                raise PatternError(
+                    f"Pattern: the absent triples {list(group)} must name one unknown of the other triples, but name "
+                    f"{[node.name for node in inside if isinstance(node, Unknown)]}."
+                )
 
     def _absent_nodes(self) -> tuple[Term, ...]:
         """The nodes that stand in absent triples alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,12 +122,16 @@ def _dates_hold(first: Array, last: Array, comparison: str, low: int, high: int)
 def rank_keys(columns: ValueColumns, entities: Sequence[int]) -> list[tuple[float, float] | None]:
     """Return by what entities are put in order: dates or numbers, whichever more of them are; None for the others.
 
-    Dates come by their first day, then by their last.
+    Dates come by their first day, then by their last. Numbers are those in the most frequent unit, of two the one that
+    comes first, and those without a unit.
     """
     ids = np.asarray(entities, np.int64)
     dated, numbered = columns.first[ids] != NO_DAY, ~np.isnan(columns.numbers[ids])
     if dated.sum() > numbered.sum():
         days = zip(columns.first[ids].tolist(), columns.last[ids].tolist(), dated.tolist(), strict=True)
         return [(float(first), float(last)) if known else None for first, last, known in days]
+    units = columns.units[ids]
+    frequent = Counter(units[numbered & (units > 0)].tolist()).most_common(1)
+    numbered &= np.isin(units, [0, *(unit for unit, _ in frequent)])
     numbers = zip(columns.numbers[ids].tolist(), numbered.tolist(), strict=True)
     return [(number, number) if known else None for number, known in numbers]

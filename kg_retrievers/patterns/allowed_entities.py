@@ -99,8 +99,9 @@ class _Filters:
     def _named(self, name: str) -> Array:
         """Return the entity with a key, or else those whose names are nearest to it."""
         entity = self._graph.entities.find(name)
-        if entity >= 0:
-            return np.array([entity], np.int32)
+        return np.array([entity], np.int32) if entity >= 0 else self._nearest(name)
+
+    def _nearest(self, name: str) -> Array:
         return nearest_only(self._index.nearest_entities([name], NAMES)[0]).ids
 
     def reaching(self, node: Term, triples: Sequence[PatternTriple]) -> Array:
@@ -114,13 +115,13 @@ class _Filters:
 
     def _joined(self, node: Term, triple: PatternTriple, rest: Sequence[PatternTriple]) -> Array:
         head, relation, tail = triple
+        heads, tails = self._facts(relation)
         if head == tail:
-            raise PatternError(f"Pattern: the absent triple {triple} joins a node with itself; that is not supported.")
+            return np.unique(heads[heads == tails])
         there = tail if node == head else head
         beyond = _component(there, node, rest)
         there_may_be = np.zeros(len(self.everything), bool)
         there_may_be[self.reaching(there, beyond)] = True
-        heads, tails = self._facts(relation)
         found = heads[there_may_be[tails]] if node == head else tails[there_may_be[heads]]
         if not self._directed:
             turned = tails[there_may_be[heads]] if node == head else heads[there_may_be[tails]]
@@ -137,22 +138,22 @@ class _Filters:
     def candidates(self, node: Term) -> Array:
         """Return the entities that a node may be, by itself."""
         if isinstance(node, Unknown):
-            return np.intersect1d(self.satisfying(node.name), self._typed(node))
-        if node.entity is not None:
-            return self._pinned(node.entity)
-        return np.intersect1d(self._named(node.text), self._typed(node))
+            named = self.satisfying(node.name)
+        else:
+            named = self._nearest(node.text) if node.entity is None else self._pinned(node.entity)
+        return np.intersect1d(named, self._typed(node))
 
     def _pinned(self, key: str) -> Array:
         entity = self._graph.entities.find(key)
         return np.array([entity] if entity >= 0 else [], np.int32)
 
     def _typed(self, node: Term) -> Array:
-        """Return the entities of the type nearest to that of a node; all where it has none, or the graph."""
+        """Return the entities of the type nearest to that of a node, or of no type; all if it or the graph has none."""
         if node.type is None or not len(self._graph.types):
             return self.everything
         nearest = nearest_only(self._index.nearest_types([node.type], 1)[0])
         members = [np.array(self._graph.type_entities(kind), np.int32) for kind in nearest.ids.tolist()]
-        return np.unique(np.concatenate(members)) if members else self.everything
+        return np.unique(np.concatenate([self._graph.untyped, *members]))
 
 
 def _component(node: Term, without: Term, triples: Sequence[PatternTriple]) -> list[PatternTriple]:
@@ -162,16 +163,16 @@ def _component(node: Term, without: Term, triples: Sequence[PatternTriple]) -> l
         PatternError: If they come back to the other node.
     """
     found: list[PatternTriple] = []
-    waiting, seen = [node], {node, without}
+    waiting, seen = [] if isinstance(node, Known) else [node], {node, without}
     while waiting:
         here = waiting.pop()
         for triple in triples:
             if triple in found or here not in (triple.head, triple.tail):
                 continue
-            if isinstance(here, Known):
-                continue
             found.append(triple)
             there = triple.tail if triple.head == here else triple.head
+            if isinstance(there, Known) or there == here:
+                continue
             if there in seen:
                 raise PatternError(f"Pattern: the absent triples around {here} form a cycle; that is not supported.")
             seen.add(there)

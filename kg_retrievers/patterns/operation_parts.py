@@ -21,7 +21,8 @@ def part_of(pattern: Pattern, name: str) -> Pattern:
     while len(reached) > before:
         before = len(reached)
         reached |= {node for h, _, t in pattern.triples if reached & {h, t} for node in (h, t)}
-    absent = [group for group in pattern.absent_groups() if reached & _ends(group)]
+    unknown = {node for node in reached if isinstance(node, Unknown)}
+    absent = [group for group in pattern.absent_groups() if unknown & _ends(group)]
     inside = reached | {node for group in absent for node in _ends(group)}
     names = {node.name for node in inside if isinstance(node, Unknown)}
     return replace(

@@ -38,7 +38,7 @@ def count_result(targets: Iterable[int]) -> OperationResult:
 
 
 def chosen_result(
-    operation: Operation, bindings: Iterable[tuple[int, int]], graph: KnowledgeGraph, columns: ValueColumns
+    operation: Operation, bindings: Iterable[tuple[int, ...]], graph: KnowledgeGraph, columns: ValueColumns
 ) -> OperationResult:
     """Return the targets that an operation with one `by` chooses.
 

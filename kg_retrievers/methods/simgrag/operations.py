@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
 
 from kg_retrievers.algorithms.bindings import Edge, joined_bindings
 from kg_retrievers.errors import SearchBudgetError
@@ -19,11 +20,26 @@ from kg_retrievers.patterns.operation_results import OperationResult, chosen_res
 #: From a pattern without operation to its matches, the nearest first.
 FindMatches: TypeAlias = Callable[[Pattern], list[Match]]
 
+#: An operation is over all of so many equally near subgraphs, as of namesakes.
+MAX_MATCHES = 64
+
 #: Of how many targets the facts are shown.
 SHOWN = 20
 
 #: Matches whose distances differ by less are equally near.
 SAME_DISTANCE = 1e-6
+
+
+class MatchRules(NamedTuple):
+    """How the matches were found.
+
+    Attributes:
+        directed: Whether the directions of the triples count.
+        all_different: Whether all nodes are different entities.
+    """
+
+    directed: bool
+    all_different: bool
 
 
 @dataclass(frozen=True)
@@ -33,7 +49,8 @@ class Operated:
     Attributes:
         value: What it gives; see `Evidence.value`.
         answers: The ids of the entities that answer, the best first.
-        matches: What shows it, of a sample of the targets where there are many: patterns without operation, with a match.
+        matches: What shows it, of a sample of the targets where there are many: patterns without operation, each with a
+            match.
         truncated: Whether a count may be higher.
         details: Of how many targets the facts are shown, and what else is to be said.
     """
@@ -45,13 +62,14 @@ class Operated:
     details: dict[str, Any]
 
 
-def operate(pattern: Pattern, index: GraphIndex, find: FindMatches) -> Operated | None:
+def operate(pattern: Pattern, index: GraphIndex, find: FindMatches, rules: MatchRules) -> Operated | None:
     """Apply the operation of a pattern; None where nothing in the graph says what it gives.
 
     Args:
         pattern: The pattern.
         index: The graph and its values.
-        find: Finds the matches of a pattern.
+        find: Finds the `MAX_MATCHES` nearest matches of a pattern.
+        rules: How it finds them.
 
     Raises:
         SearchBudgetError: If a budget cut the matches, so that only a count is known, as "at least".
@@ -62,7 +80,7 @@ def operate(pattern: Pattern, index: GraphIndex, find: FindMatches) -> Operated 
     if operation.kind == "compare":
         return _compare(plain, operation, index, find)
     matches = _nearest(find(plain))
-    truncated = any(match.truncated for match in matches)
+    truncated = _is_truncated(matches)
     if operation.kind == "exists":
         shown = [(plain, match) for match in matches[:1]]
         return Operated(bool(matches), (), shown, False, {})
@@ -71,7 +89,7 @@ def operate(pattern: Pattern, index: GraphIndex, find: FindMatches) -> Operated 
             f"The search ended before all of {pattern.target!r} were found, so that {operation.kind!r} is not known. "
             "Raise max_bindings or max_scans."
         )
-    result = _result(plain, operation, matches, index)
+    result = _result(plain, operation, matches, index, rules)
     if operation.kind != "count" and not result.answers:
         return None
     return _shown(plain, result, matches, index.graph, find, truncated)
@@ -81,7 +99,13 @@ def _nearest(matches: Sequence[Match]) -> list[Match]:
     return [match for match in matches if match.distance < matches[0].distance + SAME_DISTANCE]
 
 
-def _result(pattern: Pattern, operation: Operation, matches: Sequence[Match], index: GraphIndex) -> OperationResult:
+def _is_truncated(matches: Sequence[Match]) -> bool:
+    return len(matches) >= MAX_MATCHES or any(match.truncated for match in matches)
+
+
+def _result(
+    pattern: Pattern, operation: Operation, matches: Sequence[Match], index: GraphIndex, rules: MatchRules
+) -> OperationResult:
     nodes = [node.name if isinstance(node, Unknown) else "" for node in pattern.nodes]
     target = nodes.index(str(pattern.target))
     if not operation.by:
@@ -89,39 +113,58 @@ def _result(pattern: Pattern, operation: Operation, matches: Sequence[Match], in
         result = count_result(found)
         return result if operation.kind == "count" else result._replace(answers=result.support, value=None)
     by = nodes.index(operation.by[0])
-    bindings = {row for match in matches for row in _bindings(pattern, match, [target, by], index.graph)}
-    pairs = ((row[0], row[1]) for row in bindings)
+    pairs: set[tuple[int, ...]] = set()
+    for match in matches:
+        pairs |= _bindings(pattern, match, [target, by], index.graph, rules)
     return chosen_result(operation, pairs, index.graph, value_columns(index))
 
 
-def _bindings(pattern: Pattern, match: Match, wanted: Sequence[int], graph: KnowledgeGraph) -> set[tuple[int, ...]]:
+def _bindings(
+    pattern: Pattern, match: Match, wanted: Sequence[int], graph: KnowledgeGraph, rules: MatchRules
+) -> set[tuple[int, ...]]:
     """Return what some nodes are together in a match."""
-    position = {node: at for at, node in enumerate(pattern.nodes)}
+    nodes = pattern.nodes
+    position: dict[Term, int] = {node: at for at, node in enumerate(nodes)}
     edges = []
-    for (head, _, tail), triples in zip(pattern.triples, match.triples, strict=True):
-        ends = [set(match.entities[position[node]].tolist()) for node in (head, tail)]
-        facts = graph.edges[triples][:, [0, 2]].tolist()
-        edges.append(Edge(position[head], position[tail], list(_oriented(facts, *ends))))
+    for (head, relation, tail), triples in zip(pattern.triples, match.triples, strict=True):
+        ends = position[head], position[tail]
+        entities = [set(match.entities[end].tolist()) for end in ends]
+        rows = _oriented(graph.edges[triples].tolist(), *entities, directed=rules.directed)
+        if isinstance(relation, Unknown):
+            edges.append(Edge((*ends, _relation_position(pattern, relation)), list(rows)))
+        else:
+            edges.append(Edge(ends, [row[:2] for row in rows]))
     different = [(position[one], position[other]) for one, other in pattern.different]
-    return joined_bindings(_of_component(edges, wanted), wanted, different)
+    if rules.all_different:
+        different = list(combinations(range(len(nodes)), 2))
+    return joined_bindings(_of_component(edges, wanted, different), wanted, different)
 
 
-def _oriented(facts: Iterable[list[int]], heads: set[int], tails: set[int]) -> Iterable[tuple[int, int]]:
-    """Yield the ends of facts as those of an edge; both ways round where both fit."""
-    for one, other in facts:
+def _relation_position(pattern: Pattern, relation: Unknown) -> int:
+    """Return a number for an unknown relation, behind those of the nodes."""
+    relations = [triple.relation for triple in pattern.triples]
+    return len(pattern.nodes) + relations.index(relation)
+
+
+def _oriented(
+    facts: Iterable[list[int]], heads: set[int], tails: set[int], *, directed: bool
+) -> Iterable[tuple[int, ...]]:
+    """Yield head, tail and relation of facts as those of an edge; both ways round where both fit."""
+    for one, relation, other in facts:
         if one in heads and other in tails:
-            yield one, other
-        if other in heads and one in tails:
-            yield other, one
+            yield one, other, relation
+        if not directed and other in heads and one in tails:
+            yield other, one, relation
 
 
-def _of_component(edges: Sequence[Edge], wanted: Sequence[int]) -> list[Edge]:
-    """Return the edges that are joined to some nodes."""
+def _of_component(edges: Sequence[Edge], wanted: Sequence[int], different: Sequence[tuple[int, int]]) -> list[Edge]:
+    """Return the edges that are joined to some nodes, or that must differ from those that are."""
+    links = [*(edge.unknowns for edge in edges), *different]
     reached, before = set(wanted), 0
     while len(reached) > before:
         before = len(reached)
-        reached |= {node for edge in edges if reached & {edge.head, edge.tail} for node in (edge.head, edge.tail)}
-    return [edge for edge in edges if edge.head in reached]
+        reached.update(*(link for link in links if reached & {*link}))
+    return [edge for edge in edges if reached & {*edge.unknowns}]
 
 
 def _shown(
@@ -162,7 +205,7 @@ def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: Fi
     for name in operation.by:
         part = part_of(pattern, name)
         matches = _nearest(find(part))
-        if any(match.truncated for match in matches):
+        if _is_truncated(matches):
             raise SearchBudgetError(
                 f"The search ended before all of {name!r} were found. Raise max_bindings or max_scans."
             )

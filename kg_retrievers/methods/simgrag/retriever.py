@@ -28,7 +28,7 @@ from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
-from kg_retrievers.methods.simgrag.operations import operate
+from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, operate
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
@@ -42,9 +42,6 @@ MAX_BINDINGS = 10_000
 
 #: Ours. The most adjacency entries that a search looks at.
 MAX_SCANS = 50_000_000
-
-#: Ours. An operation is over all of so many equally near subgraphs, as of namesakes.
-MATCHES_OF_OPERATION = 64
 
 #: The largest time budget: a year.
 MAX_SECONDS = 366 * 24 * 3600.0
@@ -239,9 +236,10 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         def find(part: Pattern) -> list[Match]:
             query = self.query(part, nearest=True)
-            return self._found(part, query, MATCHES_OF_OPERATION, question, ties="merge")[0]
+            return self._found(part, query, MAX_MATCHES, question, ties="merge")[0]
 
-        result = operate(pattern, self.index, find)
+        rules = MatchRules(self._respects_direction(pattern), self.distinct == "nodes")
+        result = operate(pattern, self.index, find, rules)
         if result is None:
             return []
         shown = [self._evidence(part, match, []) for part, match in result.matches]
@@ -271,7 +269,7 @@ class SimGRAGRetriever(BaseKGRetriever):
                 query,
                 k=k,
                 distinct=distinct,
-                direction="respect" if pattern.directed else self.direction,
+                direction="respect" if self._respects_direction(pattern) else "ignore",
                 ties=ties,
                 max_distance=max_distance,
                 max_bindings=self.max_bindings,
@@ -295,16 +293,18 @@ class SimGRAGRetriever(BaseKGRetriever):
         Raises:
             PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
         """
-        directed = bool(pattern.directed) or self.direction == "respect"
         return match_query(
             pattern,
             self.index,
             k_nodes=self.k_nodes,
             k_relations=self.k_relations,
             k_types=self.k_types,
-            allowed=allowed_entities(self.index, pattern, directed=directed),
+            allowed=allowed_entities(self.index, pattern, directed=self._respects_direction(pattern)),
             nearest=nearest,
         )
+
+    def _respects_direction(self, pattern: Pattern) -> bool:
+        return self.direction == "respect" if pattern.directed is None else pattern.directed
 
     def _ambiguous_names(self, pattern: Pattern, query: MatchQuery) -> list[AmbiguousName]:
         """Return the texts of a pattern that several entities fit equally well."""
