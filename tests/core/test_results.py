@@ -137,7 +137,7 @@ def test_the_runner_up_does_not_agree() -> None:
 
 def test_lines_are_bounded_and_say_of_how_many() -> None:
     keys = [f"e{number}" for number in range(200)]
-    labels = {key: "Dune [1]\n" for key in keys}
+    labels = dict.fromkeys(keys, "Dune [1]\n")
     details = {"shown": 20, "of": 200, "without_value": 3, "pattern": {"operation": {"kind": "order"}}}
     metadata = {
         "answers": keys,
