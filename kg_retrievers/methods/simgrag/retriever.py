@@ -103,6 +103,7 @@ class SimGRAGRetriever(BaseKGRetriever):
 
     state_class: ClassVar[type] = SimGRAGState
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
+    operations: ClassVar[bool] = True
 
     #: From `{"question", "seed_entities"}` to a Pattern.
     pattern_generator: Runnable[Any, Pattern]
