@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from reprlib import Repr
 from typing import Any, Literal, TypeAlias, get_args
 
 from kg_retrievers.errors import PatternError
@@ -22,6 +23,18 @@ _COMPARISONS, _OPERATORS, _KINDS = get_args(Comparison), get_args(Operator), get
 
 #: The longest text of a condition, and the most texts of one with "in".
 MAX_TEXT, MAX_TEXTS = 1_000, 1_000
+
+
+_REPR = Repr()
+_REPR.maxstring = _REPR.maxother = 120
+
+
+def short(value: object) -> str:
+    """Return any value for a message, however long or deep it is."""
+    try:
+        return _REPR.repr(value)
+    except ValueError:  # Python writes no integer of more than some thousand digits
+        return "a huge integer"
 
 
 @dataclass(frozen=True)
@@ -49,15 +62,17 @@ class Condition:
     def __post_init__(self) -> None:
         """Check that the value fits the operator."""
         if self.operator not in _OPERATORS:
-            raise PatternError(f"Condition: 'operator' must be one of {list(_OPERATORS)}, but got {self.operator!r}.")
+            raise PatternError(
+                f"Condition: 'operator' must be one of {list(_OPERATORS)}, but got {short(self.operator)}."
+            )
         if isinstance(self.value, list):
             object.__setattr__(self, "value", tuple(self.value))
         several = self.value if isinstance(self.value, tuple) else None
         if (several is not None) != (self.operator in ("between", "in")):
             wanted = "a list" if self.operator in ("between", "in") else "one text, number or truth value"
-            raise PatternError(f"Condition: {self.operator!r} takes {wanted}, but got {self.value!r:.200}.")
+            raise PatternError(f"Condition: {self.operator!r} takes {wanted}, but got {short(self.value)}.")
         if self.operator == "between" and len(several or ()) != 2:
-            raise PatternError(f"Condition: 'between' takes two values, but got {self.value!r:.200}.")
+            raise PatternError(f"Condition: 'between' takes two values, but got {short(self.value)}.")
         if self.operator == "in" and not 1 <= len(several or ()) <= MAX_TEXTS:
             raise PatternError(f"Condition: 'in' takes 1 ... {MAX_TEXTS} names, but got {len(several or ())}.")
         for one in several or (self.value,):
@@ -65,16 +80,16 @@ class Condition:
 
     def _check_literal(self, value: object) -> None:
         if not isinstance(value, str | int | float):
-            raise PatternError(f"Condition: wanted a text, number or truth value, but got {value!r:.200}.")
+            raise PatternError(f"Condition: wanted a text, number or truth value, but got {short(value)}.")
         if isinstance(value, str) and not 0 < len(value.strip()) <= MAX_TEXT:
-            raise PatternError(f"Condition: wanted a text of 1 ... {MAX_TEXT} characters, but got {value!r:.80}.")
+            raise PatternError(f"Condition: wanted a text of 1 ... {MAX_TEXT} characters, but got {short(value)}.")
         if self.operator in ("contains", "in"):
             if not isinstance(value, str):
-                raise PatternError(f"Condition: {self.operator!r} takes texts, but got {value!r:.200}.")
-        elif self.operator not in ("=", "!="):
-            read = literal_value(value)
-            if read.number is None and read.first is None:
-                raise PatternError(f"Condition: {self.operator!r} takes a number or a date, but got {value!r:.200}.")
+                raise PatternError(f"Condition: {self.operator!r} takes texts, but got {short(value)}.")
+            return
+        read = literal_value(value)
+        if self.operator not in ("=", "!=") and read.number is None and read.first is None:
+            raise PatternError(f"Condition: {self.operator!r} takes a number or a date, but got {short(value)}.")
 
     @property
     def literals(self) -> tuple[Value, ...]:
@@ -142,7 +157,7 @@ class Operation:
         """Check that the kind has what it needs."""
         object.__setattr__(self, "by", (self.by,) if isinstance(self.by, str) else tuple(self.by))
         if self.kind not in _KINDS:
-            raise PatternError(f"Operation: 'kind' must be one of {list(_KINDS)}, but got {self.kind!r:.80}.")
+            raise PatternError(f"Operation: 'kind' must be one of {list(_KINDS)}, but got {short(self.kind)}.")
         for name in self.by:
             _check_text("by", name)
         compares_number = self.kind == "list" and self.number is not None
@@ -150,12 +165,12 @@ class Operation:
         if len(self.by) != wanted:
             raise PatternError(f"Operation: {self.kind!r} takes {wanted} unknowns in 'by', but got {list(self.by)}.")
         if self.of not in ("value", "count"):
-            raise PatternError(f"Operation: 'of' must be 'value' or 'count', but got {self.of!r:.80}.")
+            raise PatternError(f"Operation: 'of' must be 'value' or 'count', but got {short(self.of)}.")
         needs_comparison = self.kind == "compare" or compares_number
         if (self.comparison in _COMPARISONS) != needs_comparison or (self.comparison is None) == needs_comparison:
             wanted_one = f"one of {list(_COMPARISONS)}" if needs_comparison else "none"
             raise PatternError(
-                f"Operation: {self.kind!r} takes as 'comparison' {wanted_one}, got {self.comparison!r:.80}."
+                f"Operation: {self.kind!r} takes as 'comparison' {wanted_one}, got {short(self.comparison)}."
             )
         self._check_numbers()
 
@@ -164,7 +179,7 @@ class Operation:
             value = getattr(self, name)
             if value is not None and (type(value) is not int or value < least):
                 raise PatternError(
-                    f"Operation: {name!r} must be a whole number from {least} on, but got {value!r:.80}."
+                    f"Operation: {name!r} must be a whole number from {least} on, but got {short(value)}."
                 )
         if self.number is not None and self.kind != "list":
             raise PatternError(f"Operation: only 'list' takes a 'number', but got one for {self.kind!r}.")
@@ -175,7 +190,7 @@ class Operation:
         if self.limit is not None and self.kind != "order":
             raise PatternError(f"Operation: only 'order' takes a 'limit', but got one for {self.kind!r}.")
         if not isinstance(self.descending, bool):
-            raise PatternError(f"Operation: 'descending' must be true or false, but got {self.descending!r:.80}.")
+            raise PatternError(f"Operation: 'descending' must be true or false, but got {short(self.descending)}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-safe dictionary that `from_dict` reads back; what is not said is left out."""
@@ -197,7 +212,7 @@ class Operation:
         known = _known_keys("an operation", data, tuple(cls.__dataclass_fields__))
         by = known.get("by", [])
         if not isinstance(by, str | list | tuple):
-            raise PatternError(f"Operation: 'by' must be a list of names, but got {by!r:.200}.")
+            raise PatternError(f"Operation: 'by' must be a list of names, but got {short(by)}.")
         return cls(**{"kind": "", **known, "by": by})
 
 
@@ -223,12 +238,12 @@ def literal_value(value: Scalar) -> Value:
 
 def _known_keys(what: str, data: object, keys: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
-        raise PatternError(f"Pattern: {what} must be an object with the keys {list(keys)}, but got {data!r:.200}.")
+        raise PatternError(f"Pattern: {what} must be an object with the keys {list(keys)}, but got {short(data)}.")
     if strange := [key for key in data if key not in keys]:
-        raise PatternError(f"Pattern: unknown keys {strange!r:.200} of {what}; known are {list(keys)}.")
+        raise PatternError(f"Pattern: unknown keys {short(strange)} of {what}; known are {list(keys)}.")
     return data
 
 
 def _check_text(name: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise PatternError(f"Pattern: {name!r} must name an unknown node, but got {value!r:.200}.")
+        raise PatternError(f"Pattern: {name!r} must name an unknown node, but got {short(value)}.")

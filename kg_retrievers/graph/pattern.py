@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.graph.operations import Condition, Operation, short
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,10 @@ class Pattern:
         for name in ("revisits", "directed"):
             if not isinstance(getattr(self, name), bool | None):
                 raise PatternError(
-                    f"Pattern: {name!r} must be true, false or left out, but got {getattr(self, name)!r}."
+                    f"Pattern: {name!r} must be true, false or left out, but got {short(getattr(self, name))}."
                 )
         if self.confidence is not None and not _is_share(self.confidence):
-            raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {self.confidence!r}.")
+            raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {short(self.confidence)}.")
 
     @classmethod
     def of(
@@ -265,10 +265,10 @@ class Pattern:
             PatternError: If a key is unknown or missing, or a value has the wrong shape.
         """
         if not isinstance(data, Mapping):
-            raise PatternError(f"Pattern: wanted an object with the key 'triples', but got {data!r}.")
+            raise PatternError(f"Pattern: wanted an object with the key 'triples', but got {short(data)}.")
         known = list(cls.__dataclass_fields__)
         if strange := [key for key in data if key not in known]:
-            raise PatternError(f"Pattern: unknown keys {strange}; known are {known}.")
+            raise PatternError(f"Pattern: unknown keys {short(strange)}; known are {known}.")
         triples = _list(data.get("triples"), "triples", "[head, relation, tail]")
         edges = [tuple(map(_term_from_json, _items(triple, 3))) for triple in triples]
         different = _list(data.get("different", []), "different", "pairs of nodes")
@@ -277,10 +277,10 @@ class Pattern:
         operation = data.get("operation")
         for name in ("target", "source"):
             if not isinstance(data.get(name), str | None):
-                raise PatternError(f"Pattern: {name!r} must be a text, but got {data[name]!r}.")
+                raise PatternError(f"Pattern: {name!r} must be a text, but got {short(data[name])}.")
         for name in ("unplaced", "nearest"):
             if not _are_texts(data.get(name, [])):
-                raise PatternError(f"Pattern: {name!r} must be a list of texts, but got {data[name]!r}.")
+                raise PatternError(f"Pattern: {name!r} must be a list of texts, but got {short(data[name])}.")
         optional = {name: data[name] for name in known[1:] if name in data}
         optional |= {
             "different": [tuple(map(_term_from_json, _items(pair, 2))) for pair in different],
@@ -301,7 +301,7 @@ def _are_texts(values: object) -> bool:
 
 def _list(value: object, name: str, of: str) -> Sequence[Any]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise PatternError(f"Pattern: {name!r} must be a list of {of}, but got {value!r}.")
+        raise PatternError(f"Pattern: {name!r} must be a list of {of}, but got {short(value)}.")
     return value
 
 
@@ -309,21 +309,21 @@ def _edges(triples: Iterable[Sequence[Term | str]]) -> tuple[PatternTriple, ...]
     edges = []
     for triple in triples:
         if len(triple) != 3:
-            raise PatternError(f"Pattern: a triple has a head, a relation and a tail, but got {list(triple)!r}.")
+            raise PatternError(f"Pattern: a triple has a head, a relation and a tail, but got {short(list(triple))}.")
         edges.append(PatternTriple(*map(_term, triple)))
     return tuple(edges)
 
 
 def _items(value: object, length: int) -> Sequence[Any]:
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != length:
-        raise PatternError(f"Pattern: wanted a list of {length} terms, but got {value!r}.")
+        raise PatternError(f"Pattern: wanted a list of {length} terms, but got {short(value)}.")
     return value
 
 
 def _term(value: Term | str) -> Term:
     term = Known(value) if isinstance(value, str) else value
     if not isinstance(term, Known | Unknown):
-        raise PatternError(f"Pattern: a term is a text, Known or Unknown, but got {value!r}.")
+        raise PatternError(f"Pattern: a term is a text, Known or Unknown, but got {short(value)}.")
     if not (term.text if isinstance(term, Known) else term.name).strip():
         raise PatternError("Pattern: a term has an empty text.")
     return term
@@ -347,4 +347,6 @@ def _term_from_json(value: object) -> Term:
             return _term(Unknown(value["unknown"], value.get("type")))
         if "known" in keys and keys <= {"known", "type", "entity"}:
             return _term(Known(value["known"], value.get("type"), value.get("entity")))
-    raise PatternError(f'Pattern: a term is a text or {{"unknown": name}}, with "type" if wanted, but got {value!r}.')
+    raise PatternError(
+        f'Pattern: a term is a text or {{"unknown": name}}, with "type" if wanted, but got {short(value)}.'
+    )

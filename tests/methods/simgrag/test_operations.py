@@ -55,7 +55,7 @@ def cases(draw: st.DrawFn) -> tuple[int, Pattern]:
     """A graph by its seed, and a pattern over its names."""
     seed = draw(st.integers(0, 399))
     graph = random_graph(seed)
-    types = st.sampled_from([None, None, None, *TYPES]) if len(graph.types) else st.none()
+    types = st.sampled_from([None, None, None, *graph.types])
     unknowns = {name: Unknown(name, draw(types)) for name in "xyzvw"}
     keys = list(graph.entities)
     known = st.one_of(
@@ -182,3 +182,44 @@ def test_matcher_agrees_with_plain_evaluator(case: tuple[int, Pattern], distinct
 @pytest.mark.heavy
 def test_matcher_agrees_with_plain_evaluator_on_many_cases() -> None:
     settings(RELAXED, max_examples=20_000, database=None)(given(case=cases(), **MODES)(check))()
+
+
+# --- hostile input ---
+
+
+def opened_in(years: list[str]) -> SimGRAGRetriever:
+    graph = KnowledgeGraph.from_triples([(f"house {at}", "opened in", year) for at, year in enumerate(years)])
+    index = GraphIndex.build(graph, HashedEmbeddings(64))
+    return SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(Pattern.from_dict))
+
+
+def test_thousand_conditions() -> None:
+    houses = opened_in([str(year) for year in range(1000, 2000)])
+    year, house = Unknown("year"), Unknown("house")
+    conditions = [Condition("year", "!=", number) for number in range(1001, 2000)]
+    pattern = Pattern.of((house, "opened in", year), target="house", directed=True, conditions=conditions)
+    (document,) = houses.invoke("?", pattern=pattern)
+    assert document.metadata["answers"] == ["house 0"]
+
+
+@pytest.mark.parametrize("operation", ["max", "min", "order"])
+def test_absurd_values_are_left_out(operation: Any) -> None:
+    houses = opened_in(["1987", "99999-12-31", "1987-02-30", "nan", "1e400", "inf", "1" * 400, "x" * 10**5, "-1e300"])
+    pattern = Pattern.of(
+        (Unknown("house"), "opened in", Unknown("year")),
+        target="house",
+        directed=True,
+        operation=Operation(operation, ("year",)),
+    )
+    (document,) = houses.invoke("?", pattern=pattern)
+    best = ["house 0", "house 8"] if operation == "order" else ["house 0" if operation == "max" else "house 8"]
+    assert document.metadata["answers"] == best
+    assert document.metadata["details"]["without_value"] == 7
+
+
+def test_absent_triples_in_a_circle_are_refused() -> None:
+    x, v, w = Unknown("house"), Unknown("v"), Unknown("w")
+    circle = [(x, "opened in", v), (v, "opened in", w), (w, "opened in", x)]
+    pattern = Pattern.of((x, "opened in", "1987"), target="house", absent=circle)
+    with pytest.raises(PatternError, match="form a cycle; that is not supported"):
+        opened_in(["1987"]).invoke("?", pattern=pattern)
