@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Triple, Unknown
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.graph.revisits import decide_revisits
-from kg_retrievers.graph.values import Value, holds, read_value, unit_symbol
+from kg_retrievers.graph.values import Value, holds, unit_symbol
 
 #: What each term of a pattern is.
 Assignment = dict[Term, str]
@@ -160,7 +160,7 @@ def satisfies(graph: KnowledgeGraph, condition: Condition, key: str) -> bool:
     if condition.operator == "in":
         wanted = condition.value if isinstance(condition.value, tuple) else ()
         return any(key == name or (name not in graph.entities and name in names) for name in map(str, wanted))
-    value = read_value(names[0]) or Value(names[0])
+    value = graph.value(key) or Value(names[0])
     if condition.operator == "between":
         low, high = condition.literals
         return holds(value, ">=", low) and holds(value, "<=", high)
@@ -222,7 +222,7 @@ def _ranks(
         counts = {key: len(by) for key, by in of_target.items()}
         return {key: (count,) for key, count in counts.items()}, dict(counts)
     compared = sorted(set().union(*of_target.values()), key=_id(graph))
-    values = {key: value for key in compared if (value := read_value(graph.label(key))) is not None}
+    values = {key: value for key in compared if (value := graph.value(key)) is not None}
     dates = {
         key: (value.first.toordinal(), value.last.toordinal())
         for key, value in values.items()
@@ -251,7 +251,7 @@ def _compared(graph: KnowledgeGraph, operation: Operation, one: Sequence[str], o
     assert comparison is not None
     if operation.of == "count":
         return Plain(holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [])
-    left, right = ([value for key in side if (value := read_value(graph.label(key)))] for side in (one, other))
+    left, right = ([value for key in side if (value := graph.value(key))] for side in (one, other))
     opposite: Any = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}[comparison]
     pairs = [(a, b) for a in left for b in right]
     for truth, said in ((True, comparison), (False, opposite)):

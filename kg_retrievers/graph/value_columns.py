@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Condition
-from kg_retrievers.graph.values import Value, holds, read_value, unit_symbol
+from kg_retrievers.graph.values import Value, holds, unit_symbol
 
 #: In place of a day where a name is no date.
 NO_DAY = 0
+
+
+class NamedEntities(Protocol):
+    """What values are read from; a `KnowledgeGraph` is one."""
+
+    entities: StringTable
+    names: StringTable
+    labels: Array
+
+    def entity_value(self, entity: int) -> Value | None:
+        """Return the value of an entity, by its id."""
+
+    def label(self, key: str) -> str:
+        """Return what an entity is called."""
+
+    def aliases(self, key: str) -> list[str]:
+        """Return its further names."""
 
 
 class ValueColumns:
@@ -33,7 +49,7 @@ class ValueColumns:
         truths: 1 for true, 0 for false, -1 for neither; int8.
     """
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
+    def __init__(self, graph: NamedEntities) -> None:
         """Read the labels."""
         size = len(graph.entities)
         self._graph = graph
@@ -42,8 +58,8 @@ class ValueColumns:
         self.first, self.last = np.full(size, NO_DAY, np.int32), np.full(size, NO_DAY, np.int32)
         self.truths = np.full(size, -1, np.int8)
         self.unit_symbols = {"": 0}
-        for entity, label in enumerate(graph.labels.tolist()):
-            if (value := read_value(graph.names[label])) is not None:
+        for entity in range(size):
+            if (value := graph.entity_value(entity)) is not None:
                 self._write(entity, value)
 
     def _write(self, entity: int, value: Value) -> None:
@@ -84,10 +100,13 @@ class ValueColumns:
             found[numbers] = _OF_NUMBERS[comparison](self.numbers[entities[numbers]], literal.number)
         if comparison in ("=", "!="):  # what is left is compared by its text
             rest = np.flatnonzero(~dates & ~numbers)
-            graph = self._graph
-            labels = [graph.names[label] for label in graph.labels[entities[rest]].tolist()]
-            found[rest] = [holds(read_value(label) or Value(label), comparison, literal) for label in labels]
+            values = map(self._value, entities[rest].tolist())
+            found[rest] = [holds(value, comparison, literal) for value in values]
         return found
+
+    def _value(self, entity: int) -> Value:
+        graph = self._graph
+        return graph.entity_value(entity) or Value(graph.names[int(graph.labels[entity])])
 
     def _numbers_fit(self, entities: Array, literal: Value) -> Array:
         """Return which entities say a number in a unit that does not differ."""

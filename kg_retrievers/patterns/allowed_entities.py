@@ -19,8 +19,8 @@ NAMES = 16
 
 
 def value_columns(index: GraphIndex) -> ValueColumns:
-    """Return the values of a graph's labels, read once for each index."""
-    return index.derived.get("values", (index.graph,), lambda: ValueColumns(index.graph))
+    """Return the values of the labels of an indexed graph."""
+    return index.graph.value_columns
 
 
 def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> dict[str, Array]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
-from kg_retrievers.graph.values import Comparison, Value, holds, read_value
+from kg_retrievers.graph.values import Comparison, Value, holds
 
 #: How many of those that rest behind the greatest are kept as evidence: the runner-up.
 RUNNERS_UP = 1
@@ -93,9 +93,8 @@ def _best_values(
 
 def plain_value(graph: KnowledgeGraph, entity: int) -> int | float | bool | str:
     """Return what the label of an entity says as a value, as JSON has it; else the label."""
-    label = graph.names[int(graph.labels[entity])]
-    value = read_value(label)
-    return label if value is None else value.plain
+    value = graph.entity_value(entity)
+    return graph.names[int(graph.labels[entity])] if value is None else value.plain
 
 
 def compared(
@@ -112,7 +111,7 @@ def compared(
     comparison: Comparison = operation.comparison or "="
     if operation.of == "count":
         return holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [*one, *other]
-    values = [[(entity, _value(graph, entity)) for entity in side] for side in (one, other)]
+    values = [[(entity, graph.entity_value(entity)) for entity in side] for side in (one, other)]
     known = [[(entity, value) for entity, value in side if value is not None] for side in values]
     if not known[0] or not known[1]:
         return None, []
@@ -125,7 +124,3 @@ def compared(
 
 
 _OPPOSITE: dict[Comparison, Comparison] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-
-
-def _value(graph: KnowledgeGraph, entity: int) -> Value | None:
-    return read_value(graph.names[int(graph.labels[entity])])

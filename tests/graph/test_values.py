@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers import KnowledgeGraph
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
 from kg_retrievers.graph.values import Comparison, Value, holds, read_value, unit_symbol
@@ -213,3 +217,71 @@ def test_rank_keys() -> None:
     assert rank_keys(columns, [2, 3, 4, 5, 6]) == [(12, 12), (8, 8), None, (14, 14), None]  # metres are more frequent
     assert rank_keys(columns, [4, 3]) == [(300, 300), (8, 8)]
     assert rank_keys(columns, []) == []
+
+
+# --- graphs ---
+
+
+def houses(**more: Any) -> KnowledgeGraph:
+    facts = [("Mill", "opened in", "1987"), ("Barn", "opened in", "March 1901"), ("Barn", "height", "1,250 m")]
+    facts += [("Mill", "height", "84 m"), ("Mill", "code", "1987"), ("Barn", "code", "0815"), ("Mill", "near", "Barn")]
+    return KnowledgeGraph.from_triples(facts, **more)
+
+
+def ranges(graph: KnowledgeGraph) -> dict[str, tuple[str | None, str | None]]:
+    return {row.relation: (row.least, row.greatest) for row in graph.schema().relations}
+
+
+def test_value_of_an_entity() -> None:
+    graph = KnowledgeGraph.from_triples([("Q1", "opened in", "Q2")], labels={"Q2": "1987"})
+    value = graph.value("Q2")
+    assert value is not None
+    assert value.first == date(1987, 1, 1)
+    assert graph.value("Q1") is None
+    with pytest.raises(InvalidArgumentError, match="no entity with the key '1987'"):
+        graph.value("1987")
+
+
+def test_schema_shows_ranges() -> None:
+    assert ranges(houses()) == {
+        "opened in": ("March 1901", "1987"),
+        "height": ("84 m", "1,250 m"),
+        "code": ("0815", "1987"),
+        "near": (None, None),
+    }
+    mixed = KnowledgeGraph.from_triples([("a", "r", "12"), ("a", "r", "Ann"), ("a", "s", "12"), ("a", "s", "3")])
+    assert ranges(mixed) == {"r": (None, None), "s": ("3", "12")}
+
+
+def test_tails_of_text_relations_alone_are_no_values(tmp_path: Path) -> None:
+    graph = houses(text_relations=["code"])
+    assert graph.value("0815") is None
+    assert graph.value("1987") is not None  # it is a year, too
+    assert ranges(graph)["code"] == (None, None)
+    where = ValueColumns(graph).where(Condition("x", "<", 1000), np.arange(len(graph.entities)))
+    assert [graph.entities[entity] for entity in np.flatnonzero(where).tolist()] == ["84 m"]
+    graph.save(tmp_path)
+    opened = KnowledgeGraph.open(tmp_path)
+    for other in (opened, pickle.loads(pickle.dumps(graph)), graph.with_changes(added=[("Mill", "code", "7")])):
+        assert other.text_relations == ("code",)
+        assert other.value("0815") is None
+    assert houses(text_relations=["code", "opened in"]).value("1987") is None
+
+
+def test_folder_of_an_earlier_version_opens(tmp_path: Path) -> None:
+    houses().save(tmp_path)
+    manifest = json.loads((tmp_path / "graph.json").read_text())
+    del manifest["meta"]["text_relations"]
+    (tmp_path / "graph.json").write_text(json.dumps(manifest))
+    assert KnowledgeGraph.open(tmp_path).text_relations == ()
+
+
+def test_every_reader_takes_text_relations(tmp_path: Path) -> None:
+    path = tmp_path / "graph.tsv"
+    path.write_text("Mill\tcode\t0815\n", encoding="utf-8")
+    graph = KnowledgeGraph.from_file(path, text_relations=["code"])
+    again = KnowledgeGraph.from_networkx(graph.to_networkx(), text_relations="code")
+    assert graph.value("0815") is again.value("0815") is None
+    assert again.text_relations == ("code",)
+    with pytest.raises(InvalidArgumentError, match=r"text_relations names \['codes'\], which are no relations"):
+        houses(text_relations=["code", "codes"])
