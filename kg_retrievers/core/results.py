@@ -84,11 +84,13 @@ def tell_result(metadata: Mapping[str, Any]) -> str:
         return ""
     details = metadata.get("details") or {}
     pattern = details.get("pattern") or {}
-    kind = (pattern.get("operation") or {}).get("kind", "exists")
+    kind = (pattern.get("operation") or details.get("operation") or {}).get("kind", "exists")
     name = "Result" if kind in ("exists", "compare") else f"Result of {kind}"
     line = f"{name}: {result_text(metadata, MOST_NAMED)}"
     if not metadata["triples"]:
-        looked_for = "; ".join(pattern_lines({**pattern, "operation": None})) if pattern else ""
+        looked_for = as_data(str(details.get("query", "")))
+        if pattern:
+            looked_for = "; ".join(pattern_lines({**pattern, "operation": None}))
         return f"{line}. Looked for and not found: {looked_for}" if looked_for else line
     return line + "".join(f" ({note})" for note in _notes(details))
 
