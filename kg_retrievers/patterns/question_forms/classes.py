@@ -55,6 +55,8 @@ class GraphClasses:
         self.members = [np.unique(np.concatenate([ends[label] for label in labels])) for labels in self.labels]
         self.kinds = [kinds[labels[0]] for labels in self.labels]
         self.counts = [len(of_label) for of_label in ends]
+        facts = np.bincount(graph.edges[:, 1], minlength=len(graph.relations))
+        self._single = np.repeat(facts, 2) == np.array(self.counts, np.int64).reshape(-1, 2)[:, ::-1].ravel()
         self._rows = [self._described(labels, steps) for labels in self.labels]
         self._names = [self._mean_name(members) for members in self.members]
 
@@ -106,6 +108,10 @@ class GraphClasses:
     def containing(self, entities: Sequence[int]) -> list[bool]:
         """Return for each class whether it has one of some entities."""
         return [bool(np.isin(entities, members).any()) for members in self.members]
+
+    def is_single(self, label: int) -> bool:
+        """Whether a label leads from each entity to one other at most."""
+        return bool(self._single[label])
 
     def defining_label(self, group: int) -> int:
         """Return the label that leads to the most members of a class."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kg_retrievers.core.confidence import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.values import read_value
@@ -88,6 +89,8 @@ class QuestionFormGenerator(LinkingGenerator):
         try:
             pattern = reader.read(form)
         except UnreadError:
+            if self._is_number(question, entities, form, None):
+                return None
             words = [token.text for token in tokens if token.telling]
             raise LowConfidenceError(
                 f"QuestionFormGenerator: {question!r:.200} needs an operation that was not understood.",
@@ -97,13 +100,16 @@ class QuestionFormGenerator(LinkingGenerator):
             ) from None
         return None if self._is_number(question, entities, form, pattern) else pattern
 
-    def _is_number(self, question: str, entities: Sequence[QuestionEntity], form: Form, pattern: Pattern) -> bool:
+    def _is_number(
+        self, question: str, entities: Sequence[QuestionEntity], form: Form, pattern: Pattern | None
+    ) -> bool:
         """Whether "how many" asks more likely for a number that the graph states than for a count."""
         if form.kind != "count" or not entities:
             return False
         understood = self.zero_shot.understand(question, entities)
         states = self._reader().leads_to_number(understood.arms[0].labels)
-        return states and understood.confidence > (pattern.confidence or 0.0)
+        sure = (pattern.confidence if pattern else None) or 0.0
+        return states and (sure < MIN_CONFIDENCE or understood.confidence > sure)
 
     def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
         """Return the words of a question with its entities; a value that limits what is asked for is none of these."""

@@ -156,6 +156,8 @@ class FormReader:
             )
             for labels in common
         ]
+        if form.kind == "count":  # of what there is one at most, nobody asks how many
+            ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
         return best_by_class(ways, self._classes)
 
     def _complete(self, form: Form, arms: Arms) -> bool:
@@ -423,6 +425,9 @@ class FormReader:
         if not found:
             raise UnreadError
         best = likeliest([way for way, _, _ in found])
+        shares = softmax(np.array([way.log for way, _, _ in found]))
+        same = [_undirected(way.labels) == _undirected(best.labels) for way, _, _ in found]
+        best = replace(best, share=float(shares[same].sum()))
         here, there = next((here, there) for way, here, there in found if way.labels == best.labels)
         builder = PatternBuilder(self._graph)
         first, last = form.clause[here].slot, form.clause[there].slot
@@ -499,6 +504,11 @@ def sureness(ways: Sequence[Way], share: float = 1.0, near: float = NEAR) -> flo
     rated = max(min((way.confidence for way in ways), default=0.0), 1e-3)
     logit = RATED_WEIGHT * float(np.log(rated / (1.001 - rated))) + NEAR_WEIGHT * (near - NEAR)
     return float(share * least / (1 + np.exp(-logit - CERTAIN)))
+
+
+def _undirected(labels: Sequence[int]) -> tuple[int, ...]:
+    """Return the same for a walk and for the way back."""
+    return min(tuple(labels), tuple(reversed_label(label) for label in reversed(labels)))
 
 
 def node_of(slot: QuestionEntity) -> Known:
