@@ -103,6 +103,7 @@ def facts(_: Path, name: str) -> str:
     }
     if isinstance(method, Method) and method is not UNION:
         proposes = method.load_retriever().proposes_answers
+        rows["operations"] = "yes" if method.load_retriever().operations else "no"
         rows["proposes answers"] = "yes" if proposes else "no: put a chain with a language model behind it"
     rows["paper"] = paper(method)
     if method.model and method.trainer:

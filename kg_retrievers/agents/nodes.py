@@ -194,7 +194,8 @@ def check_citations(parse_answers: Mapping[str, Callable[[str], list[str]]]) -> 
         if draft is None:  # the budget was used up before
             given: Any = {key: state[key] for key in ("question", "documents", "evidence", "citable")}
             draft = ExtractiveCitedAnswerer().invoke(given | _refusals(state))
-        checked = check_answer(draft, shown, parse_answers=parse_answers.get(state.get("retriever") or ""))
+        parse, documents = parse_answers.get(state.get("retriever") or ""), state.get("documents") or []
+        checked = check_answer(draft, shown, parse_answers=parse, documents=documents)
         problem = _problem(checked, is_text=isinstance(draft, str))
         if problem and state["attempts"] < ATTEMPTS and not state.get("stopped"):
             return {"feedback": f"{problem}; cite by number, 1 to {len(shown.citable)}."}
@@ -211,7 +212,7 @@ def _problem(checked: CitedAnswer, is_text: bool) -> str | None:
         return "1 citation names a fact that was not shown"
     if rejected:
         return f"{rejected} citations name facts that were not shown"
-    if checked["answers"] and not checked["citations"] and not is_text:
+    if checked["answers"] and not checked["citations"] and not is_text and checked.get("value") is None:
         return "its answers cite no fact"
     return None
 
@@ -221,7 +222,7 @@ def refuse(state: State) -> dict[str, Any]:
     reason = state.get("reason") or (None if state.get("stopped") else "Nothing in the graph fits the question.")
     empty: dict[str, Any] = {"documents": [], "answers": [], "citations": []}
     answer = STOPPED if state.get("stopped") else state.get("refusal") or NO_ANSWER
-    final = _final(state, answer=answer, explanation="", rejected_citations=0, supported=None, **empty)
+    final = _final(state, answer=answer, explanation="", rejected_citations=0, supported=None, value=None, **empty)
     return final | {"reason": reason}
 
 

@@ -28,7 +28,9 @@ from kg_retrievers.core.runnables import Body, Call
 from kg_retrievers.core.stages import QuestionShape, RetrievalState
 from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.index import GraphIndex, Mention, linker_of
+from kg_retrievers.index import GraphIndex, Mention, linker_of, question_entities
+from kg_retrievers.patterns.question_forms.grammar import read_form
+from kg_retrievers.patterns.question_forms.tokens import tokens_of
 
 #: Words that ask for a description rather than for entities.
 OPEN_WORDS = ("describe", "explain", "tell me about", "summarize", "summarise", "what do you know", "overview")
@@ -68,6 +70,22 @@ def question_shape(question: str, entities: int) -> QuestionShape:
     return "no entity" if entities == 0 else "one entity" if entities == 1 else "several entities"
 
 
+def needs_operation(index: GraphIndex, question: str, seeds: Sequence[str] = ()) -> bool:
+    """Tell by its form whether a question asks how many, whether, which the most, before when, or what not.
+
+    Example:
+        >>> from kg_retrievers import KnowledgeGraph, default_embeddings
+        >>> index = GraphIndex.build(KnowledgeGraph.from_triples([("Her", "made_by", "Jonze")]), default_embeddings())
+        >>> needs_operation(index, "How many films did Jonze make?"), needs_operation(index, "Who made Her?")
+        (True, False)
+    """
+    try:
+        entities = question_entities(linker_of(index), question, seeds)
+    except EntityLinkingError:
+        entities = []
+    return read_form(tokens_of(question, entities), lambda _: 0.0, ()) is not None
+
+
 def build_router(
     retrievers: Mapping[str, BaseKGRetriever],
     answerer: CitedAnswerer | Answerer | BaseLanguageModel[Any] | None = None,
@@ -90,8 +108,9 @@ def build_router(
     `prepare`, `route`, then the retrievers, each a node of its name, until one finds evidence; then as in
     `build_workflow`. The order of the retrievers is decided by `choose`, or by the language model, or by rules: the
     entities that are linked in the question, or given, and its words tell its shape (`question_shape`); retrievers
-    whose `suits` holds that shape come first, in the order given. A model's reply that names none of the methods is
-    put aside for the rules; `routed_by` in the state tells.
+    whose `suits` holds that shape come first, in the order given. A question that needs an operation
+    (`needs_operation`), and no description, goes first to those whose `operations` says that they carry it out. A
+    model's reply that names none of the methods is put aside for the rules; `routed_by` in the state tells.
 
     Args:
         retrievers: The retrievers by name, on one graph; names are those of the nodes.
@@ -205,6 +224,9 @@ def _route(
         shape = question_shape(question, len(named))
         order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)
         routed_by = f"rule: {shape}"
+        if shape != "open" and needs_operation(first.index, question, seeds or ()):
+            order = sorted(order, key=lambda name: not retrievers[name].operations)
+            routed_by = "rule: operation"
         if llm is not None:
             ask = (ROUTING_PROMPT | guarded(llm) | StrOutputParser()).with_config(callbacks=[counter])
             reply = yield Call(ask, {"question": question, "methods": methods})

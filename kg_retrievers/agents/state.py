@@ -49,7 +49,9 @@ class AnswerState(TypedDict, total=False):
         explanation: How the facts answer the question.
         citations: The facts that the answer rests on; only facts that were shown.
         rejected_citations: How many citations of the last draft were left out, since their facts were not shown.
-        supported: Whether the name of every answer stands in a fact that is cited; None where no names are known.
+        supported: Whether the name of every answer stands in a fact that is cited, or, where an operation gave a value,
+            every answer agrees with it; None where no names are known.
+        value: What an operation gave; None where there was no operation.
         retriever: The retriever that found the documents, or was the last to find none: its class, with "-2" behind it
             for a fallback of the same class; or its name in a router.
         reason: Why there is no answer, or no citation.
@@ -73,6 +75,7 @@ class AnswerState(TypedDict, total=False):
     citations: list[Citation] | None
     rejected_citations: int | None
     supported: bool | None
+    value: Any
     retriever: str | None
     reason: str | None
     refusals: dict[str, Reason] | None
@@ -94,6 +97,7 @@ class WorkflowOutput(TypedDict, total=False):
     citations: list[Citation]
     rejected_citations: int
     supported: bool | None
+    value: Any
     documents: list[Document]
     retriever: str
     reason: str | None

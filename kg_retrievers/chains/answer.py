@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import BasePromptTemplate
@@ -19,6 +18,7 @@ from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.refusals import summarize_failures
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET, plain_answers, refusal_of
+from kg_retrievers.core.results import result_text
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
@@ -32,16 +32,14 @@ Answerer = Runnable[AnswerInput, str]
 Answer = TypeVar("Answer")
 
 
-def proposed_answers(documents: list[Document]) -> list[str]:
-    """Return the labels of the entities that the best evidence proposes, as evidence shows them, each once."""
-    metadata = documents[0].metadata
-    return list(dict.fromkeys(as_data(metadata["labels"][key]) for key in metadata["answers"]))
-
-
 class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     """Joins by "; " the labels of the entities that the best evidence proposes. Asks no language model.
 
+    What an operation gives is the answer where it proposes none, as "6" or "yes", and stands behind each answer in
+    parentheses where it does.
+
     Example:
+        >>> from langchain_core.documents import Document
         >>> document = Document("", metadata={"answers": ["Q1"], "labels": {"Q1": "Spike Jonze"}})
         >>> ExtractiveAnswerer().invoke({"question": "Who directed Her?", "documents": [document]})
         'Spike Jonze'
@@ -58,7 +56,7 @@ class ExtractiveAnswerer(Runnable[AnswerInput, str]):
     def _answer(self, input: AnswerInput) -> str:
         if not input["documents"]:
             return refusal_text(input)
-        answers = "; ".join(proposed_answers(input["documents"])) or explain_no_target(input)
+        answers = result_text(input["documents"][0].metadata) or explain_no_target(input)
         return f"{answers}\n({input['note']})" if input.get("note") else answers
 
 
@@ -92,6 +90,7 @@ def llm_answerer(
             cannot be called.
 
     Example:
+        >>> from langchain_core.documents import Document
         >>> from kg_retrievers.methods.subgraph_rag.prompts import ANSWER_PROMPT, parse_answers
         >>> from kg_retrievers.testing import ScriptedChatModel
         >>> llm = ScriptedChatModel(replies=["So says fact 1.\nans: Spike Jonze"])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel, BaseLanguageModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.prompts import BasePromptTemplate
@@ -82,11 +83,11 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
             values |= {"reply": json.dumps(input.get("draft"), ensure_ascii=False), "error": feedback}
         reply = yield Call(self.prompts["repair" if feedback else "answer"] | guarded(self._model), values)
         try:
-            return self._cited(self._read(reply), shown)
+            return self._cited(self._read(reply), shown, input["documents"])
         except AnswerParseError as error:
             values |= {"reply": error.reply, "error": error.reason}
         reply = yield Call(self.prompts["repair"] | guarded(self._model), values)
-        return self._cited(self._read(reply), shown)
+        return self._cited(self._read(reply), shown, input["documents"])
 
     def _read(self, reply: Any) -> Reply:
         if isinstance(reply, Mapping):  # a structured output, with the message it came in
@@ -100,8 +101,8 @@ class CitingModel(GeneratorRunnable[AnswerInput, Cited], Generic[Reply, Cited]):
         return read
 
     @abstractmethod
-    def _cited(self, reply: Reply, shown: ShownEvidence) -> Cited:
-        """Return the content of a reply, with its citations as facts that were shown."""
+    def _cited(self, reply: Reply, shown: ShownEvidence, documents: Sequence[Document]) -> Cited:
+        """Return the content of a reply to some evidence, with its citations as facts that were shown."""
 
     @abstractmethod
     def _refusal(self, input: AnswerInput) -> Cited:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NotRequired
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
-from kg_retrievers.chains.answer import Retrieval, choose_answerer, explain_no_target, proposed_answers
+from kg_retrievers.chains.answer import Retrieval, choose_answerer, explain_no_target
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence, evidence_of
 from kg_retrievers.chains.prompts import CITED_ANSWER_PROMPT, CITED_ANSWER_REPAIR_PROMPT, AnswerReply
 from kg_retrievers.chains.support import are_supported
 from kg_retrievers.core.ambiguity import tell_ambiguous_names
 from kg_retrievers.core.replies import NO_ANSWER, NO_TARGET
+from kg_retrievers.core.results import result_answers, result_text, result_value, tell_result
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.errors import InvalidArgumentError
@@ -32,8 +34,9 @@ class CitedAnswer(TypedDict):
         explanation: How the facts answer the question; why there are none, where the question was refused.
         citations: The facts that the answers rest on; only facts that were shown.
         rejected_citations: How many citations, and marks "[n]" in texts, of facts that were not shown were left out.
-        supported: Whether the name of every answer stands in a fact that is cited; None where no names are known, as
-            where there is no answer.
+        supported: Whether the name of every answer stands in a fact that is cited, or, where an operation gave a value,
+            every answer agrees with it; None where no names are known, as where there is no answer.
+        value: What an operation gave, as in the metadata of the evidence; None where there was no operation.
     """
 
     answer: str
@@ -42,6 +45,7 @@ class CitedAnswer(TypedDict):
     citations: list[Citation]
     rejected_citations: int
     supported: NotRequired[bool | None]
+    value: NotRequired[Any]
 
 
 #: Turns a question and its evidence into an answer with citations.
@@ -49,7 +53,10 @@ CitedAnswerer = Runnable[AnswerInput, CitedAnswer]
 
 
 class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
-    """Answers with the entities that the best evidence proposes, and cites all its facts. Asks no language model."""
+    """Answers with the entities that the best evidence proposes, and cites all its facts. Asks no language model.
+
+    What an operation gives is the answer where it proposes no entity, as "6" or "yes".
+    """
 
     def invoke(self, input: AnswerInput, config: RunnableConfig | None = None, **kwargs: Any) -> CitedAnswer:
         """Return the labels of the entities, and the facts of the first Document that were shown."""
@@ -60,17 +67,20 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
         if not documents:
             return no_answer(input)
         shown = evidence_of(input, "numbered")
-        answers, own = proposed_answers(documents), documents[0].metadata["triples"]
-        said = "The best evidence proposes these entities." if answers else explain_no_target(input)
+        metadata = documents[0].metadata
+        answers, own = result_answers(metadata), metadata["triples"]
+        proposed = "The best evidence proposes these entities."
+        said = tell_result(metadata) or (proposed if answers else explain_no_target(input))
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
         citations, _ = shown.cite(numbers)
         return {
-            "answer": "; ".join(answers) or NO_TARGET,
+            "answer": result_text(metadata) or NO_TARGET,
             "answers": answers,
             "explanation": " ".join([said, *filter(None, [tell_ambiguous_names(documents)])]),
             "citations": citations,
             "rejected_citations": 0,
-            "supported": are_supported(answers, _facts(citations)),
+            "supported": are_supported(answers, _facts(citations), documents=documents),
+            "value": metadata.get("value"),
         }
 
 
@@ -103,9 +113,9 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
         """Check the model and the prompts."""
         super().__init__(llm, prompt, repair_prompt, structured)
 
-    def _cited(self, reply: AnswerReply, shown: ShownEvidence) -> CitedAnswer:
+    def _cited(self, reply: AnswerReply, shown: ShownEvidence, documents: Sequence[Document]) -> CitedAnswer:
         citations, strange = shown.cite(reply.citations)
-        return check_answer({**reply.model_dump(), "citations": citations}, shown, strange)
+        return check_answer({**reply.model_dump(), "citations": citations}, shown, strange, documents=documents)
 
     def _refusal(self, input: AnswerInput) -> CitedAnswer:
         return no_answer(input)
@@ -116,18 +126,21 @@ def check_answer(
     shown: ShownEvidence,
     strange: Sequence[int] = (),
     parse_answers: Callable[[str], list[str]] | None = None,
+    documents: Sequence[Document] = (),
 ) -> CitedAnswer:
     """Return an answer without citations, and without marks "[n]", of facts that were not shown.
 
     The citations are written anew from their triples. Of a text, the facts that it marks are its citations. Whether the
-    answers are supported is found out anew, too.
+    answers are supported is found out anew, too, and what an operation gave is taken from the evidence.
 
     Args:
         draft: A text, or a mapping with "answers" and "citations", each of these with its "triple".
         shown: The evidence that was shown.
         strange: Cited numbers that match no fact and were already removed from the draft.
         parse_answers: Reads the answers from a text; with None, a text has none.
+        documents: The evidence; none where it is not known.
     """
+    value = result_value(documents)
     if isinstance(draft, str):
         text, marked, gone = shown.read_marks(draft)
         citations, _ = shown.cite(marked)
@@ -138,7 +151,8 @@ def check_answer(
             "explanation": "",
             "citations": citations,
             "rejected_citations": len(set(gone)),
-            "supported": are_supported(answers, _facts(citations), reply=text),
+            "supported": are_supported(answers, _facts(citations), text, documents),
+            "value": value,
         }
     cited = [list(citation["triple"]) for citation in draft["citations"]]
     citations, _ = shown.cite([shown.citable.index(triple) + 1 for triple in cited if triple in shown.citable])
@@ -148,13 +162,15 @@ def check_answer(
     unknown = {*strange, *(number for _, _, gone in texts for number in gone)}
     answer, explanation, *answers = (text for text, _, _ in texts)
     answers = list(dict.fromkeys(answers))
+    keeps_answer = value is not None and draft.get("answer")  # as "Her (2013)", where "Her" is the name
     return {
-        "answer": "; ".join(answers) or answer,
+        "answer": answer if keeps_answer else "; ".join(answers) or answer,
         "answers": answers,
         "explanation": explanation,
         "citations": citations,
         "rejected_citations": int(draft.get("rejected_citations", 0)) + invented + len(unknown),
-        "supported": are_supported(answers, _facts(citations)),
+        "supported": are_supported(answers, _facts(citations), documents=documents),
+        "value": value,
     }
 
 
@@ -173,7 +189,8 @@ class CheckedAnswerer(GeneratorRunnable[AnswerInput, CitedAnswer]):
         """Ask, then check."""
         draft = yield Call(self.answerer, input)
         check_draft(draft, self.answerer, "cited_answer_chain")
-        return check_answer(draft, evidence_of(input, "numbered"), parse_answers=self.parse_answers)
+        shown = evidence_of(input, "numbered")
+        return check_answer(draft, shown, parse_answers=self.parse_answers, documents=input["documents"])
 
 
 def check_draft(draft: object, answerer: object, who: str) -> None:
@@ -200,6 +217,7 @@ def no_answer(input: AnswerInput) -> CitedAnswer:
         "citations": [],
         "rejected_citations": 0,
         "supported": None,
+        "value": None,
     }
 
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kg_retrievers.core.ambiguity import tell_ambiguous_names
+from kg_retrievers.core.results import tell_result, tell_results
 from kg_retrievers.core.stages import check_types
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple, verbalize
@@ -157,14 +158,15 @@ def show_evidence(
 ) -> ShownEvidence:
     """Write evidence as a text for a model.
 
-    Shows each triple whole or not at all. Leaves out from the end the triples that do not fit, and says how many. Says
-    at the end which names of the question several entities bear, unless that takes more than half of the budget.
+    Shows each triple whole or not at all. Leaves out from the end the triples that do not fit, and says how many. What
+    an operation gave is always shown. Says at the end which names of the question several entities bear, unless that
+    takes more than half of the budget.
 
     Args:
         documents: The evidence, best first.
         style: "documents" numbers the Documents and shows them in the words of their retriever; one that does not fit
             as a whole is cut to its first triples, in the same style, with the paths that are whole among these.
-            "numbered" shows each triple once, numbered from 1.
+            "numbered" shows each triple once, numbered from 1, then what operations gave.
         max_tokens: The budget; None shows everything.
         count_tokens: Counts the tokens of a text, as the model at hand does.
 
@@ -181,13 +183,11 @@ def show_evidence(
         room = max_tokens - count_tokens(f"\n\n{note}")
         note, max_tokens = (note, room) if 2 * room > max_tokens else ("", max_tokens)
     if style == "numbered":
-        labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
-        triples = list(dict.fromkeys(triple for document in documents for triple in _triples(document)))
-        shown = verbalize(
-            triples, style="numbered", label=labels.__getitem__, max_tokens=max_tokens, count_tokens=count_tokens
-        )
-        text, number = shown.text, shown.shown
-        citable = [list(triple) for triple in triples[:number]]
+        result = tell_results(documents)
+        if result and max_tokens is not None:
+            max_tokens = max(max_tokens - count_tokens(f"\n\n{result}"), 1)
+        text, citable = _numbered_text(documents, max_tokens, count_tokens)
+        text, number = "\n\n".join(filter(None, [text, result])), len(citable) or len(result)
     elif style == "documents":
         text, number = _documents_text(documents, max_tokens, count_tokens)
         citable = []
@@ -200,6 +200,18 @@ def show_evidence(
     return ShownEvidence(f"{text}\n\n{note}" if note else text, citable)
 
 
+def _numbered_text(
+    documents: Sequence[Document], max_tokens: int | None, count_tokens: Callable[[str], int]
+) -> tuple[str, list[list[str]]]:
+    """Return the text of as many triples of the documents as fit, each once, numbered; and these triples."""
+    labels = {key: label for document in documents for key, label in document.metadata["labels"].items()}
+    triples = list(dict.fromkeys(triple for document in documents for triple in _triples(document)))
+    shown = verbalize(
+        triples, style="numbered", label=labels.__getitem__, max_tokens=max_tokens, count_tokens=count_tokens
+    )
+    return shown.text, [list(triple) for triple in triples[: shown.shown]]
+
+
 def _triples(document: Document) -> list[Triple]:
     return [Triple(*triple) for triple in document.metadata.get("triples", [])]
 
@@ -208,7 +220,7 @@ def _documents_text(
     documents: Sequence[Document], max_tokens: int | None, count_tokens: Callable[[str], int]
 ) -> tuple[str, int]:
     """Return the text of as many triples of the documents as fit, and their number."""
-    total = sum(len(_triples(document)) for document in documents)
+    total, result = sum(len(_triples(document)) for document in documents), tell_results(documents[:1])
 
     def text(shown: int) -> str:
         parts = []
@@ -216,11 +228,11 @@ def _documents_text(
             triples = _triples(document)
             if shown >= len(triples):
                 parts.append(f"[{number}]\n{as_data_lines(document.page_content)}")
-            elif shown > 0:
+            elif shown > 0 or (number == 1 and result):
                 style, label = document.metadata.get("style", "grouped"), document.metadata["labels"].__getitem__
                 paths = (document.metadata.get("details") or {}).get("paths")
                 cut = verbalize(triples[:shown], style=style, label=label, paths=paths).text
-                parts.append(f"[{number}]\n{cut}")
+                parts.append("\n".join(filter(None, [f"[{number}]", tell_result(document.metadata), cut])))
             shown -= len(triples)
         if shown < 0:
             parts.append(f"({-shown} more {'fact' if shown == -1 else 'facts'} left out)")
@@ -230,4 +242,4 @@ def _documents_text(
     if max_tokens is None or count_tokens(everything) <= max_tokens:
         return everything, max(total, len(documents))
     shown = bisect_right(range(total), max_tokens, key=lambda number: count_tokens(text(number))) - 1
-    return (text(shown), shown) if shown > 0 else ("", 0)
+    return (text(shown), max(shown, 1)) if shown > 0 or (shown == 0 and result) else ("", 0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NotRequired
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
@@ -14,6 +15,7 @@ from kg_retrievers.chains.answer import Retrieval
 from kg_retrievers.chains.citations import CitingModel
 from kg_retrievers.chains.evidence import AnswerInput, Citation, ShownEvidence
 from kg_retrievers.chains.prompts import VERIFICATION_PROMPT, VERIFICATION_REPAIR_PROMPT, VerdictReply
+from kg_retrievers.core.results import result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.graph.verbalize import approximate_tokens
 
@@ -22,16 +24,19 @@ class Verdict(TypedDict):
     """The verdict of the evidence on a claim.
 
     Attributes:
-        verdict: The verdict; one that cites nothing that was shown is "not enough evidence", whatever the model says.
+        verdict: The verdict. "not enough evidence", whatever the model says, where it cites nothing that was shown, or
+            contradicts an operation that told whether the claim holds; what such an operation gave needs no citation.
         explanation: How the facts bear on the claim; why there are none, where the claim was refused.
         citations: The facts that the verdict rests on; only facts that were shown.
         rejected_citations: How many citations of facts that were not shown were left out.
+        value: What an operation gave, as in the metadata of the evidence; None where there was no operation.
     """
 
     verdict: Literal["supported", "refuted", "not enough evidence"]
     explanation: str
     citations: list[Citation]
     rejected_citations: int
+    value: NotRequired[Any]
 
 
 class FactVerifier(CitingModel[VerdictReply, Verdict]):
@@ -54,19 +59,30 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         """Check the model and the prompts."""
         super().__init__(llm, prompt, repair_prompt, structured)
 
-    def _cited(self, reply: VerdictReply, shown: ShownEvidence) -> Verdict:
+    def _cited(self, reply: VerdictReply, shown: ShownEvidence, documents: Sequence[Document]) -> Verdict:
         citations, strange = shown.cite(reply.citations)
         explanation, _, gone = shown.read_marks(reply.explanation)
+        value = result_value(documents)
+        rests_on_something = bool(citations) or value is not None
+        contradicts = isinstance(value, bool) and reply.verdict == ("refuted" if value else "supported")
         return {
-            "verdict": reply.verdict if citations else "not enough evidence",
+            "verdict": reply.verdict if rests_on_something and not contradicts else "not enough evidence",
             "explanation": explanation,
             "citations": citations,
             "rejected_citations": len({*strange, *gone}),
+            "value": value,
         }
 
     def _refusal(self, input: AnswerInput) -> Verdict:
         reason = input.get("reason") or ""
-        return {"verdict": "not enough evidence", "explanation": reason, "citations": [], "rejected_citations": 0}
+        empty: Verdict = {
+            "verdict": "not enough evidence",
+            "explanation": reason,
+            "citations": [],
+            "rejected_citations": 0,
+            "value": None,
+        }
+        return empty
 
 
 def fact_verification_chain(

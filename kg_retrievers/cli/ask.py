@@ -54,6 +54,11 @@ class _Found:
         return None if self.refusal is None else self.refusal.on_shell
 
     @property
+    def value(self) -> Any:
+        """What an operation gave; None where there was no operation."""
+        return self.documents[0].metadata["value"] if self.documents else None
+
+    @property
     def confidence(self) -> float | None:
         """How likely the answers are right, or would have been."""
         if isinstance(self.refusal, LowConfidenceError):
@@ -120,7 +125,7 @@ def _search(retriever: BaseKGRetriever, options: argparse.Namespace, k: int, ans
         return _Found([], None, None, refusal, False)
     documents = found[:k]
     answer, names, reply = _answer(options.question, documents, retriever, answerers)
-    missing = unsupported(names, fact_lines(documents), reply)
+    missing = unsupported(names, fact_lines(documents), reply, documents)
     return _Found(documents, answer, missing, None, len(found) > k and _is_tie(found[0], found[k]))
 
 
@@ -128,7 +133,7 @@ def _answer(
     question: str, documents: list[Document], retriever: BaseKGRetriever, answerers: _Answerers
 ) -> tuple[str | None, list[str], str]:
     """Return the answer of a graph prompt or a language model, or of the best documents; its names; a model's reply."""
-    from kg_retrievers.chains.answer import proposed_answers  # loads numpy, which the help does not need
+    from kg_retrievers.core.results import result_answers  # loads numpy, which the help does not need
 
     value: Any = {"question": question, "documents": documents}
     if answerers.by_prompt is not None:
@@ -142,9 +147,9 @@ def _answer(
         return None, [], ""
     extractive = kg_retrievers.ExtractiveAnswerer()
     best = [document for document in documents if document.metadata["score"] == documents[0].metadata["score"]]
-    best = [document for document in best if document.metadata["answers"]] or best[:1]
+    best = [document for document in best if result_answers(document.metadata)] or best[:1]
     answers = [extractive.invoke({"question": question, "documents": [document]}) for document in best]
-    names = [name for document in best for name in proposed_answers([document])]
+    names = [name for document in best for name in result_answers(document.metadata)]
     return "\nor ".join(dict.fromkeys(answers)), names, ""
 
 
@@ -177,6 +182,7 @@ def _reply(found: _Found, question: str) -> dict[str, Any]:
     reply: dict[str, Any] = {
         "question": question,
         "answer": found.answer,
+        "value": found.value,
         "supported": None if found.unsupported is None else not found.unsupported,
         "confidence": found.confidence,
         "reason": found.reason,

@@ -10,6 +10,10 @@ from kg_retrievers.cli.load import read_graph
 from kg_retrievers.cli.show import grid, show, table
 
 
+def _range(least: str | None, greatest: str | None) -> str:
+    return "" if least is None else f"{least} ... {greatest}"
+
+
 def run(options: argparse.Namespace) -> int:
     """Show what is in a graph."""
     graph = read_graph(options)
@@ -20,7 +24,14 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(asdict(schema) | counts | {"examples": examples}), flush=True)
         return 0
     relations = [
-        (row.relation, row.triples, ", ".join(row.head_types), ", ".join(row.tail_types)) for row in schema.relations
+        (
+            row.relation,
+            row.triples,
+            ", ".join(row.head_types),
+            ", ".join(row.tail_types),
+            _range(row.least, row.greatest),
+        )
+        for row in schema.relations
     ]
     show(
         grid(
@@ -30,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
             ("Repeated triples dropped", counts["duplicates"]),
             ("Malformed lines skipped", counts["skipped"]),
         ),
-        table("Relations", ("relation", "triples", "head types", "tail types"), relations),
+        table("Relations", ("relation", "triples", "head types", "tail types", "values"), relations),
         table("Types", ("type", "entities"), list(schema.types.items())),
         table("The first triples, by entity key", ("head", "relation", "tail"), examples),
     )

@@ -76,22 +76,28 @@ def _made(source: str) -> str:
 
 
 def evidence(document: Document) -> RenderableType:
-    """Lay out the triples of a document, or its paths where that is its style."""
+    """Lay out the triples of a document, or its paths where that is its style; without any, what it gives."""
+    from kg_retrievers.core.results import tell_result  # loads numpy, which the help does not need
+
     triples = _named_triples(document)
     count = "1 triple" if len(triples) == 1 else f"{len(triples):,} triples"
     metadata = document.metadata
     title = (
         f"Evidence {metadata['rank']}: {_confidence(document)}score {metadata['score']:.3f}, {count}{_limit(document)}"
     )
-    if document.metadata["style"] == "paths":
-        return table(title, ("#", "path"), list(enumerate(document.page_content.splitlines(), 1)))
+    if not triples:
+        return Text(f"\n{tell_result(metadata)}", style="bold")
+    if metadata["style"] == "paths":
+        lines = document.page_content.splitlines()[bool(tell_result(metadata)) :]
+        return table(title, ("#", "path"), list(enumerate(lines, 1)))
     rows = [(position, *triple) for position, triple in enumerate(triples, 1)]
     return table(title, ("#", "head", "relation", "tail"), rows)
 
 
 def single_triples(documents: list[Document]) -> RenderableType:
     """Lay out documents that hold a triple each."""
-    rows = [(one.metadata["rank"], f"{one.metadata['score']:.3f}", *_named_triples(one)[0]) for one in documents]
+    found = [(one.metadata["rank"], f"{one.metadata['score']:.3f}", _named_triples(one)) for one in documents]
+    rows = [(rank, score, *triple) for rank, score, triples in found for triple in triples]
     title = f"Evidence: single triples, the best first{_limit(*documents)}"
     return table(title, ("#", "score", "head", "relation", "tail"), rows)
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from langchain_core.documents import Document
 
+from kg_retrievers.core.results import tell_result
 from kg_retrievers.graph import Evidence, KnowledgeGraph, Triple, verbalize
 
 #: How the facts of a Document are written; see `verbalize`.
@@ -33,15 +34,18 @@ def documents_of(
         graph: Gives the labels.
         retriever: The class that found the evidence.
         style: How the facts are written; see `verbalize`.
-        single_triples: Whether each triple is a Document of its own, with the first evidence that holds it.
+        single_triples: Whether each triple is a Document of its own, with the first evidence that holds it; what an
+            operation gives without any triple is a Document, too.
     """
     rows = _one_by_one(evidence) if single_triples else evidence
     return [_document(item, rank, graph, retriever, style) for rank, item in enumerate(rows[:k], 1)]
 
 
 def _one_by_one(evidence: Sequence[Evidence]) -> list[Evidence]:
-    seen: dict[Triple, Evidence] = {}
+    seen: dict[Triple | None, Evidence] = {}
     for item in evidence:
+        if not item.triples:
+            seen.setdefault(None, item)
         details = {name: value for name, value in item.details.items() if name != "paths"}
         for triple in item.triples:
             seen.setdefault(triple, replace(item, triples=(triple,), details=details))
@@ -63,14 +67,17 @@ def _document(
         "rank": rank,
         "retriever": retriever,
         "answers": list(evidence.answers),
+        "value": evidence.value,
         "confidence": None if evidence.confidence is None else float(evidence.confidence),
         "truncated": evidence.truncated,
         "style": style,
         "details": dict(evidence.details),
     }
     paths = evidence.details.get("paths")
-    content = verbalize(evidence.triples, style=style, label=graph.label, paths=paths).text
-    identity = json.dumps([metadata[name] for name in ("retriever", "triples", "answers", "details")])
+    facts = verbalize(evidence.triples, style=style, label=graph.label, paths=paths).text
+    content = "\n".join(filter(None, [tell_result(metadata), facts]))
+    parts = ["retriever", "triples", "answers", "details", *(["value"] if evidence.value is not None else [])]
+    identity = json.dumps([metadata[name] for name in parts])
     return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
 
 

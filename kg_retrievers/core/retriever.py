@@ -97,6 +97,9 @@ class BaseKGRetriever(BaseRetriever):
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity"})
     #: Whether the evidence proposes answers. If not, an evaluation reports None for every metric that compares answers.
     proposes_answers: ClassVar[bool] = True
+    #: Whether patterns with an operation are carried out, as for "how many"; a router asks those first where one is
+    #: needed.
+    operations: ClassVar[bool] = False
 
     #: The graph and what finds things in it.
     index: GraphIndex

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
+from kg_retrievers.database.absence import AbsentTriples
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked, quoted
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, PatternTriple, Term, Unknown
 from kg_retrievers.graph.revisits import decide_revisits
 
@@ -21,6 +22,12 @@ _ORDER: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "element
 #: The condition that two nodes are not the same.
 _DIFFERENT: dict[Dialect, str] = {"ladybug": "id({}) <> id({})", "neo4j": "{} <> {}"}
 
+#: The most keys that conditions may leave.
+MAX_KEYS = 100_000
+
+#: Above so many keys, LadybugDB joins them; it compares each node with each member of a list.
+MAX_LIST = 100
+
 
 def render(
     pattern: Pattern,
@@ -32,6 +39,8 @@ def render(
     direction: Literal["ignore", "respect"] = "ignore",
     limit: int | None = None,
     nodes: bool = False,
+    allowed: Mapping[str, Sequence[str]] | None = None,
+    bindings: Sequence[str] = (),
 ) -> tuple[str, dict[str, Any]]:
     """Write a pattern as a query that finds the same on every engine, and the same as `match_pattern` at distance 0.
 
@@ -49,6 +58,12 @@ def render(
         direction: "ignore": a fact fits a triple either way; "respect": head to head, tail to tail.
         limit: The most rows; None for no LIMIT.
         nodes: Whether the nodes are returned too, for a `QueryExecutor`; other executors read the nodes they need.
+        allowed: The keys that an unknown may have, by its name, as its conditions say: see `allowed_entities`. The
+            operation of the pattern is not rendered.
+        bindings: The names of one or two unknowns; then the columns are their keys `target` and `by`, each pair once.
+
+    Absent triples are conditions; their directions count if the pattern says so, else as `direction` says. An absent
+    node of which `entities` or `allowed` gives the keys is limited to these, whatever its type.
 
     Returns:
         The query and its parameters. A row is one match; its columns are `target`, the key of the target (if the
@@ -58,7 +73,9 @@ def render(
 
     Raises:
         InvalidArgumentError: If the database is empty or lacks a relation or type of the pattern, or `limit` is
-            below 1.
+            below 1, or `allowed` lacks an unknown on which the pattern has a condition.
+        PatternError: If absent triples form a cycle.
+        SearchBudgetError: If `allowed` holds more than `MAX_KEYS` keys.
 
     Example:
         >>> from kg_retrievers.database.schema import NodeLabel, RelationType
@@ -80,6 +97,7 @@ def render(
             hint_python="If it has some now, read the schema again: schema(refresh=True).",
             hint_shell="Name another database, or write a graph into this one.",
         )
+    limits = _limits(pattern, allowed or {})
     given = entities or {}
     names: dict[Term, str] = {node: f"n{position}" for position, node in enumerate(pattern.nodes)}
     keys: dict[Term, list[str]] = {
@@ -89,12 +107,30 @@ def render(
     }
     if distinct == "auto":
         distinct = "none" if decide_revisits(pattern).allowed else "known"
-    query = _Rendering(pattern, schema, dialect, names, keys)
-    conditions = query.conditions(distinct)
-    lines = [*query.matches(conditions, direction), *query.result(direction, nodes)]
+    query = _Rendering(pattern, schema, dialect, names, keys, limits, given)
+    conditions = query.conditions(distinct) | query.absences(direction)
+    result = query.bindings(bindings) if bindings else query.result(direction, nodes)
+    lines = [*query.matches(conditions, direction), *result]
     if limit is not None:
         lines.append(f"LIMIT {limit}")
     return "\n".join(lines), query.parameters
+
+
+def _limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Return the keys that unknowns may have, checked."""
+    if missing := [one.unknown for one in pattern.conditions if one.unknown not in allowed]:
+        raise InvalidArgumentError(
+            f"render: the pattern has a condition on {missing[0]!r}. Give the keys of the entities that satisfy it, as "
+            "allowed={name: keys}."
+        )
+    if (count := sum(map(len, allowed.values()))) > MAX_KEYS:
+        raise SearchBudgetError(
+            f"render: the conditions of the pattern leave {count} entities, more than the {MAX_KEYS} keys that a query "
+            "takes.",
+            hint_python="Narrow the conditions, or use SimGRAGRetriever, which holds them in memory.",
+            hint_shell="Narrow the conditions, or use --method simgrag, which holds them in memory.",
+        )
+    return allowed
 
 
 @dataclass
@@ -104,6 +140,8 @@ class _Rendering:
     Attributes:
         names: What the query calls each node.
         keys: The keys of which each known node may take one.
+        allowed: The keys that unknowns may have, by name.
+        given: The keys of known nodes, as a caller gives them.
         parameters: Those of the conditions written so far.
     """
 
@@ -112,6 +150,8 @@ class _Rendering:
     dialect: Dialect
     names: dict[Term, str]
     keys: dict[Term, list[str]]
+    allowed: Mapping[str, Sequence[str]]
+    given: Mapping[Known, Sequence[str]]
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def conditions(self, distinct: Literal["known", "nodes", "none"]) -> dict[str, set[Term]]:
@@ -120,12 +160,46 @@ class _Rendering:
         for node, name in self.names.items():
             if node in self.keys:
                 found[self._has_key(name, self.keys[node])] = {node}
+            elif isinstance(node, Unknown) and node.name in self.allowed and node != self.joined:
+                found[self._has_key(name, self.allowed[node.name])] = {node}
             if node.type is not None:
                 found[self._has_type(name, node.type)] = {node}
         for one, other in combinations(self.names, 2):
             if self._must_differ(one, other, distinct):
                 found[_DIFFERENT[self.dialect].format(self.names[one], self.names[other])] = {one, other}
         return found
+
+    @property
+    def joined(self) -> Term | None:
+        """The unknown whose keys are joined, since they are many."""
+        if self.dialect != "ladybug":
+            return None
+        many = [node for node in self.names if isinstance(node, Unknown) and self._count(node) > MAX_LIST]
+        return max(many, key=self._count, default=None)
+
+    def _count(self, node: Unknown) -> int:
+        return len(self.allowed.get(node.name, ()))
+
+    def absences(self, direction: Literal["ignore", "respect"]) -> dict[str, set[Term]]:
+        """Return the conditions that absent triples state, each with the node that it is about."""
+        directed = direction == "respect" if self.pattern.directed is None else self.pattern.directed
+        absent = AbsentTriples("->" if directed else "-", self._type, self._limits_of_absent)
+        found: dict[str, set[Term]] = {}
+        for group in self.pattern.absent_groups():
+            ends = (node for head, _, tail in group for node in (head, tail))
+            root = next(node for node in ends if isinstance(node, Unknown) and node in self.names)
+            found[absent.condition(root, self.names[root], group)] = {root}
+        return found
+
+    def _limits_of_absent(self, node: Term, name: str) -> list[str]:
+        """Return the conditions on a node of absent triples alone."""
+        keys = self.given.get(node) if isinstance(node, Known) else self.allowed.get(node.name)
+        if keys is not None:
+            return [self._has_key(name, keys)]
+        found = []
+        if isinstance(node, Known):
+            found.append(self._has_key(name, [node.text if node.entity is None else node.entity]))
+        return found if node.type is None else [*found, self._has_type(name, node.type)]
 
     def _must_differ(self, one: Term, other: Term, distinct: Literal["known", "nodes", "none"]) -> bool:
         """Tell whether two nodes must be different entities and their keys leave it open."""
@@ -142,8 +216,11 @@ class _Rendering:
         arrow = "->" if direction == "respect" else "-"
         waiting = dict(conditions)
         matched: set[Term] = set()
+        if isinstance(self.joined, Unknown):
+            matched.add(self.joined)
+            yield from self._join(self.joined, names[self.joined])
         first_of: dict[Unknown, str] = {}  # the first relationship of each unknown relation
-        for position, (head, relation, tail) in _connected(self.pattern, self.keys):
+        for position, (head, relation, tail) in _connected(self.pattern, {*self.keys, *matched}):
             here, known_type = f"r{position}", self._type(relation)
             yield f"MATCH ({names[head]})-[{here}{known_type}]{arrow}({names[tail]})"
             matched |= {head, tail}
@@ -154,6 +231,13 @@ class _Rendering:
                 stated.append(f"{type_of}({first}) = {type_of}({here})")
             if stated:
                 yield "WHERE " + " AND ".join(stated)
+
+    def _join(self, node: Unknown, name: str) -> Iterator[str]:
+        """Yield the clauses that take the keys of an unknown one by one."""
+        self.parameters[name] = list(self.allowed[node.name])
+        yield f"UNWIND ${name} AS {name}_key"
+        yield f"MATCH ({name})"
+        yield f"WHERE {self._compared(name, f'= {name}_key')}"
 
     def _type(self, relation: Term) -> str:
         return "" if isinstance(relation, Unknown) else f":{backticked(self.schema.type_of(relation.text))}"
@@ -175,10 +259,23 @@ class _Rendering:
         yield f"RETURN {distinct}{', '.join(columns)}"
         yield "ORDER BY " + ", ".join(order)
 
+    def bindings(self, wanted: Sequence[str]) -> Iterator[str]:
+        """Yield RETURN and ORDER BY for the keys of one or two unknowns."""
+        name_of = {node.name: name for node, name in self.names.items() if isinstance(node, Unknown)}
+        if missing := [name for name in wanted if name not in name_of]:
+            raise PatternError(f"render: {missing[0]!r} is none of the unknown nodes {list(name_of)}.")
+        columns = ("target", "by")[: len(wanted)]
+        keys = (key_of(name_of[name], self.schema, self.dialect) for name in wanted)
+        yield f"RETURN DISTINCT {', '.join(f'{key} AS {column}' for key, column in zip(keys, columns, strict=True))}"
+        yield f"ORDER BY {', '.join(columns)}"
+
     def _has_key(self, name: str, keys: Sequence[str]) -> str:
         """Return the condition that a node has one of the keys."""
-        sign, self.parameters[name] = ("=", keys[0]) if len(keys) == 1 else ("IN", keys)
-        compared = f"{sign} ${name}"
+        sign, self.parameters[name] = ("=", keys[0]) if len(keys) == 1 else ("IN", list(keys))
+        return self._compared(name, f"{sign} ${name}")
+
+    def _compared(self, name: str, compared: str) -> str:
+        """Return the condition that the key of a node compares so."""
         schema, dialect = self.schema, self.dialect
         if dialect == "ladybug" and len(schema.keys) == 1:
             return f"{name}.{backticked(schema.keys[0])} {compared}"

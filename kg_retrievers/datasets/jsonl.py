@@ -15,7 +15,8 @@ from kg_retrievers.datasets._lines import read_lines
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.errors import QuestionsLoadError
 from kg_retrievers.file_writing import write_file
-from kg_retrievers.graph.types import Pattern, Triple
+from kg_retrievers.graph.pattern import Pattern
+from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.validation import reasons
 
 
@@ -30,6 +31,7 @@ class Row(TypedDict, total=False):
     triples: list[Triple] | None
     kind: str | None
     answerable: StrictBool | None
+    value: Any
 
 
 _ROWS = TypeAdapter(Row)
@@ -45,9 +47,10 @@ def read_questions(path: str | Path) -> list[Question]:
     """Read what `write_questions` wrote, or a person labelled.
 
     A row is `{"question": text, "seed_entities": [key, ...], "answers": [key, ...], "pattern": {...}, "target": name,
-    "triples": [[head, relation, tail], ...], "kind": text, "answerable": false}`. Only "question" is required; "target"
-    may stand inside of the pattern or beside it; a question is answerable unless the row says otherwise. Other keys and
-    blank lines are ignored; but a key that resembles one that the row lacks, as "answer", is an error.
+    "triples": [[head, relation, tail], ...], "kind": text, "answerable": false, "value": 6}`. Only "question" is
+    required; "target" may stand inside of the pattern or beside it; a question is answerable unless the row says
+    otherwise. Other keys and blank lines are ignored; but a key that resembles one that the row lacks, as "answer", is
+    an error.
 
     Args:
         path: The file, in UTF-8.
@@ -104,6 +107,7 @@ def _question(row: Any) -> Question:
         triples=tuple(checked.get("triples") or ()),
         kind=checked.get("kind"),
         answerable=answerable,
+        value=checked.get("value"),
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from kg_retrievers.datasets._lines import read_lines
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.errors import QuestionsLoadError
-from kg_retrievers.graph.types import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 
 #: The relation in `kb.txt` from a movie, always its head, to what a question type calls by this word.
 RELATIONS = {

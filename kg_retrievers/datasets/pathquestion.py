@@ -13,7 +13,8 @@ from pathlib import Path
 from kg_retrievers.datasets._lines import read_lines
 from kg_retrievers.datasets.types import Question
 from kg_retrievers.errors import QuestionsLoadError
-from kg_retrievers.graph.types import Known, Pattern, Term, Triple, Unknown
+from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.types import Triple
 
 #: A published row: `question<TAB>answer(answer/answer/)<TAB>a#relation#b#relation#c#<end>#c`.
 _ROW = re.compile(r"([^\t]+)\t[^\t(]+\(([^\t/][^\t]*)\)\t([^\t]+)#<end>#[^\t#]+")

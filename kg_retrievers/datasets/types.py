@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.types import Pattern, Triple
+from kg_retrievers.graph.pattern import Pattern
+from kg_retrievers.graph.types import Triple
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Question:
         answers: The keys of all gold answers.
         pattern: The small graph that it asks for.
         triples: The gold triples, in stored direction.
+        value: What an operation gives as the answer: a number, a truth value, a text, or a list of these; None where
+            entities answer.
         kind: The question type, in the words of the set.
         answerable: Whether the graph holds an answer; where it does not, the right reply is a refusal.
 
@@ -38,6 +41,7 @@ class Question:
     triples: tuple[Triple, ...] = ()
     kind: str | None = None
     answerable: bool = True
+    value: Any = None
 
     def __post_init__(self) -> None:
         """Check that there is a text, and that lists are lists."""
@@ -47,6 +51,12 @@ class Question:
             value = getattr(self, name)
             if isinstance(value, str) or not all(isinstance(key, str) for key in value):
                 raise InvalidArgumentError(f"Question: {name} must be a tuple of entity keys, but got {value!r:.100}.")
+        plain = self.value if isinstance(self.value, list) else [self.value]
+        if not all(isinstance(one, int | float | str | None) for one in plain):
+            raise InvalidArgumentError(
+                "Question: value must be a number, a truth value, a text or a list of these, but got "
+                f"{self.value!r:.100}."
+            )
 
     @property
     def hops(self) -> int | None:
@@ -69,6 +79,7 @@ class Question:
             "kind": self.kind,
         }
         row = {key: value for key, value in row.items() if value}
+        row |= {} if self.value is None else {"value": self.value}
         return row if self.answerable else row | {"answerable": False}
 
 

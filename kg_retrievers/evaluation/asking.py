@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from kg_retrievers.core.cost import CostCounter
 from kg_retrievers.core.documents import documents_answers
+from kg_retrievers.core.results import result_answers, result_value
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.datasets import Question
@@ -100,7 +101,8 @@ class Asker:
         answers = documents_answers(documents)
         triples = dict.fromkeys(Triple(*triple) for document in documents for triple in document.metadata["triples"])
         tokens = sum(approximate_tokens(document.page_content) for document in documents)
-        metrics = question_metrics(question, answers, triples, failed=error is not None)
+        value = result_value(documents)
+        metrics = question_metrics(question, answers, triples, failed=error is not None, value=value)
         label = self.retriever.graph.label
         gold = list(question.answers)
         names = {key: label(key) for key in dict.fromkeys((*gold, *answers))}
@@ -111,7 +113,9 @@ class Asker:
             "kind": question.kind,
             "answerable": question.answerable,
             "gold": gold,
+            "gold_value": question.value,
             "answers": answers,
+            "value": value,
             "labels": {key: name for key, name in names.items() if name != key},
             "triples": len(triples),
             "tokens": tokens,
@@ -122,7 +126,7 @@ class Asker:
             "refused": error is None and (not documents or (said is not None and not _answered(said))),
             "reason": reason,
             "error": error,
-            "metrics": metrics | _text_metrics(said, [names[key] for key in gold]),
+            "metrics": metrics | _text_metrics(said, [names[key] for key in gold] or _texts(question)),
         }
 
     def _retrieve(self, question: Question, config: RunnableConfig) -> tuple[list[Document], str | None, str | None]:
@@ -182,6 +186,11 @@ def _is_part(field: object) -> bool:
     if isinstance(field, list | tuple):
         return any(map(_is_part, field))
     return isinstance(field, Runnable | TrainedModel) and not isinstance(field, BasePromptTemplate)
+
+
+def _texts(question: Question) -> list[str]:
+    """Return the gold value of a question as texts, as answers say it; nothing where it has none."""
+    return result_answers({"answers": [], "value": question.value})
 
 
 def _answered(prediction: str | list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ COLUMNS = {
     "hits@1": "hits@1",
     "F1": "f1_macro",
     "exact": "exact_match",
+    "exact value": "exact_value",
     "answer recall": "answer_recall",
     "triple recall": "triple_recall",
     "text hit": "text_hit",
@@ -132,18 +134,28 @@ def compare(reports: Sequence[Report], *, failures: int = 10) -> Comparison:
 
 def describe_failure(record: Record) -> str:
     """Describe what was asked, what was wanted, what came instead, and why as far as that is known."""
-    wanted = _names(record, "gold") if record["answerable"] else f"no answer ({record['kind'] or 'unanswerable'})"
-    got = _names(record, "answers")
+    wanted = _wanted(record)
+    got = _names(record, "answers") if record["value"] is None else _said(record["value"])
     if record["refused"]:
         got = f"a refusal: {record['reason']}" if record["reason"] else "a refusal"
     elif record["error"]:
         got = f"an error: {record['error']}"
-    elif not record["answers"]:
+    elif not record["answers"] and record["value"] is None:
         got = f"no answers, in evidence of {record['triples']} triple" + ("s" if record["triples"] != 1 else "")
     parts = [f'"{record["question"]}"', f"Wanted: {wanted}.", f"Got: {got}".rstrip(".") + "."]
     if pattern := record["pattern"]:
         parts.append(f"Pattern ({pattern.get('source') or 'given'}): {'; '.join(pattern_lines(pattern))}.")
     return " ".join(one_line(" ".join(parts)).split())
+
+
+def _wanted(record: Record) -> str:
+    if not record["answerable"]:
+        return f"no answer ({record['kind'] or 'unanswerable'})"
+    return _names(record, "gold") if record["gold_value"] is None else _said(record["gold_value"])
+
+
+def _said(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _names(record: Record, key: str) -> str:

@@ -60,8 +60,8 @@ def evaluate(
 
     Args:
         retriever: Any retriever of this package.
-        questions: The questions. Those without gold answers, unless they are unanswerable, only count for the size of
-            the evidence, the cost and the refusals.
+        questions: The questions. Those with a gold value count for `exact_value`; those without gold answers or value,
+            unless they are unanswerable, only for the size of the evidence, the cost and the refusals.
         answerer: From `{"question", "documents"}` to a text, a list of texts, or a mapping with such a list under
             "answers"; adds the metrics `text_...`.
         topic: "given" hands `seed_entities` to the retriever where a question has some; "linked" lets it find the

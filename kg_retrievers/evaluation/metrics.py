@@ -7,6 +7,7 @@ for answers that are text; `report` takes the means.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import Triple
@@ -121,8 +122,23 @@ def truthfulness(
     return (points + 1.5) / 2.5
 
 
+def exact_value(gold: Any, value: Any) -> float:
+    """Return 1 if what an operation gave is the gold value, else 0. A truth value is no number; 6 and 6.0 are equal.
+
+    Example:
+        >>> exact_value(6, 6), exact_value(1, True), exact_value(True, None)
+        (1.0, 0.0, 0.0)
+    """
+    return float(gold == value and isinstance(gold, bool) == isinstance(value, bool))
+
+
 def question_metrics(
-    question: Question, answers: Collection[str], triples: Collection[Triple], *, failed: bool = False
+    question: Question,
+    answers: Collection[str],
+    triples: Collection[Triple],
+    *,
+    failed: bool = False,
+    value: Any = None,
 ) -> dict[str, float | None]:
     """Return all metrics of a question by name; None where the question does not have what a metric compares with.
 
@@ -131,6 +147,7 @@ def question_metrics(
         answers: The keys of the answers that the top group proposes.
         triples: The distinct triples of all the evidence.
         failed: Whether an error kept the retriever from answering; that is no refusal.
+        value: What an operation gave; None where there was none.
     """
     gold = question.answers if question.answerable else ()
     comparisons = {
@@ -144,6 +161,7 @@ def question_metrics(
     known = bool(gold) or not question.answerable
     return {
         **{name: metric(gold, answers) if gold else None for name, metric in comparisons.items()},
+        "exact_value": None if question.value is None else exact_value(question.value, value),
         "answer_recall": answer_recall(gold, triples) if gold else None,
         "triple_recall": triple_recall(question.triples, triples) if question.triples else None,
         "non_gold_triples": non_gold_triples(question.triples, triples) if question.triples else None,

@@ -28,7 +28,9 @@ class Record(TypedDict):
         kind: Its type, in the words of its set, or None.
         answerable: Whether the graph holds an answer.
         gold: The keys of the gold answers.
+        gold_value: The gold value of an operation; None where entities answer.
         answers: The keys of the answers that the top group proposes, best first.
+        value: What an operation gave; None where there was none.
         labels: The labels of these keys, where they differ from the key.
         triples: How many distinct triples the evidence holds.
         tokens: How long its text is, by `approximate_tokens`.
@@ -48,7 +50,9 @@ class Record(TypedDict):
     kind: str | None
     answerable: bool
     gold: list[str]
+    gold_value: Any
     answers: list[str]
+    value: Any
     labels: dict[str, str]
     triples: int
     tokens: int
@@ -74,6 +78,9 @@ class Header(TypedDict):
 
 #: Metrics in files of version 0.1, each with its name of today.
 _RENAMED_METRICS = {"spurious_triples": "non_gold_triples", "score_h": "truthfulness"}
+
+#: Keys that files of earlier versions lack.
+_LATER: dict[str, Any] = {"gold_value": None, "value": None}
 
 _RECORD, _HEADER = set(Record.__annotations__), set(Header.__annotations__)
 
@@ -169,6 +176,8 @@ def _parsed(content: bytes, path: str | Path) -> tuple[Header, list[Record]]:
             rows.append(None)
         if number == 1 and (not _has(rows[0], _HEADER) or rows[0]["format"] != FORMAT):
             break
+        if number > 1 and isinstance(rows[-1], dict):
+            rows[-1] = _LATER | rows[-1]
         if number > 1 and (not _has(rows[-1], _RECORD) or rows[-1]["id"] != str(number - 1)):
             raise FileFormatError(
                 f"wanted the record of question {number - 1}, but got {line!r:.200}. "

@@ -20,6 +20,7 @@ MEANS = {
     "precision": "precision_macro",
     "recall": "recall_macro",
     "f1": "f1_macro",
+    "exact_value": "exact_value",
     "answer_recall": "answer_recall",
     "triple_recall": "triple_recall",
     "non_gold_triples": "non_gold_triples",
@@ -30,10 +31,10 @@ MEANS = {
 OF_TEXT = ("text_accuracy", "text_hit", "text_hits@1", "text_f1", "text_precision", "text_recall")
 
 #: The metrics of answers by key; None for a method that returns evidence but proposes no answers.
-OF_ANSWERS = frozenset({"hit", "hits@1", "exact_match", "precision", "recall", "f1", "truthfulness"})
+OF_ANSWERS = frozenset({"hit", "hits@1", "exact_match", "precision", "recall", "f1", "truthfulness", "exact_value"})
 
 #: The metrics that are given with an interval.
-WITH_INTERVAL = ("hit", "hits@1", "f1_macro", "exact_match", "answer_recall")
+WITH_INTERVAL = ("hit", "hits@1", "f1_macro", "exact_match", "exact_value", "answer_recall")
 
 #: How often the questions are drawn anew for the intervals, and how much of the means lies between their ends.
 DRAWS, CONFIDENCE = 1000, 0.95
@@ -123,7 +124,7 @@ class Report:
 
     @property
     def failures(self) -> list[Record]:
-        """The questions that were not answered right: no gold answer found, or an answer where there is none."""
+        """The questions that were not answered right: no gold answer or value, or an answer where there is none."""
         return [record for record in self.records if _failed(record, self.metrics["hit"] is not None)]
 
 
@@ -132,7 +133,7 @@ def summarize(records: Sequence[Record], proposes_answers: bool = True) -> dict[
 
     - `compared`: how many questions have gold answers, the n of all that compares answers.
     - The means of the metrics of a question (`metrics`), over the questions that have them. Those of answers are None
-      where the method proposes none.
+      where the method proposes none. `exact_value` is of the questions whose answer is a value.
     - `precision_micro`, `recall_micro`, `f1_micro`: from the sums of right, proposed and gold answers over all
       questions, so that questions with many answers weigh more (SubgraphRAG, arXiv:2410.20724, section 4.2).
     - `answer_matching_rate`: that of SG-RAG, by key: `recall_macro` under the paper's name.
@@ -238,4 +239,4 @@ def _failed(record: Record, proposes_answers: bool) -> bool:
     if not record["answerable"]:
         return not record["refused"]
     found = record["metrics"]["hit" if proposes_answers else "answer_recall"]
-    return record["error"] is not None or found == 0
+    return record["error"] is not None or found == 0 or record["metrics"].get("exact_value") == 0

@@ -2,9 +2,10 @@
 
 from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.pattern import Known, Pattern, PatternTriple, Term, Unknown
 from kg_retrievers.graph.readers import GraphRows
 from kg_retrievers.graph.schema import RelationSchema, Schema
-from kg_retrievers.graph.types import Evidence, Known, Path, Pattern, PatternTriple, Term, Triple, Unknown
+from kg_retrievers.graph.types import Evidence, Path, Triple
 from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable, verbalize
 
 __all__ = [

@@ -26,6 +26,8 @@ from kg_retrievers.graph.readers import (
 )
 from kg_retrievers.graph.schema import Schema, relation_schemas
 from kg_retrievers.graph.types import Triple
+from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
+from kg_retrievers.graph.values import Value, read_value
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -56,14 +58,23 @@ class KnowledgeGraph(Immutable):
         adjacency: The triples by entity, both directions.
         duplicates: How many repeated triples were dropped on the way in.
         skipped: How many unreadable lines were skipped on the way in (`on_error="skip"`).
+        text_relations: The relations whose tails are texts, even where they read like numbers or dates: an entity that
+            is a tail of these relations alone has no value.
     """
 
-    def __init__(self, columns: Mapping[str, Array], duplicates: int = 0, skipped: int = 0) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Array],
+        duplicates: int = 0,
+        skipped: int = 0,
+        text_relations: Iterable[str] = (),
+    ) -> None:
         """Take columns as `build_columns` or `open` made them; use a named constructor instead."""
         self._columns = dict(columns)
         self._folder: Path | None = None
         self.duplicates = duplicates
         self.skipped = skipped
+        self.text_relations = tuple(dict.fromkeys(text_relations))
         self.entities = StringTable.from_columns(columns, "entities")
         self.relations = StringTable.from_columns(columns, "relations")
         self.types = StringTable.from_columns(columns, "types")
@@ -82,6 +93,7 @@ class KnowledgeGraph(Immutable):
         labels: Mapping[str, str] | None = None,
         aliases: Mapping[str, Sequence[str]] | None = None,
         types: Mapping[str, Sequence[str]] | None = None,
+        text_relations: Iterable[str] = (),
     ) -> KnowledgeGraph:
         """Build a graph from `(head, relation, tail)` texts.
 
@@ -90,11 +102,14 @@ class KnowledgeGraph(Immutable):
             labels: What an entity key is called; the key itself where nothing is given.
             aliases: Further names of an entity key.
             types: Types of an entity key.
+            text_relations: Relations whose tails are no values, as titles and postal codes are none.
 
         Raises:
-            InvalidArgumentError: If a triple has not three non-empty texts, or a name or type is no text.
+            InvalidArgumentError: If a triple has not three non-empty texts, a name or type is no text, or a text
+                relation is none of the graph.
         """
-        return cls(*build_columns(triples, labels or {}, aliases or {}, types or {}))
+        rows = triples, labels or {}, aliases or {}, types or {}
+        return cls(*build_columns(*rows))._with_texts(text_relations)
 
     @classmethod
     def from_file(
@@ -106,6 +121,7 @@ class KnowledgeGraph(Immutable):
         columns: Sequence[str] | None = None,
         on_error: OnError = "raise",
         encoding: str = "utf-8",
+        text_relations: Iterable[str] = (),
     ) -> KnowledgeGraph:
         """Read a graph from TSV, CSV, `head|relation|tail` or JSONL.
 
@@ -117,18 +133,24 @@ class KnowledgeGraph(Immutable):
             columns: The header's names for head, relation and tail, where they are unusual.
             on_error: "raise" stops at a malformed line, "skip" counts it in `skipped`.
             encoding: Of both files.
+            text_relations: As of `from_triples`.
 
         Raises:
             GraphLoadError: With file name and line number, if something cannot be read.
+            InvalidArgumentError: If a text relation is none of the graph.
         """
         rows = read_graph_rows(path, format=format, columns=columns, on_error=on_error, encoding=encoding)
         if entities is not None:
             rows.add_descriptions(read_entity_rows(entities, on_error=on_error, encoding=encoding))
-        return cls._from_rows(rows)
+        return cls._from_rows(rows)._with_texts(text_relations)
 
     @classmethod
     def from_networkx(
-        cls, graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any], *, relation: str = "relation"
+        cls,
+        graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any],
+        *,
+        relation: str = "relation",
+        text_relations: Iterable[str] = (),
     ) -> KnowledgeGraph:
         """Read a directed NetworkX graph.
 
@@ -136,12 +158,15 @@ class KnowledgeGraph(Immutable):
         their attributes "label", "aliases" and "types" are used.
 
         Raises:
-            InvalidArgumentError: If the graph is undirected, an edge has no relation, or two nodes have equal texts.
+            InvalidArgumentError: If the graph is undirected, an edge has no relation, two nodes have equal texts, or a
+                text relation is none of the graph.
         """
-        return cls._from_rows(read_networkx_rows(graph, relation))
+        return cls._from_rows(read_networkx_rows(graph, relation))._with_texts(text_relations)
 
     @classmethod
-    def from_executor(cls, executor: GraphSource, *, page_size: int = 10_000) -> KnowledgeGraph:
+    def from_executor(
+        cls, executor: GraphSource, *, page_size: int = 10_000, text_relations: Iterable[str] = ()
+    ) -> KnowledgeGraph:
         """Read all of a graph database, as through `LadybugExecutor` or `Neo4jExecutor`.
 
         Nodes become entities by the property that the executor takes as key, relationships become triples. Types are
@@ -150,10 +175,11 @@ class KnowledgeGraph(Immutable):
         Args:
             executor: Where the database is.
             page_size: How many rows are read at a time; 1 or more.
+            text_relations: As of `from_triples`.
 
         Raises:
-            InvalidArgumentError: If `executor` is none, there are nodes without a text as key, or `page_size` is
-                below 1.
+            InvalidArgumentError: If `executor` is none, there are nodes without a text as key, `page_size` is below 1,
+                or a text relation is none of the graph.
             DatabaseError: If the database cannot be read.
         """
         if not hasattr(executor, "read_graph"):
@@ -163,7 +189,7 @@ class KnowledgeGraph(Immutable):
             )
         if page_size < 1:
             raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
-        return cls._from_rows(executor.read_graph(page_size))
+        return cls._from_rows(executor.read_graph(page_size))._with_texts(text_relations)
 
     @classmethod
     def open(cls, path: str | Path) -> KnowledgeGraph:
@@ -181,7 +207,7 @@ class KnowledgeGraph(Immutable):
                 hint_python="Save the graph again.",
                 hint_shell=f"To index a file: kg-retrievers index FILE --output {path}",
             )
-        graph = cls(columns, meta["duplicates"], meta["skipped"])
+        graph = cls(columns, meta["duplicates"], meta["skipped"], meta.get("text_relations", ()))
         graph.fingerprint = meta["fingerprint"]
         graph._folder = Path(path).absolute()
         return graph
@@ -198,11 +224,23 @@ class KnowledgeGraph(Immutable):
         """Pickle the folder that the graph was opened from, or the columns where it does not hold them any more."""
         if self._folder and saved_meta(self._folder, "graph").get("fingerprint") == self.fingerprint:
             return KnowledgeGraph._reopen, (self._folder, self.fingerprint)
-        return KnowledgeGraph, (self._columns, self.duplicates, self.skipped)
+        return KnowledgeGraph, (self._columns, self.duplicates, self.skipped, self.text_relations)
 
     @classmethod
     def _from_rows(cls, rows: GraphRows) -> KnowledgeGraph:
         return cls(*build_columns(rows.triples, rows.labels, rows.aliases, rows.types), rows.skipped)
+
+    def _with_texts(self, relations: Iterable[str]) -> KnowledgeGraph:
+        """Return the graph with other text relations."""
+        relations = (relations,) if isinstance(relations, str) else tuple(relations)
+        if not relations:
+            return self
+        if strange := [relation for relation in relations if relation not in self.relations]:
+            raise InvalidArgumentError(
+                f"KnowledgeGraph: text_relations names {strange}, which are no relations of the graph. "
+                "See `graph.relations`."
+            )
+        return type(self)(self._columns, self.duplicates, self.skipped, relations)
 
     # --- out --------------------------------------------------------------------------------------------------------
 
@@ -213,6 +251,7 @@ class KnowledgeGraph(Immutable):
             FileWriteError: If the disk is full, or this user may not write there.
         """
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
+        meta |= {"text_relations": list(self.text_relations)}
         save_columns(path, "graph", self._columns, meta)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
@@ -246,7 +285,8 @@ class KnowledgeGraph(Immutable):
         labels = {key: self.label(key) for key in self.entities}
         aliases = {key: self.aliases(key) for key in self.entities}
         types = {key: self.types_of(key) for key in self.entities}
-        return type(self)(*build_columns((*kept, *added), labels, aliases, types))
+        columns, duplicates = build_columns((*kept, *added), labels, aliases, types)
+        return type(self)(columns, duplicates, text_relations=self.text_relations)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -301,6 +341,40 @@ class KnowledgeGraph(Immutable):
         entity = self.entities.find(key)
         return key if entity < 0 else self.names[int(self.labels[entity])]
 
+    def value(self, key: str) -> Value | None:
+        """Return what the label of an entity says as a date, number or truth value; None where it says none.
+
+        The rules are those of `kg_retrievers.graph.values`. An entity that is a tail of `text_relations` alone has no
+        value.
+
+        Raises:
+            InvalidArgumentError: If the graph has no such entity.
+
+        Example:
+            >>> graph = KnowledgeGraph.from_triples([("Her", "released in", "2013"), ("Her", "starring", "Amy Adams")])
+            >>> graph.value("2013").number, graph.value("Her")
+            (2013.0, None)
+        """
+        return self.entity_value(self._id_of(key))
+
+    def entity_value(self, entity: int) -> Value | None:
+        """Return what the label of an entity, given by its id, says as a value."""
+        return None if self._texts[entity] else read_value(self.names[int(self.labels[entity])])
+
+    @cached_property
+    def value_columns(self) -> ValueColumns:
+        """The values of all labels, read once."""
+        return ValueColumns(self)
+
+    @cached_property
+    def _texts(self) -> Array:
+        """Whether each entity is a tail of `text_relations` alone."""
+        texts = [self.relations.find(relation) for relation in self.text_relations]
+        is_text, found = np.isin(self.edges[:, 1], texts), np.zeros(len(self.entities), bool)
+        found[self.edges[is_text, 2]] = True
+        found[self.edges[~is_text, 2]] = False
+        return found
+
     def aliases(self, key: str) -> list[str]:
         """Return the further names of an entity."""
         return [self.names[name] for name in self._row("aliases", self._id_of(key))]
@@ -332,14 +406,23 @@ class KnowledgeGraph(Immutable):
         return np.flatnonzero(np.diff(self._columns["entity_types.indptr"]) == 0)
 
     def schema(self) -> Schema:
-        """Count relations and types, and say which types each relation joins."""
+        """Count relations and types, and say which types and values each relation joins."""
         sizes = {name: len(self.type_entities(kind)) for kind, name in enumerate(self.types)}
         return Schema(
             entities=len(self.entities),
             triples=len(self),
-            relations=relation_schemas(self.edges, self.relations, self.types, self.entity_types),
+            relations=relation_schemas(self.edges, self.relations, self.types, self.entity_types, self._value_range),
             types=dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
         )
+
+    def _value_range(self, entities: Array) -> tuple[str, str] | None:
+        """Return the labels of the least and greatest of some entities, given by id; None unless most have values."""
+        ids = np.unique(entities).tolist()
+        ranked = [(key, entity) for key, entity in zip(rank_keys(self.value_columns, ids), ids, strict=True) if key]
+        if 2 * len(ranked) <= len(ids):
+            return None
+        least, greatest = (self.names[int(self.labels[entity])] for _, entity in (min(ranked), max(ranked)))
+        return least, greatest
 
     def _id_of(self, key: str) -> int:
         entity = self.entities.find(key)

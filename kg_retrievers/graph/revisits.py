@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kg_retrievers.graph.types import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 
 #: Words that exclude the entity that the question names.
 EXCLUDING = re.compile(

@@ -12,12 +12,23 @@ from kg_retrievers.graph.columns import Array
 
 @dataclass(frozen=True)
 class RelationSchema:
-    """What one relation joins: its number of triples and the types seen at its heads and tails, sorted."""
+    """What one relation joins.
+
+    Attributes:
+        relation: Its name.
+        triples: The number of its triples.
+        head_types: The types seen at its heads, sorted.
+        tail_types: The types seen at its tails, sorted.
+        least: The least of its tails as text, where most of them are numbers or dates; else None.
+        greatest: The greatest of them.
+    """
 
     relation: str
     triples: int
     head_types: tuple[str, ...]
     tail_types: tuple[str, ...]
+    least: str | None = None
+    greatest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,11 @@ class Schema:
 
 
 def relation_schemas(
-    edges: Array, relations: Sequence[str], types: Sequence[str], types_of: Callable[[int], Iterable[int]]
+    edges: Array,
+    relations: Sequence[str],
+    types: Sequence[str],
+    types_of: Callable[[int], Iterable[int]],
+    range_of: Callable[[Array], tuple[str, str] | None],
 ) -> tuple[RelationSchema, ...]:
     """Return what each relation joins, by falling number of triples.
 
@@ -40,6 +55,7 @@ def relation_schemas(
         relations: The names of the relations.
         types: The names of the types.
         types_of: From the id of an entity to the ids of its types.
+        range_of: From the ids of entities to the least and greatest of their values.
     """
     counts = np.bincount(edges[:, 1], minlength=len(relations))
     by_relation = np.split(edges[np.argsort(edges[:, 1], kind="stable")], np.cumsum(counts)[:-1])
@@ -51,5 +67,7 @@ def relation_schemas(
     schemas = []
     for relation in np.argsort(-counts, kind="stable").tolist():
         heads, _, tails = by_relation[relation].T
-        schemas.append(RelationSchema(relations[relation], int(counts[relation]), types_at(heads), types_at(tails)))
+        joined = types_at(heads), types_at(tails)
+        least_and_greatest = range_of(tails) or (None, None)
+        schemas.append(RelationSchema(relations[relation], int(counts[relation]), *joined, *least_and_greatest))
     return tuple(schemas)

@@ -232,6 +232,8 @@ def _is_fan(triples: Sequence[Triple]) -> bool:
 def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
     """Return a line for each triple of a pattern, in its own words, with "?" before each unknown.
 
+    Conditions, absent triples and the operation follow, a line each.
+
     Args:
         pattern: What `Pattern.to_dict` returns.
 
@@ -239,7 +241,32 @@ def pattern_lines(pattern: Mapping[str, Any]) -> list[str]:
         >>> pattern_lines({"triples": [["Her", "directed_by", {"unknown": "x"}]], "target": "x"})
         ['Her -> directed_by -> ?x']
     """
-    return [as_data(" -> ".join(map(_term, triple))) for triple in pattern["triples"]]
+    conditions = [
+        f"?{one['unknown']} {one['operator']} {_literal(one['value'])}" for one in pattern.get("conditions", ())
+    ]
+    absent = [f"not: {' -> '.join(map(_term, triple))}" for triple in pattern.get("absent", ())]
+    lines = [" -> ".join(map(_term, triple)) for triple in pattern["triples"]]
+    operation = [_operation_line(pattern)] if pattern.get("operation") else []
+    return [as_data(line) for line in (*lines, *conditions, *absent, *operation)]
+
+
+def _operation_line(pattern: Mapping[str, Any]) -> str:
+    operation = pattern["operation"]
+    target = f" ?{pattern['target']}" if pattern.get("target") else ""
+    measured = [
+        f"{'the number of ' if operation.get('of') == 'count' else ''}?{name}" for name in operation.get("by", ())
+    ]
+    if operation["kind"] == "compare":
+        return f"compare: {measured[0]} {operation['comparison']} {measured[1]}"
+    by = f" by {measured[0]}" if measured else ""
+    number = f" {operation['comparison']} {operation['number']}" if "number" in operation else ""
+    rising = ", rising" if operation.get("descending") is False else ""
+    limit = f", the first {operation['limit']}" if "limit" in operation else ""
+    return f"{operation['kind']}:{target}{by}{number}{rising}{limit}"
+
+
+def _literal(value: object) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _term(term: str | Mapping[str, str]) -> str:

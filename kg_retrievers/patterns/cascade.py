@@ -1,4 +1,4 @@
-"""Question -> Pattern by the first that is sure: an example that is near, the zero-shot generator, a language model."""
+"""Question -> Pattern by the first that is sure: a near example, the form, zero-shot, or a language model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.patterns.llm import LLMPatternGenerator
+from kg_retrievers.patterns.question_forms import QuestionFormGenerator
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
 #: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`: up to .2, examples are
@@ -39,6 +40,8 @@ def is_sure(pattern: Pattern) -> bool:
 class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     """Takes the pattern of an example where one is near, else the zero-shot one, else that of a language model.
 
+    A question that needs an operation, by its form, is read by `QuestionFormGenerator` in place of the zero-shot one.
+
     The language model, if there is one, is asked where the pattern is not sure (`is_sure`) or no entity is found; the
     nearest examples are shown to it. Without one, the likelier of the zero-shot pattern and that of a more distant
     example is taken, and its confidence says how likely it is right; where the two agree, they are wrong together only
@@ -53,6 +56,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     Raises:
         InvalidArgumentError: If `llm` is no language model, or `examples` are given and none has a pattern.
         EntityLinkingError: From `invoke`, if no entity is found, or none with facts, and there is no language model.
+        LowConfidenceError: From `invoke`, if an operation is not understood, and there is no language model.
         PatternParseError: From `invoke`, if the language model's second reply is unreadable, too.
     """
 
@@ -71,6 +75,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
             examples = ExamplePatternGenerator(index, examples, linker=self.linker)
         self.examples = examples
         self.zero_shot: Runnable[Any, Pattern] = ZeroShotPatternGenerator(index, linker=self.linker)
+        self.forms = QuestionFormGenerator(index, linker=self.linker)
         self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples)
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
@@ -79,7 +84,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         """Ask the language model where the others are not sure."""
         try:
             pattern = yield from self._without_model(input)
-        except EntityLinkingError:
+        except (EntityLinkingError, LowConfidenceError):
             if self.model is None:
                 raise
         else:
@@ -90,13 +95,22 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
 
     def _without_model(self, input: Mapping[str, Any]) -> Body[Pattern]:
         """Take a near example, else the zero-shot pattern, unless that of a more distant example is likelier."""
-        entities = yield Call(RunnableLambda(self._entities), input)
+        try:
+            entities = yield Call(RunnableLambda(self._entities), input)
+        except EntityLinkingError:
+            named_nothing: Pattern | None = yield Call(RunnableLambda(self._by_form), {**input, "entities": []})
+            if named_nothing is None:
+                raise
+            return named_nothing
         asked = {**input, "entities": entities}
         example: FilledExample | None = None
         if self.examples:
             example = yield Call(RunnableLambda(self._nearest), asked)
         if example and is_near(example):
             return example.pattern
+        by_form: Pattern | None = yield Call(RunnableLambda(self._by_form), asked)
+        if by_form is not None:
+            return by_form
         try:
             zero_shot: Pattern = yield Call(self.zero_shot, asked)
         except EntityLinkingError:
@@ -108,6 +122,10 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     def _entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
         found: list[QuestionEntity] | None = input.get("entities")
         return found or question_entities(self.linker, input["question"], input.get("seed_entities") or ())
+
+    def _by_form(self, input: Mapping[str, Any]) -> Pattern | None:
+        """Return the pattern of a question that needs an operation; None for another one."""
+        return self.forms.read(input["question"], input["entities"])
 
     def _nearest(self, input: Mapping[str, Any]) -> FilledExample | None:
         """Return the nearest example; None where the question has too few entities for any."""

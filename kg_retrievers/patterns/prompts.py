@@ -16,11 +16,12 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from kg_retrievers.core.replies import CLOSING, MAX_REPLY, ReplyNode, read_nodes, without_reasoning
 from kg_retrievers.errors import PatternError, PatternParseError
+from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.types import Known, Pattern, Term, Unknown
+from kg_retrievers.patterns.reply_operations import read_conditions, read_operation
 
 #: The version of all prompts in this file. It changes with any change of their words.
-VERSION = "1"
+VERSION = "2"
 
 #: The worked examples of `PATTERN_PROMPT`: a question and the object that answers it.
 EXAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -110,6 +111,50 @@ EXAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
             "target": None,
         },
     ),
+    (
+        "How many bridges over the Vltava were opened before 1900?",
+        {
+            "segments": ["the bridges over the Vltava", "the years in which they were opened"],
+            "triples": [
+                ["UNKNOWN bridge 1", "crosses", "Vltava"],
+                ["UNKNOWN bridge 1", "opening year", "UNKNOWN year 1"],
+            ],
+            "target": "UNKNOWN bridge 1",
+            "conditions": [["UNKNOWN year 1", "<", "1900"]],
+            "operation": {"kind": "count"},
+        },
+    ),
+    (
+        "Which of the pupils of Nadia Boulanger who never lived in Paris is the youngest?",
+        {
+            "segments": ["the pupils of Nadia Boulanger", "the dates of birth of these pupils"],
+            "triples": [
+                ["UNKNOWN pupil 1", "teacher", "Nadia Boulanger"],
+                ["UNKNOWN pupil 1", "date of birth", "UNKNOWN date 1"],
+            ],
+            "target": "UNKNOWN pupil 1",
+            "absent": [["UNKNOWN pupil 1", "residence", "Paris"]],
+            "operation": {"kind": "max", "by": ["UNKNOWN date 1"]},
+        },
+    ),
+    (
+        "Is the Moldau longer than the Elbe?",
+        {
+            "segments": ["the length of the Moldau", "the length of the Elbe"],
+            "triples": [["Moldau", "length", "UNKNOWN length 1"], ["Elbe", "length", "UNKNOWN length 2"]],
+            "target": None,
+            "operation": {"kind": "compare", "by": ["UNKNOWN length 1", "UNKNOWN length 2"], "comparison": ">"},
+        },
+    ),
+    (
+        "Did Clara Schumann teach in Frankfurt?",
+        {
+            "segments": ["Clara Schumann taught in Frankfurt"],
+            "triples": [["Clara Schumann", "taught in", "Frankfurt"]],
+            "target": None,
+            "operation": {"kind": "exists"},
+        },
+    ),
 )
 
 _RULES = """\
@@ -125,8 +170,17 @@ triples that meet in the third thing.
 6. Numbers, years and dates are heads or tails too: only the value, without a unit.
 7. The target is the UNKNOWN thing that is asked for. It is null when no thing is asked for, as in a statement, a \
 yes-or-no question or a question for a relation.
-8. Reply with one JSON object and nothing else:
-{"segments": ["...", ...], "triples": [["head", "relation", "tail"], ...], "target": "UNKNOWN kind 1"}"""
+8. "conditions" limit UNKNOWN things, each ["UNKNOWN year 1", "<", "1970"]: =, !=, <, <=, > or >= with a value, \
+"between" with a list of two, "contains" with a text, "in" with a list of names.
+9. "absent" lists triples that must not hold, as for "not", "never" and "without".
+10. "operation" says what is asked of the things found, if not the things themselves: {"kind": "count"} for how many; \
+{"kind": "exists"} for yes or no; "max" or "min" with "by", the UNKNOWN value to compare, as for oldest and most; \
+"order" with "by", "limit" and "descending"; "compare" with "by", a list of two UNKNOWN values, and "comparison". With \
+"of": "count", how many of "by" there are is compared; {"kind": "list", "by": ["UNKNOWN film 1"], "of": "count", \
+"comparison": ">=", "number": 2} keeps those with at least two.
+11. Reply with one JSON object and nothing else; leave out "conditions", "absent" and "operation" where there are none:
+{"segments": ["...", ...], "triples": [["head", "relation", "tail"], ...], "target": "UNKNOWN kind 1", \
+"conditions": [...], "absent": [...], "operation": {...}}"""
 
 
 def _escape(text: str) -> str:
@@ -183,6 +237,8 @@ def parse_pattern(reply: str) -> Pattern:
     - `UNKNOWN` alone, in capitals, is one unknown without a kind; `Unknown` or `unknown` alone is a name.
     - A text in quotes of its own, as in `"\"Unknown\""`, is a name whatever it says.
     - Everything else is a name.
+
+    "conditions", "absent" and "operation" stand beside the triples; a pattern in which they do not fit is refused.
 
     A target that is not mentioned is the unknown node, if there is exactly one; a target that is null or names no
     unknown node is None. Time and memory are linear in the length of the reply, of which the first `MAX_REPLY`
@@ -247,11 +303,27 @@ def _pattern(node: ReplyNode, text: str, cut_short: bool) -> Pattern:
     nodes: dict[str, Unknown] = {}
     relations: dict[str, Unknown] = {}
     edges: list[tuple[Term, Term, Term]] = []
-    for number, triple in enumerate(triples, start=1):
-        head, relation, tail = _three_texts(triple, number, text)
-        edges.append((_term(head, nodes), _term(relation, relations, typed=False), _term(tail, nodes)))
-    target = _target(node, nodes)
-    return Pattern.of(*edges, target=target, source="llm")
+    absent: list[tuple[Term, Term, Term]] = []
+    said = owner.get(["absent"]) if owner is not None else None
+    ruled_out = said.values if isinstance(said, ReplyNode) else []
+    if len(ruled_out) == 3 and all(isinstance(value, str) for value in ruled_out):
+        ruled_out = [said]
+    for kind, rows in ((edges, triples), (absent, ruled_out)):
+        for number, triple in enumerate(rows, start=1):
+            head, relation, tail = _three_texts(triple, number, text)
+            kind.append((_term(head, nodes), _term(relation, relations, typed=False), _term(tail, nodes)))
+    more: dict[str, Any] = {"absent": absent}
+    if owner is not None:
+        more["conditions"] = read_conditions(owner.get(["conditions"]), lambda word: _named(word, nodes))
+        more["operation"] = read_operation(owner.get(["operation"]), lambda word: _named(word, nodes))
+    return Pattern.of(*edges, target=_target(node, nodes), source="llm", **more)
+
+
+def _named(text: str, unknowns: Mapping[str, Unknown]) -> str:
+    """Return the name of the unknown that a text means."""
+    name, _ = _unknown_name(text.strip()) or _name_and_kind(text)
+    unknown = unknowns.get(name.casefold())
+    return unknown.name if unknown else name
 
 
 def _three_texts(triple: ReplyNode | str | None, number: int, text: str) -> tuple[str, str, str]:

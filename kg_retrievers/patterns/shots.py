@@ -7,7 +7,7 @@ from typing import Any
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph import Known, Term, Unknown, readable
+from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
 
 
 def as_shot(example: Question) -> tuple[str, dict[str, Any]]:
@@ -26,14 +26,33 @@ def as_shot(example: Question) -> tuple[str, dict[str, Any]]:
     if pattern is None:
         raise InvalidArgumentError(f"as_shot: the example {example.text!r:.100} has no pattern to show.")
     relations = dict.fromkeys(triple.relation for triple in pattern.triples)
-    node_words = _words(list(pattern.nodes))
+    absent_ends = (node for triple in pattern.absent for node in (triple.head, triple.tail))
+    node_words = _words(list(dict.fromkeys([*pattern.nodes, *absent_ends])))
     relation_words = _words(list(relations), kind="relation")
     triples = [
         [node_words[head], relation_words[relation], node_words[tail]] for head, relation, tail in pattern.triples
     ]
     segments = [f"{head} {readable(relation)} {tail}" for head, relation, tail in triples]
     target = next((node_words[node] for node in pattern.nodes if _is_named(node, pattern.target)), None)
-    return example.text, {"segments": segments, "triples": triples, "target": target}
+    reply = {"segments": segments, "triples": triples, "target": target}
+    return example.text, reply | _operations(pattern, node_words)
+
+
+def _operations(pattern: Pattern, words: dict[Term, str]) -> dict[str, Any]:
+    """Return what a reply says beside the triples; nothing where a pattern has no more than these."""
+    names = {node.name: word for node, word in words.items() if isinstance(node, Unknown)}
+    said: dict[str, Any] = {}
+    if pattern.conditions:
+        rows = [condition.to_dict() for condition in pattern.conditions]
+        said["conditions"] = [[names[row["unknown"]], row["operator"], row["value"]] for row in rows]
+    if pattern.absent:
+        relations = _words(list(dict.fromkeys(triple.relation for triple in pattern.absent)), kind="other relation")
+        said["absent"] = [[words[head], relations[relation], words[tail]] for head, relation, tail in pattern.absent]
+    if pattern.operation is not None:
+        said["operation"] = pattern.operation.to_dict()
+        if pattern.operation.by:
+            said["operation"]["by"] = [names[name] for name in pattern.operation.by]
+    return said
 
 
 def _is_named(node: Term, target: str | None) -> bool:

@@ -59,6 +59,7 @@ METADATA = {
     "rank",
     "retriever",
     "answers",
+    "value",
     "confidence",
     "truncated",
     "style",
@@ -165,7 +166,7 @@ class RetrieverContract(RetrieversIntegrationTests):
             assert metadata["confidence"] is None or 0 <= metadata["confidence"] <= 1
             assert metadata["retriever"] == type(retriever).__name__
             assert metadata["style"] == retriever.style
-            assert metadata["triples"]
+            assert metadata["triples"] or metadata["value"] is not None
             for triple in metadata["triples"]:
                 assert tuple(triple) in graph
             assert set(metadata["answers"]) <= entities

@@ -227,3 +227,32 @@ def test_bad_arguments(retrievers: dict[str, BaseKGRetriever]) -> None:
             build_router(given, **arguments)
     with pytest.raises(InvalidArgumentError, match="unknown inputs"):
         build_router({"a": one}).invoke({"question": QUESTION, "pattern": {}})
+
+
+# --- operations -------------------------------------------------------------------------------------------------------
+
+
+class _FactsOnly(SimGRAGRetriever):
+    """Carries out no operation."""
+
+    suits = frozenset({"one entity", "several entities", "no entity"})
+    operations = False
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "rule"),
+    [
+        ("Who starred in Amélie?", "facts", "rule: one entity"),
+        ("How many people starred in Amélie?", "operations", "rule: operation"),
+        ("Did Audrey Tautou star in Amélie?", "operations", "rule: operation"),
+        ("Which films did not star Audrey Tautou?", "operations", "rule: operation"),
+    ],
+)
+def test_a_question_with_an_operation_goes_to_who_carries_it_out(question: str, first: str, rule: str) -> None:
+    index = GraphIndex.build(tiny_graph(), HashedEmbeddings())
+    fields: Any = {"min_confidence": 0, "on_refusal": "empty"}
+    able, facts = SimGRAGRetriever.from_index(index, **fields), _FactsOnly.from_index(index, **fields)
+    state = build_router({"facts": facts, "operations": able}).invoke({"question": question})
+    assert (state["methods"][0], state["routed_by"]) == (first, rule)
+    seeds = {"question": question, "seed_entities": ["Amélie"]}
+    assert build_router({"facts": facts, "operations": able}).invoke(seeds)["routed_by"] == rule

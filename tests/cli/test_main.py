@@ -452,6 +452,7 @@ def test_info_shows_what_is_in_a_graph(run: Run) -> None:
     lines = [line.split() for line in out.splitlines()]
     assert ["Entities", "171"] in lines
     assert ["directed_by", "40", "film", "person"] in lines
+    assert ["release_year", "40", "film", "year", "1950", "...", "2023"] in lines
     assert ["person", "74"] in lines
     assert ["Rashomon", "directed_by", "Akira", "Kurosawa"] in lines
     _, out, _ = run("info", "many.tsv")
@@ -467,8 +468,8 @@ def test_info_prints_one_json_object(json_of: Callable[..., Any]) -> None:
         "skipped": 0,
         "types": {},
         "relations": [
-            {"relation": "directed_by", "triples": 1, "head_types": [], "tail_types": []},
-            {"relation": "starring", "triples": 1, "head_types": [], "tail_types": []},
+            {"relation": name, "triples": 1, "head_types": [], "tail_types": [], "least": None, "greatest": None}
+            for name in ("directed_by", "starring")
         ],
         "examples": [["Her", "directed_by", "Spike Jonze"], ["Her", "starring", "Amy Adams"]],
     }

@@ -407,6 +407,7 @@ def test_documents_hold_the_evidence() -> None:
         "rank": 1,
         "retriever": "Toy",
         "answers": ["Q55400"],
+        "value": None,
         "confidence": 0.25,
         "truncated": True,
         "style": "grouped",

@@ -18,8 +18,9 @@ from kg_retrievers.database.ladybug import LadybugExecutor
 from kg_retrievers.database.rendering import render
 from kg_retrievers.database.safety import check_read_only
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, PatternError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Triple, Unknown
+from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.methods.simgrag.matching import Candidates, MatchNode, MatchQuery, match_pattern
 
@@ -186,3 +187,55 @@ def test_what_cannot_be_rendered() -> None:
         render(HER, SCHEMA, "neo4j", limit=0)
     with pytest.raises(InvalidArgumentError, match="no nodes"):
         render(HER, DatabaseSchema((), ()), "neo4j")
+
+
+def test_conditions_and_absent_triples_for_neo4j() -> None:
+    who, other, film = Unknown("who"), Unknown("other"), Unknown("film", "Film")
+    schema = DatabaseSchema((FILM,), SCHEMA.relations)
+    pattern = Pattern.of(
+        (who, "directed it", "Her"),
+        target="who",
+        directed=True,
+        conditions=[Condition("other", "contains", "a")],
+        absent=[(who, "directed it", film), (other, "directed it", film), (who, Unknown("r"), "Ann")],
+    )
+    query, parameters = render(pattern, schema, "neo4j", allowed={"other": ["Ann", "Eva"]}, bindings=["who"])
+    assert query == (
+        "MATCH (n0)-[r0:`DIRECTED`]-(n1)\n"
+        "WHERE n1:`Film` AND n1.`title` = $n1 AND "
+        "NOT EXISTS { MATCH (n0)-[:`DIRECTED`]->(a0) WHERE a0:`Film` AND "
+        "EXISTS { MATCH (a1)-[:`DIRECTED`]->(a0) WHERE a1:`Film` AND a1.`title` IN $a1 } } AND "
+        "NOT EXISTS { MATCH (n0)-[]->(a2) WHERE a2:`Film` AND a2.`title` = $a2 }\n"
+        "RETURN DISTINCT n0.`title` AS target\n"
+        "ORDER BY target"
+    )
+    assert parameters == {"n1": "Her", "a1": ["Ann", "Eva"], "a2": "Ann"}
+    check_read_only(query, parameters=parameters, labels=["Film"], relations=["DIRECTED"])
+
+
+def test_what_of_conditions_and_absent_triples_cannot_be_rendered() -> None:
+    who, film = Unknown("who"), Unknown("film")
+    limited = replace(HER, conditions=(Condition("who", "contains", "a"),))
+    with pytest.raises(InvalidArgumentError, match="has a condition on 'who'"):
+        render(limited, SCHEMA, "neo4j")
+    with pytest.raises(SearchBudgetError, match="leave 100001 entities"):
+        render(limited, SCHEMA, "neo4j", allowed={"who": ["Ann"] * 100_001})
+    with pytest.raises(PatternError, match="'nobody' is none of the unknown nodes"):
+        render(HER, SCHEMA, "neo4j", bindings=["nobody"])
+    twice = Pattern.of(
+        (who, "directed it", "Her"), target="who", absent=[(who, "directed it", film), (film, "directed it", who)]
+    )
+    with pytest.raises(PatternError, match="form a cycle"):
+        render(twice, SCHEMA, "neo4j")
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 101, 4_000])
+def test_as_many_allowed_keys_as_there_may_be(count: int) -> None:
+    facts = [Triple(f"film {number % 50}", "released", f"day {number}") for number in range(5_000)]
+    pattern = Pattern.of((Unknown("film"), "released", Unknown("day")), target="film")
+    keys = [f"day {number}" for number in range(count)]
+    with LadybugExecutor.from_graph(KnowledgeGraph.from_triples(facts)) as executor:
+        found = found_by(executor, pattern, allowed={"day": keys, "film": ["film 1", "film 2"]})
+    wanted = {fact for fact in facts[:count] if fact.head in ("film 1", "film 2")}
+    assert {fact for _, (fact,) in found} == wanted
+    assert len(found) == len(wanted)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kg_retrievers.datasets import Question, read_metaqa, read_pathquestion, read_questions, write_questions
-from kg_retrievers.errors import QuestionsLoadError
-from kg_retrievers.graph.types import Known, Pattern, Triple, Unknown
+from kg_retrievers.errors import InvalidArgumentError, QuestionsLoadError
+from kg_retrievers.graph.pattern import Known, Pattern, Unknown
+from kg_retrievers.graph.types import Triple
 
 FULL = Question(
     "who directed “Malèna”\u2028?",
@@ -48,11 +50,11 @@ def test_the_hops_of_a_question() -> None:
 
 def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
-    questions = [FULL, Question("bare")]
+    questions = [FULL, Question("bare"), Question("how many", value=0), Question("is it", value=False)]
     write_questions(path, questions)
     assert read_questions(path) == questions
     lines = path.read_bytes().decode("utf-8").split("\n")
-    assert lines[1:] == ['{"question": "bare"}', ""]
+    assert lines[1:3] == ['{"question": "bare"}', '{"question": "how many", "value": 0}']
     assert "Malèna" in lines[0]
 
 
@@ -359,3 +361,9 @@ def test_published_pathquestion(data_dir: Path, hop: int, count: int) -> None:
         assert len(question.pattern.triples) == len(question.triples) == hop
         assert facts.issuperset(question.triples)
         assert question.triples[-1].tail in question.answers
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, [[1]], object()])
+def test_a_gold_value_is_plain(value: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="value must be a number"):
+        Question("how many", value=value)

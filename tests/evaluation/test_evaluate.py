@@ -143,7 +143,9 @@ def test_a_record_says_what_was_measured() -> None:
         "kind": "directors",
         "answerable": True,
         "gold": ["Spike Jonze"],
+        "gold_value": None,
         "answers": ["Spike Jonze"],
+        "value": None,
         "labels": {},
         "triples": 3,
         "tokens": 17 + 10,  # two lines of 33 and 32 letters, one of 40

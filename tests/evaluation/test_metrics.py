@@ -85,7 +85,7 @@ def test_a_metric_without_what_it_compares_with_is_none() -> None:
     assert {name: value for name, value in unanswerable.items() if value is not None} == {"truthfulness": 1.0}
     failed = question_metrics(Question("q", answerable=False), [], [], failed=True)
     assert failed["truthfulness"] == 0.6  # an error is no refusal
-    full = question_metrics(Question("q", answers=("b",), triples=FACTS[:1]), ["b"], FACTS[:1])
+    full = question_metrics(Question("q", answers=("b",), triples=FACTS[:1], value=6), ["b"], FACTS[:1], value=6.0)
     assert full == dict.fromkeys(full, 1.0) | {"non_gold_triples": 0.0}
 
 

@@ -117,7 +117,7 @@ def test_llm_is_shown_a_dozen_examples_in_all() -> None:
         return [line.removeprefix("Question: ") for line in lines if line.startswith("Question: ")][:-1]
 
     ours = [text for text, _ in EXAMPLES]
-    assert shown(2)[:-2] == ours
+    assert shown(2)[:-2] == ours[:10]
     assert shown(2)[-1] == "Who directed Her?"
     assert shown(SHOTS - 1)[: -(SHOTS - 1)] == ours[:1]
     assert len(shown(SHOTS + 3)) == SHOTS

@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableLambda
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.replies import MAX_REPLY
 from kg_retrievers.errors import InvalidArgumentError, PatternParseError
-from kg_retrievers.graph.types import Known, Pattern, Unknown
+from kg_retrievers.graph.pattern import Known, Pattern, Unknown
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.patterns.prompts import EXAMPLES, PATTERN_PROMPT, REPAIR_PROMPT, parse_pattern
 from kg_retrievers.testing import ScriptedChatModel

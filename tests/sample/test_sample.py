@@ -9,7 +9,7 @@ import pytest
 
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.types import Known, Pattern, PatternTriple, Term
+from kg_retrievers.graph.pattern import Known, Pattern, PatternTriple, Term
 from kg_retrievers.sample import load_graph, load_questions
 
 #: The relation of the graph that each relation text of the patterns stands for.

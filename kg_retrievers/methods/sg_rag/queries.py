@@ -31,9 +31,21 @@ HOLDING = ("coalesce", "collect", "head", "last", "relationships", "rels", "tail
 #: What to do about a query of another form.
 _FORM = 'Write a query as {"query": text, "parameters": {name: value}}, or as its text alone.'
 
+
+class FactsQuery(TypedDict):
+    """The query for the facts of some targets, whose keys its parameter `shown` takes."""
+
+    query: str
+    parameters: dict[str, Any]
+    shown: str
+
+
+with_config(EXACT)(FactsQuery)
+
 #: A query of the state: its text, its parameters, its writer, how sure that is, the words of the question left over,
 #: the relations that came nearest, the example that its template is from, and whether unknowns may be entities that its
-#: pattern names only since nothing else is found.
+#: pattern names only since nothing else is found. With an operation, its rows are bindings: `target`, and `by` where
+#: the operation has one; "facts" is the query for their facts, and "side" says which unknown it finds for "compare".
 CypherQuery = TypedDict(
     "CypherQuery",
     {
@@ -45,6 +57,9 @@ CypherQuery = TypedDict(
         "nearest": NotRequired[list[str]],
         "example": NotRequired[dict[str, Any]],
         "widened": NotRequired[bool],
+        "operation": NotRequired[dict[str, Any]],
+        "facts": NotRequired[FactsQuery],
+        "side": NotRequired[str],
     },
 )
 with_config(EXACT)(CypherQuery)
@@ -54,7 +69,8 @@ class CypherState(RetrievalState, total=False):
     """The state of the stages of `CypherRetriever`."""
 
     #: `[{"query": text, "parameters": {name: value}, "from": writer}, ...]`, run in this order until one has rows.
-    #: Queries of templates also have "example": `{"question": text, "distance": float}`.
+    #: Queries of templates also have "example": `{"question": text, "distance": float}`. Those of an operation have it
+    #: as "operation", and "facts": the query that shows what it rests on.
     cypher: Annotated[list[CypherQuery], Field(max_length=MAX_QUERIES)]
 
 

@@ -22,13 +22,17 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
 from kg_retrievers.core.stages import QuestionShape, Stage
 from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, TIMEOUT, Executor
+from kg_retrievers.database.values import Rows
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
+from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
+from kg_retrievers.methods.sg_rag.operations import operate
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
+    CypherQuery,
     CypherState,
     cancellable,
     check_query,
@@ -39,6 +43,7 @@ from kg_retrievers.methods.sg_rag.queries import (
 )
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
+from kg_retrievers.patterns.allowed_entities import value_columns
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
@@ -57,6 +62,7 @@ class CypherFields(RetrieverFields, total=False):
     overlap: float
     order: Literal["by_row", "breadth_first"]
     max_rows: int
+    max_bindings: int
     timeout: float
 
 
@@ -72,7 +78,8 @@ class CypherRetriever(BaseKGRetriever):
     If a name is ambiguous, or the nearest template finds nothing, tries up to `MAX_QUERIES` queries in order until one
     returns rows: those for the other entities, and those of the next nearest templates. In the details, "tried" says
     how many ran, "example" whose template it was. Queries that a caller gives, or that a person puts into the state,
-    are the only ones that run. The score is 1: a subgraph fits the query or does not.
+    are the only ones that run. The score is 1: a subgraph fits the query or does not. Where a pattern has an operation,
+    one query returns all bindings, from which it is computed as in memory, and another the facts that it rests on.
 
     A row is a subgraph: the relationships and paths in it, in stored direction. Its answer stands in the column
     `target`, or in the first column where there is no `target`: a node, or the key of one.
@@ -101,6 +108,7 @@ class CypherRetriever(BaseKGRetriever):
 
     state_class: ClassVar[type] = CypherState
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
+    operations: ClassVar[bool] = True
 
     #: From `{"question", "seed_entities", "entities", "executor", "timeout"}` to the queries of the state.
     writer: Runnable[Any, list[dict[str, Any]]]
@@ -119,6 +127,8 @@ class CypherRetriever(BaseKGRetriever):
     order: Literal["by_row", "breadth_first"] = "by_row"
     #: The most rows of a query; where there are more, the evidence is marked as truncated.
     max_rows: int = Field(default=LIMIT, ge=1, le=MAX_ROWS, strict=True)
+    #: The most bindings from which an operation is computed; where there are more, a count is a lower bound.
+    max_bindings: int = Field(default=MAX_ROWS, ge=1, le=MAX_ROWS, strict=True)
     #: The most seconds that a query may take.
     timeout: float = Field(default=TIMEOUT, gt=0, le=MAX_TIMEOUT, strict=True)
     #: The prompt for answering, with the placeholders `question` and `evidence`.
@@ -227,29 +237,64 @@ class CypherRetriever(BaseKGRetriever):
 
     def _checked_query(self, query: Mapping[str, Any]) -> dict[str, Any]:
         full = complete_query(query)
-        text = check_query(full["query"], full["parameters"], self.database.schema()).text
-        check_shows_facts(text)
+        schema = self.database.schema()
+        text = check_query(full["query"], full["parameters"], schema).text
+        operation = Operation.from_dict(full["operation"]) if "operation" in full else None
+        if operation is None or operation.kind == "exists":
+            check_shows_facts(text)
+        if facts := full.get("facts"):
+            check_shows_facts(check_query(facts["query"], facts["parameters"], schema).text)
         return {**full, "query": text}
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
-        """Run the queries in order until one has rows."""
-        evidence: list[Evidence] = []
-        for tried, written in enumerate(state["cypher"], 1):
-            unplaced, nearest = written.get("unplaced", ()), written.get("nearest", ())
-            self.check_confidence(state, written.get("confidence"), unplaced, nearest)
-            rows = self.database.run(written["query"], written["parameters"], limit=self.max_rows, timeout=self.timeout)
-            seeds = state.get("seed_entities") or []
-            details = {**_without_confidence(written), "tried": tried, "rows": len(rows)}
-            details["entities"] = [[self.graph.label(key), key] for key in seeds]
-            groups = grouped(subgraphs_of(rows, self.graph), self.ties, self.overlap)
-            found = [self._evidence(group, seeds, rows.truncated, details) for group in groups]
-            evidence = [replace(one, confidence=written.get("confidence")) for one in found]
-            if evidence:
-                break
+        """Run the queries in order until one has rows; where the first has an operation, all that have the same."""
+        operation = state["cypher"][0].get("operation") if state["cypher"] else None
+        queries = [query for query in state["cypher"] if query.get("operation") == operation]
+        evidence = self._found(state, queries) if operation is None else self._operate(state, queries)
         return {
             "answers": top_answers(evidence),
             "documents": self.documents_from(evidence, state["k"], state["question"]),
         }
+
+    def _found(self, state: CypherState, queries: Sequence[CypherQuery]) -> list[Evidence]:
+        for tried, written in enumerate(queries, 1):
+            rows = self._rows(state, written, self.max_rows)
+            details = {**self._details(state, written), "tried": tried, "rows": len(rows)}
+            groups = grouped(subgraphs_of(rows, self.graph), self.ties, self.overlap)
+            seeds = state.get("seed_entities") or []
+            if found := [self._evidence(group, seeds, rows.truncated, details) for group in groups]:
+                return [replace(one, confidence=written.get("confidence")) for one in found]
+        return []
+
+    def _rows(self, state: CypherState, written: Mapping[str, Any], most: int) -> Rows:
+        unplaced, nearest = written.get("unplaced", ()), written.get("nearest", ())
+        self.check_confidence(state, written.get("confidence"), unplaced, nearest)
+        return self.database.run(written["query"], written["parameters"], limit=most, timeout=self.timeout)
+
+    def _details(self, state: CypherState, written: Mapping[str, Any]) -> dict[str, Any]:
+        seeds = state.get("seed_entities") or []
+        return {**_without_confidence(written), "entities": [[self.graph.label(key), key] for key in seeds]}
+
+    def _operate(self, state: CypherState, queries: Sequence[CypherQuery]) -> list[Evidence]:
+        """Return what an operation gives as one piece of evidence; none where the graph does not say."""
+
+        def run(query: Mapping[str, Any], bindings: bool) -> Rows:
+            return self._rows(state, query, self.max_bindings if bindings else self.max_rows)
+
+        result = operate(queries, run, self.graph, value_columns(self.index))
+        if result is None:
+            return []
+        return [
+            Evidence(
+                triples=result.triples,
+                score=1.0,
+                answers=result.answers,
+                truncated=result.truncated,
+                confidence=result.query.get("confidence"),
+                value=result.value,
+                details=self._details(state, result.query) | result.details,
+            )
+        ]
 
     def _evidence(
         self, group: Sequence[Subgraph], seeds: Sequence[str], truncated: bool, details: Mapping[str, Any]

@@ -12,21 +12,23 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import Executor
-from kg_retrievers.database.graph_store import QueryExecutor
-from kg_retrievers.database.rendering import render
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, PatternError, StaleIndexError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.operations import Operation
+from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.graph.revisits import decide_revisits
-from kg_retrievers.graph.types import PatternTriple
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.methods.sg_rag.directions import Directions, Edge
 from kg_retrievers.methods.sg_rag.labelling import label_examples
+from kg_retrievers.methods.sg_rag.limits import key_limits
+from kg_retrievers.methods.sg_rag.rendered import Rendered
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
+from kg_retrievers.patterns.operation_parts import part_of
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
@@ -88,17 +90,37 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     ) -> Iterator[dict[str, Any]]:
         """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first, then wider ones.
 
-        They also have what the pattern says of "confidence", "unplaced" and "nearest".
+        They also have what the pattern says of "confidence", "unplaced" and "nearest", and its "operation": then a
+        query returns bindings, "facts" is the query for their facts, and "side" the unknown that it finds for
+        "compare". Names in a pattern with an operation mean the nearest ones alone.
 
         Raises:
-            PatternError: If the pattern names something and the graph is empty.
+            PatternError: If the pattern names something and the graph is empty, or absent triples form a cycle.
+            SearchBudgetError: If its conditions leave more keys than a query takes.
             StaleIndexError: If the database lacks a relation of the graph.
         """
         pattern = self._in_names_of_graph(pattern)
         self._check_relations(pattern, executor.schema())
+        operation = pattern.operation
+        if operation is None or operation.kind != "compare":
+            yield from self._write_part(pattern, operation, executor, entities, question)
+            return
+        for side in operation.by:
+            for query in self._write_part(part_of(pattern, side), operation, executor, entities, question):
+                yield {**query, "side": side}
+
+    def _write_part(
+        self,
+        pattern: Pattern,
+        operation: Operation | None,
+        executor: Executor,
+        entities: Sequence[QuestionEntity],
+        question: str,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the queries for a pattern, or for a side of a comparison."""
         known = [node for node in pattern.nodes if isinstance(node, Known)]
-        choices = [self._choices(node, entities) for node in known]
-        has_unknown_relation = any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples)
+        choices = [self._choices(node, entities)[: 1 if operation else None] for node in known]
+        limits = key_limits(self.index, pattern)
         likeliest = _likeliest([len(of_node) for of_node in choices], MAX_QUERIES)
         for widened, chosen in product((False, True), likeliest):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
@@ -106,16 +128,15 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             revisits = decide_revisits(turned, question)
             if widened and (self.distinct != "auto" or revisits.certain):
                 continue
-            query, parameters = render(
-                replace(turned, revisits=revisits.allowed or widened),
-                executor.schema(),
-                executor.dialect,
-                entities=keys,
+            rendered = Rendered(
+                replace(turned, revisits=revisits.allowed or widened, directed=bool(pattern.directed)),
+                executor,
+                entities={**limits.absent, **keys},
+                allowed=limits.unknowns,
                 distinct=self.distinct,
-                direction="ignore" if has_unknown_relation else "respect",
-                nodes=isinstance(executor, QueryExecutor),
+                direction=_direction(pattern),
             )
-            written = {"query": query, "parameters": parameters, "from": pattern.source or "given"}
+            written = {**rendered.query(operation), "from": pattern.source or "given"}
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
 
     def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
@@ -132,15 +153,20 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 raise PatternError(f"{type(self).__name__}: the graph is empty, it has nothing like {term.text!r}.")
             return Known(graph.relations[nearest[0]])
 
+        def absent_node(term: Term) -> Term:
+            return node(term) if term in pattern.nodes else term
+
         triples = tuple(PatternTriple(node(head), relation(name), node(tail)) for head, name, tail in pattern.triples)
-        if triples == pattern.triples:
-            return pattern
-        return replace(
-            pattern, triples=triples, different=tuple((node(one), node(other)) for one, other in pattern.different)
+        absent = tuple(
+            PatternTriple(absent_node(head), relation(name), absent_node(tail)) for head, name, tail in pattern.absent
         )
+        if (triples, absent) == (pattern.triples, pattern.absent):
+            return pattern
+        different = tuple((node(one), node(other)) for one, other in pattern.different)
+        return replace(pattern, triples=triples, absent=absent, different=different)
 
     def _check_relations(self, pattern: Pattern, schema: DatabaseSchema) -> None:
-        for _, relation, _ in pattern.triples:
+        for _, relation, _ in (*pattern.triples, *pattern.absent):
             if isinstance(relation, Known):
                 try:
                     schema.type_of(relation.text)
@@ -169,7 +195,9 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         return [[graph.entities[id]] for id in nearest]
 
     def _turned(self, pattern: Pattern, keys: Mapping[Known, Sequence[str]]) -> Pattern:
-        """Return the pattern with the triples turned that can only be there the other way round."""
+        """Return the pattern with the triples turned that can only be there the other way round, if it lets them."""
+        if pattern.directed is not None:
+            return pattern
         graph = self.index.graph
         edges = {
             position: Edge(head, [graph.relations.find(relation.text)], tail)
@@ -185,6 +213,13 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             for position, triple in enumerate(pattern.triples)
         )
         return replace(pattern, triples=triples)
+
+
+def _direction(pattern: Pattern) -> Literal["ignore", "respect"]:
+    """Return whether the directions of triples count: as the pattern says, else if all relations are known."""
+    if pattern.directed is not None:
+        return "respect" if pattern.directed else "ignore"
+    return "ignore" if any(isinstance(relation, Unknown) for _, relation, _ in pattern.triples) else "respect"
 
 
 def _understanding(pattern: Pattern) -> dict[str, Any]:
@@ -261,7 +296,7 @@ class TemplateCypherWriter(PatternCypherWriter):
             shown = {"question": example.text, "distance": round(example.distance, 2)}
             queries = self.write(example.pattern, input["executor"], input["entities"], input["question"])
             for rank, query in enumerate(islice(queries, MAX_QUERIES - template_rank)):
-                same = json.dumps([query["query"], query["parameters"]])
+                same = json.dumps([query["query"], query["parameters"], query.get("operation"), query.get("side")])
                 order = query.get("widened", False), template_rank + rank
                 found.setdefault(same, (order, {**query, "example": shown}))
         return [query for _, query in sorted(found.values(), key=lambda pair: pair[0])][:MAX_QUERIES]

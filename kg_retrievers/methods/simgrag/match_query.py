@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from kg_retrievers.errors import PatternError
-from kg_retrievers.graph import Known, Pattern, Term
+from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.simgrag.matching import MatchNode, MatchQuery
+from kg_retrievers.patterns.allowed_entities import nearest_only
 
 #: From texts and a number k to the k nearest names of each text.
 NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
@@ -20,7 +21,16 @@ NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
 TypeCosts: TypeAlias = tuple[Array, list[Array]]
 
 
-def match_query(pattern: Pattern, index: GraphIndex, *, k_nodes: int, k_relations: int, k_types: int) -> MatchQuery:
+def match_query(
+    pattern: Pattern,
+    index: GraphIndex,
+    *,
+    k_nodes: int,
+    k_relations: int,
+    k_types: int,
+    allowed: Mapping[str, Array] | None = None,
+    nearest: bool = False,
+) -> MatchQuery:
     """Return what the matcher searches for.
 
     Args:
@@ -29,6 +39,8 @@ def match_query(pattern: Pattern, index: GraphIndex, *, k_nodes: int, k_relation
         k_nodes: How many names are candidates for a known node.
         k_relations: How many relations are candidates for a known relation.
         k_types: How many types are candidates for the type of a node; ignored where the graph has no types.
+        allowed: The ids of the entities that some unknowns may be, by name.
+        nearest: Whether names and relations mean the nearest ones alone.
 
     Raises:
         PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
@@ -38,7 +50,10 @@ def match_query(pattern: Pattern, index: GraphIndex, *, k_nodes: int, k_relation
     _check_something_is_known(nodes, relations, index)
     entity_candidates = _candidates(index.nearest_entities, nodes, k_nodes, index)
     relation_candidates = _candidates(index.nearest_relations, relations, k_relations, index)
-    type_costs = _type_costs(nodes, k_types, index)
+    if nearest:
+        entity_candidates = {node: nearest_only(found) for node, found in entity_candidates.items()}
+        relation_candidates = {term: nearest_only(found) for term, found in relation_candidates.items()}
+    type_costs = _limited(_type_costs(nodes, k_types, index), nodes, allowed or {})
     node_id = {node: position for position, node in enumerate(nodes)}
     term_id = {relation: position for position, relation in enumerate(relations)}
     return MatchQuery(
@@ -47,6 +62,18 @@ def match_query(pattern: Pattern, index: GraphIndex, *, k_nodes: int, k_relation
         [(node_id[head], term_id[relation], node_id[tail]) for head, relation, tail in pattern.triples],
         [(node_id[one], node_id[other]) for one, other in pattern.different],
     )
+
+
+def _limited(
+    costs: dict[Term, TypeCosts], nodes: Sequence[Term], allowed: Mapping[str, Array]
+) -> dict[Term, TypeCosts]:
+    """Return the costs of types for what the unknowns may be; those without a type cost nothing."""
+    for node in nodes:
+        if isinstance(node, Unknown) and node.name in allowed:
+            entities = allowed[node.name]
+            of_types, members = costs.get(node, (np.zeros(1), [entities]))
+            costs[node] = of_types, [np.intersect1d(some, entities).astype(np.int32) for some in members]
+    return costs
 
 
 def _check_something_is_known(nodes: Sequence[Term], relations: Sequence[Term], index: GraphIndex) -> None:

@@ -28,8 +28,10 @@ from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
+from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, operate
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.widening import find_widening
+from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
@@ -101,6 +103,7 @@ class SimGRAGRetriever(BaseKGRetriever):
 
     state_class: ClassVar[type] = SimGRAGState
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
+    operations: ClassVar[bool] = True
 
     #: From `{"question", "seed_entities"}` to a Pattern.
     pattern_generator: Runnable[Any, Pattern]
@@ -222,15 +225,45 @@ class SimGRAGRetriever(BaseKGRetriever):
         Raises:
             PatternError: If nothing in the pattern is known.
         """
+        if pattern.operation is not None:
+            return self._operate(pattern, question)
         query = self.query(pattern)
-        found, widened = self._found(pattern, query, self.k if k is None else k, question)
+        found, widened = self._found(pattern, query, self.k if k is None else k, question, ties=self.ties)
         ambiguous = self._ambiguous_names(pattern, query) if found else []
         evidence = [self._evidence(pattern, match, ambiguous) for match in found]
         evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]
         best = [replace(one, confidence=pattern.confidence) for one in evidence if one.score == evidence[0].score]
         return best + evidence[len(best) :]
 
-    def _found(self, pattern: Pattern, query: MatchQuery, k: int, question: str) -> tuple[list[Match], int]:
+    def _operate(self, pattern: Pattern, question: str) -> list[Evidence]:
+        """Return what the operation of a pattern gives as one piece of evidence; none where the graph does not say."""
+
+        def find(part: Pattern) -> list[Match]:
+            query = self.query(part, nearest=True)
+            return self._found(part, query, MAX_MATCHES, question, ties="merge")[0]
+
+        rules = MatchRules(self._respects_direction(pattern), self.distinct == "nodes")
+        result = operate(pattern, self.index, find, rules)
+        if result is None:
+            return []
+        shown = [self._evidence(part, match, []) for part, match in result.matches]
+        triples = dict.fromkeys(triple for one in shown for triple in one.triples)
+        details = {"pattern": replace(pattern, confidence=None).to_dict(), **result.details}
+        return [
+            Evidence(
+                triples=tuple(triples),
+                score=min((one.score for one in shown), default=1.0),
+                answers=tuple(self.graph.entities[entity] for entity in result.answers),
+                truncated=result.truncated,
+                confidence=pattern.confidence,
+                value=result.value,
+                details=details,
+            )
+        ]
+
+    def _found(
+        self, pattern: Pattern, query: MatchQuery, k: int, question: str, *, ties: Literal["merge", "break"]
+    ) -> tuple[list[Match], int]:
         """Return the matches, and how many of the first are found only because an unknown may be what is named."""
 
         def find(distinct: Literal["known", "nodes", "none"], max_distance: float) -> list[Match]:
@@ -240,8 +273,8 @@ class SimGRAGRetriever(BaseKGRetriever):
                 query,
                 k=k,
                 distinct=distinct,
-                direction="respect" if pattern.directed else self.direction,
-                ties=self.ties,
+                direction="respect" if self._respects_direction(pattern) else "ignore",
+                ties=ties,
                 max_distance=max_distance,
                 max_bindings=self.max_bindings,
                 max_scans=self.max_scans,
@@ -254,15 +287,28 @@ class SimGRAGRetriever(BaseKGRetriever):
         found, widened = find_widening(find, decide_revisits(pattern, question), limit)
         return found[:k], widened
 
-    def query(self, pattern: Pattern) -> MatchQuery:
+    def query(self, pattern: Pattern, *, nearest: bool = False) -> MatchQuery:
         """Return what the matcher searches for: each text of a pattern with its candidates.
+
+        Args:
+            pattern: The pattern.
+            nearest: Whether names and relations mean the nearest ones alone, as for an operation.
 
         Raises:
             PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
         """
         return match_query(
-            pattern, self.index, k_nodes=self.k_nodes, k_relations=self.k_relations, k_types=self.k_types
+            pattern,
+            self.index,
+            k_nodes=self.k_nodes,
+            k_relations=self.k_relations,
+            k_types=self.k_types,
+            allowed=allowed_entities(self.index, pattern, directed=self._respects_direction(pattern)),
+            nearest=nearest,
         )
+
+    def _respects_direction(self, pattern: Pattern) -> bool:
+        return self.direction == "respect" if pattern.directed is None else pattern.directed
 
     def _ambiguous_names(self, pattern: Pattern, query: MatchQuery) -> list[AmbiguousName]:
         """Return the texts of a pattern that several entities fit equally well."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
@@ -52,7 +53,13 @@ def member_results(
         details = {**row["details"]}
         paths = read_paths(details.pop("paths", None), triples)
         evidence = Evidence(
-            triples, score, tuple(row["answers"]), row["truncated"], row.get("confidence"), details=details
+            triples,
+            score,
+            tuple(row["answers"]),
+            row["truncated"],
+            row.get("confidence"),
+            details=details,
+            value=row.get("value"),
         )
         results.append(MemberResult(member, ranks[score], weight * value, evidence, paths))
     return results
@@ -74,14 +81,14 @@ def fuse(results: Sequence[MemberResult], *, single_triples: bool) -> list[Evide
         results: In the order of the members.
         single_triples: Whether each triple is evidence of its own.
     """
-    groups: dict[frozenset[Triple], list[MemberResult]] = {}
+    groups: dict[tuple[frozenset[Triple], str], list[MemberResult]] = {}
     for result in results:
-        triples = result.evidence.triples
-        parts = [frozenset([one]) for one in triples] if single_triples else [frozenset(triples)]
+        triples, value = result.evidence.triples, json.dumps(result.evidence.value)
+        parts = [frozenset([one]) for one in triples] if single_triples and triples else [frozenset(triples)]
         for part in dict.fromkeys(parts):
-            groups.setdefault(part, []).append(result)
+            groups.setdefault((part, value), []).append(result)
     members = list(dict.fromkeys(result.member for result in results))
-    evidence = [_fused(triples, of_triples, members, single_triples) for triples, of_triples in groups.items()]
+    evidence = [_fused(triples, of_triples, members, single_triples) for (triples, _), of_triples in groups.items()]
     evidence.sort(key=lambda item: (-item.score, not item.answers))
     return _without_parts(evidence)
 
@@ -115,6 +122,7 @@ def _fused(
         truncated=any(result.evidence.truncated for result in results),
         confidence=max(stated, default=None),
         details={**details, "found_by": found_by},
+        value=first.value,
     )
 
 
@@ -125,7 +133,8 @@ def _without_parts(evidence: Sequence[Evidence]) -> list[Evidence]:
     finders: dict[int, list[str]] = {}
     proposed: set[str] = set()
     for item in evidence:
-        if all(triple in holders for triple in item.triples) and proposed.issuperset(item.answers):
+        known = all(triple in holders for triple in item.triples)
+        if known and item.value is None and proposed.issuperset(item.answers):
             for position in dict.fromkeys(position for triple in item.triples for position in holders[triple]):
                 finders.setdefault(position, []).extend(item.details["found_by"])
             continue

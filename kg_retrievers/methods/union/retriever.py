@@ -52,14 +52,18 @@ _NEVER_SKIPPED = (InvalidArgumentError, MissingExtraError, ModelMismatchError, B
 
 @with_config(EXACT)
 class FoundEvidence(TypedDict):
-    """Evidence that a member found: these keys of a Document's metadata. The others follow."""
+    """Evidence that a member found: these keys of a Document's metadata. The others follow.
 
-    triples: Annotated[list[tuple[str, str, str]], Field(min_length=1)]
+    Only what an operation gave, its `value`, may have no triples.
+    """
+
+    triples: list[tuple[str, str, str]]
     score: Number
     answers: NotRequired[list[str]]
     truncated: NotRequired[StrictBool]
     confidence: NotRequired[Confidence | None]
     details: NotRequired[dict[str, Any]]
+    value: NotRequired[Any]
 
 
 class UnionState(RetrievalState, total=False):
@@ -111,6 +115,8 @@ class UnionRetriever(BaseKGRetriever):
     The confidence of a Document is the highest that a member states which found it: the others only add to it. Each
     member refuses what it is not sure of, by its own `min_confidence`, or by that of the union where one is given; the
     others go on.
+
+    Where a member carries out an operation, its Documents alone count: what the others find are facts without it.
 
     `granularity="triple"` gives single triples, each scored by the best Document that holds it in each member.
 
@@ -300,16 +306,18 @@ class UnionRetriever(BaseKGRetriever):
     def _checked_row(self, row: FoundEvidence) -> dict[str, Any]:
         """Return a piece of evidence as `_collect` writes it."""
         who = "UnionRetriever: each row of found must hold"
-        triples = [Triple(*triple) for triple in row["triples"]]
+        triples, value = [Triple(*triple) for triple in row["triples"]], row.get("value")
+        if not triples and value is None:
+            raise InvalidArgumentError(f"{who} one triple or more, but got none.")
         if strange := [triple for triple in triples if triple not in self.graph]:
             raise InvalidArgumentError(f"{who} triples of the graph, but got {tuple(strange[0])!r:.200}.")
         answers = row.get("answers", [])
         if unknown := [key for key in answers if key not in self.graph.entities]:
             raise InvalidArgumentError(f"{who} keys of entities as answers, but got {unknown[0]!r:.200}.")
         try:
-            details = json.loads(json.dumps(row.get("details", {}), allow_nan=False))
+            details, value = json.loads(json.dumps([row.get("details", {}), value], allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidArgumentError(f"{who} JSON as details, but {error}.") from error
+            raise InvalidArgumentError(f"{who} JSON as details and value, but {error}.") from error
         paths = details.get("paths", [])
         if not isinstance(paths, list) or len(read_paths(paths, triples)) < len(paths):
             raise InvalidArgumentError(
@@ -323,6 +331,7 @@ class UnionRetriever(BaseKGRetriever):
             "truncated": row.get("truncated", False),
             "confidence": row.get("confidence"),
             "details": details,
+            "value": value,
         }
 
     def _collect(self, outcomes: dict[str, list[Document] | Exception]) -> dict[str, Any]:
@@ -348,12 +357,12 @@ class UnionRetriever(BaseKGRetriever):
         return self.on_error == "skip" and not isinstance(error, _NEVER_SKIPPED)
 
     def _fuse(self, state: UnionState) -> dict[str, Any]:
-        members = self.members
+        members, found = self.members, _values_alone(state["found"])
         weights = self.weights or [1.0] * len(members)
         results = [
             result
             for member, weight in zip(members, weights, strict=True)
-            for result in member_results(member, state["found"].get(member, ()), weight, self.fusion)
+            for result in member_results(member, found.get(member, ()), weight, self.fusion)
         ]
         evidence = fuse(results, single_triples=self.granularity == "triple")
         failed = {"failed": state["failed"]} if state.get("failed") else {}
@@ -372,6 +381,12 @@ def _joined(errors: Mapping[str, Exception], reasons: Mapping[str, Reason]) -> E
     joined.hint_python = f"{error.hint_python} {more}".strip()
     joined.hint_shell = f"{error.hint_shell} {more}".strip()
     return joined.with_traceback(error.__traceback__)
+
+
+def _values_alone(found: Mapping[str, Sequence[FoundEvidence]]) -> dict[str, list[FoundEvidence]]:
+    """Return what operations gave, where a member carried one out; else everything."""
+    values = {name: [row for row in rows if row.get("value") is not None] for name, rows in found.items()}
+    return values if any(values.values()) else {name: list(rows) for name, rows in found.items()}
 
 
 class _MemberRun(GeneratorRunnable[UnionState, list[Document] | Exception]):

@@ -124,6 +124,21 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             )
         return max(found, key=lambda understanding: understanding.confidence)
 
+    def understand_from(
+        self, question: str, slots: Sequence[QuestionEntity], topic: QuestionEntity, *, max_hops: int = MAX_HOPS
+    ) -> Understanding | None:
+        """Return what a question asks for by walks from one of its entities; None where this has no facts.
+
+        Args:
+            question: The question.
+            slots: Its entities.
+            topic: The one from which walks start.
+            max_hops: The most steps of a walk.
+        """
+        words = question_words(token_table(), masked_text(question, slots))
+        arm = self._arm(question, slots, topic, words, max_hops)
+        return None if arm is None else self._understanding(Choice([arm], [0]), words, WALKS_COMPARED)
+
     def _understandings(
         self, question: str, slots: Sequence[QuestionEntity], words: Sequence[Word], max_hops: int, max_walks: int
     ) -> Iterator[Understanding]:

@@ -658,7 +658,7 @@ def test_what_is_given_must_be_of_the_members(given: dict[str, Any], told_so: st
         ("text", "found.Scripted.0 must be a valid dictionary"),
         ({"triples": [AB]}, "score is missing"),
         ({"triples": [AB], "score": 1, "rank": 1}, "rank must be left out"),
-        ({"triples": [], "score": 1}, "triples must have at least 1 item"),
+        ({"triples": [], "score": 1}, "one triple or more"),
         ({"triples": "abc", "score": 1}, "triples must be a valid list"),
         ({"triples": [("a", "r", "c")], "score": 1}, "triples of the graph"),
         ({"triples": [("a", "r")], "score": 1}, "triples.0.2 is missing"),

@@ -1,0 +1,352 @@
+"""Pattern: the small graph that a question asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from kg_retrievers.errors import PatternError
+from kg_retrievers.graph.operations import Condition, Operation, short
+
+
+@dataclass(frozen=True)
+class Known:
+    """A node or relation of a pattern that is known by its text.
+
+    Args:
+        text: What it is called, as a person would write it.
+        type: The type a node should have, or None.
+        entity: The key of the entity, when the node is already linked; then nothing else can match it.
+    """
+
+    text: str
+    type: str | None = None
+    entity: str | None = None
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A node or relation of a pattern that is to be found. Equal names are the same unknown.
+
+    Args:
+        name: A name that is unique in its pattern, as in "film 1".
+        type: The type a node should have, or None.
+    """
+
+    name: str
+    type: str | None = None
+
+
+Term = Known | Unknown
+
+
+class PatternTriple(NamedTuple):
+    """One edge of a pattern."""
+
+    head: Term
+    relation: Term
+    tail: Term
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The small graph that a question asks for.
+
+    The class, never the text, says whether a term is known, so a film may be called "Unknown".
+    Equal terms are the same node; a plain string stands for `Known(string)`; a repeated triple counts once.
+
+    Args:
+        triples: The edges, `(head, relation, tail)`.
+        target: The name of the unknown node that is asked for, or None.
+        different: Pairs of nodes that must not be the same entity.
+        revisits: Whether an unknown may be an entity that the pattern names, as the other parent of one's child is not;
+            None leaves it to the retriever.
+        directed: Whether the directions of the triples count; None leaves it to the retriever.
+        conditions: What its unknowns must satisfy, all of them.
+        absent: Triples that must not be in the graph (negation as failure: what the graph lacks is taken to be false).
+            Those that share an unknown which no other triple has are absent together, as "no prize of this country";
+            such a group names one unknown of the other triples. A known text in them stands for any entity called so.
+        operation: What is asked of the things found; None for the things themselves.
+        source: Who wrote the pattern: "llm", "examples", "zero-shot", or None. This and what follows are not part of
+            equality.
+        confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.
+        unplaced: The words of the question that the pattern does not cover.
+        nearest: The relations that came nearest to the question, the nearest first.
+
+    Raises:
+        PatternError: If the pattern has no triples, a term is empty, a relation has a type or an entity, `target` or
+            what a condition, an operation or `different` names does not occur in it, or a group of absent triples does
+            not name exactly one of its unknowns.
+
+    Example:
+        >>> Pattern.of(("Her", "directed by", Unknown("director")), target="director").to_dict()
+        {'triples': [['Her', 'directed by', {'unknown': 'director'}]], 'target': 'director'}
+    """
+
+    triples: tuple[PatternTriple, ...]
+    target: str | None = None
+    different: tuple[tuple[Term, Term], ...] = ()
+    revisits: bool | None = None
+    directed: bool | None = None
+    conditions: tuple[Condition, ...] = ()
+    absent: tuple[PatternTriple, ...] = ()
+    operation: Operation | None = None
+    source: str | None = field(default=None, compare=False)
+    confidence: float | None = field(default=None, compare=False)
+    unplaced: tuple[str, ...] = field(default=(), compare=False)
+    nearest: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        """Turn tuples into triples and strings into terms, drop repeated triples, check that the parts fit."""
+        triples = dict.fromkeys(PatternTriple(*map(_term, triple)) for triple in self.triples)
+        object.__setattr__(self, "triples", tuple(triples))
+        absent = dict.fromkeys(PatternTriple(*map(_term, triple)) for triple in self.absent)
+        object.__setattr__(self, "absent", tuple(absent))
+        object.__setattr__(self, "different", tuple((_term(a), _term(b)) for a, b in self.different))
+        if not self.triples:
+            raise PatternError("Pattern: got no triples; a pattern needs at least one.")
+        for _, relation, _ in (*self.triples, *self.absent):
+            if relation.type is not None or (isinstance(relation, Known) and relation.entity is not None):
+                raise PatternError(f"Pattern: {relation} is a relation; only a node has a type or an entity.")
+        self._check_understanding()
+        nodes = self.nodes
+        unknown = [node.name for node in nodes if isinstance(node, Unknown)]
+        named = [*unknown, *(node.name for node in self._absent_nodes() if isinstance(node, Unknown))]
+        if len(set(named)) < len(named):
+            raise PatternError(f"Pattern: an unknown is given with two different types; unknowns are {named}.")
+        if self.target is not None and self.target not in unknown:
+            raise PatternError(f"Pattern: the target {self.target!r} is none of the unknown nodes {unknown}.")
+        for pair in self.different:
+            for node in pair:
+                if node not in nodes:
+                    raise PatternError(f"Pattern: {node} is said to differ from another node, but is no node of it.")
+            if pair[0] == pair[1]:
+                raise PatternError(f"Pattern: {pair[0]} cannot differ from itself.")
+        self._check_absent()
+        self._check_operations(unknown, named)
+
+    def _check_operations(self, unknown: Sequence[str], named: Sequence[str]) -> None:
+        """Check what conditions and the operation name."""
+        for condition in self.conditions:
+            if condition.unknown not in named:
+                raise PatternError(
+                    f"Pattern: a condition names {condition.unknown!r}, none of the unknown nodes {list(named)}."
+                )
+        if self.operation is None:
+            return
+        if strangers := [name for name in self.operation.by if name not in unknown]:
+            raise PatternError(f"Pattern: the operation names {strangers}, none of the unknown nodes {list(unknown)}.")
+        if self.target is None and self.operation.kind not in ("exists", "compare"):
+            raise PatternError(f"Pattern: the operation {self.operation.kind!r} needs a target, an unknown node.")
+
+    def _check_absent(self) -> None:
+        relations = [relation for _, relation, _ in (*self.triples, *self.absent)]
+        for _, relation, _ in self.absent:
+            if isinstance(relation, Unknown) and relations.count(relation) > 1:
+                raise PatternError(
+                    f"Pattern: the relation {relation.name!r} of an absent triple is any relation, but another triple "
+                    "names it too. Give it a name of its own."
+                )
+        if strange := [triple for triple in self.absent if triple in self.triples]:
+            raise PatternError(f"Pattern: {strange[0]} is said to be absent, and to be present.")
+        for group in self.absent_groups():
+            inside = {node for triple in group for node in (triple.head, triple.tail) if node in self.nodes}
+            if sum(isinstance(node, Unknown) for node in inside) != 1:
+                raise PatternError(
+                    f"Pattern: the absent triples {list(group)} must name one unknown of the other triples, but name "
+                    f"{[node.name for node in inside if isinstance(node, Unknown)]}."
+                )
+
+    def _absent_nodes(self) -> tuple[Term, ...]:
+        """The nodes that stand in absent triples alone."""
+        nodes = self.nodes
+        ends = (node for triple in self.absent for node in (triple.head, triple.tail))
+        return tuple(dict.fromkeys(node for node in ends if node not in nodes))
+
+    def absent_groups(self) -> list[tuple[PatternTriple, ...]]:
+        """Return the absent triples that are absent together: those that share an unknown of no other triple."""
+        own = {node for node in self._absent_nodes() if isinstance(node, Unknown)}
+        groups: list[tuple[PatternTriple, ...]] = []
+        for triple in self.absent:
+            linked = own & {triple.head, triple.tail}
+            joined = [group for group in groups if any(linked & {one.head, one.tail} for one in group)]
+            groups = [group for group in groups if group not in joined]
+            groups.append((*(one for group in joined for one in group), triple))
+        return groups
+
+    def _check_understanding(self) -> None:
+        for name in ("revisits", "directed"):
+            if not isinstance(getattr(self, name), bool | None):
+                raise PatternError(
+                    f"Pattern: {name!r} must be true, false or left out, but got {short(getattr(self, name))}."
+                )
+        if self.confidence is not None and not _is_share(self.confidence):
+            raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {short(self.confidence)}.")
+
+    @classmethod
+    def of(
+        cls,
+        *triples: Sequence[Term | str],
+        target: str | None = None,
+        different: Iterable[Sequence[Term | str]] = (),
+        revisits: bool | None = None,
+        directed: bool | None = None,
+        conditions: Iterable[Condition] = (),
+        absent: Iterable[Sequence[Term | str]] = (),
+        operation: Operation | None = None,
+        source: str | None = None,
+        confidence: float | None = None,
+        unplaced: Iterable[str] = (),
+        nearest: Iterable[str] = (),
+    ) -> Pattern:
+        """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
+        pairs = tuple((_term(a), _term(b)) for a, b in different)
+        return cls(
+            _edges(triples),
+            target,
+            pairs,
+            revisits,
+            directed,
+            tuple(conditions),
+            _edges(absent),
+            operation,
+            source,
+            confidence,
+            unplaced=tuple(unplaced),
+            nearest=tuple(nearest),
+        )
+
+    @property
+    def nodes(self) -> tuple[Term, ...]:
+        """The nodes, each once, in order of first occurrence."""
+        return tuple(dict.fromkeys(node for triple in self.triples for node in (triple.head, triple.tail)))
+
+    def with_known(self, terms: Mapping[Known, Known]) -> Pattern:
+        """Return the pattern with other known nodes in place of some of its own."""
+
+        def new(node: Term) -> Term:
+            return terms.get(node, node) if isinstance(node, Known) else node
+
+        def renamed(triples: Sequence[PatternTriple]) -> tuple[PatternTriple, ...]:
+            return tuple(PatternTriple(new(head), relation, new(tail)) for head, relation, tail in triples)
+
+        different = tuple((new(a), new(b)) for a, b in self.different)
+        return replace(self, triples=renamed(self.triples), absent=renamed(self.absent), different=different)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-safe dictionary that `from_dict` reads back.
+
+        A known term without type or entity is a string; any other term is an object with the key "known" or
+        "unknown". Keys without a value are left out.
+        """
+        data: dict[str, Any] = {"triples": [[_term_to_json(term) for term in triple] for triple in self.triples]}
+        if self.target is not None:
+            data["target"] = self.target
+        if self.different:
+            data["different"] = [[_term_to_json(a), _term_to_json(b)] for a, b in self.different]
+        optional = {name: getattr(self, name) for name in ("revisits", "directed", "source", "confidence")}
+        data |= {name: value for name, value in optional.items() if value is not None}
+        if self.conditions:
+            data["conditions"] = [condition.to_dict() for condition in self.conditions]
+        if self.absent:
+            data["absent"] = [[_term_to_json(term) for term in triple] for triple in self.absent]
+        if self.operation is not None:
+            data["operation"] = self.operation.to_dict()
+        words = {"unplaced": list(self.unplaced), "nearest": list(self.nearest)}
+        data |= {name: value for name, value in words.items() if value}
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Pattern:
+        """Read what `to_dict` wrote, or a person edited.
+
+        Raises:
+            PatternError: If a key is unknown or missing, or a value has the wrong shape.
+        """
+        if not isinstance(data, Mapping):
+            raise PatternError(f"Pattern: wanted an object with the key 'triples', but got {short(data)}.")
+        known = list(cls.__dataclass_fields__)
+        if strange := [key for key in data if key not in known]:
+            raise PatternError(f"Pattern: unknown keys {short(strange)}; known are {known}.")
+        triples = _list(data.get("triples"), "triples", "[head, relation, tail]")
+        edges = [tuple(map(_term_from_json, _items(triple, 3))) for triple in triples]
+        different = _list(data.get("different", []), "different", "pairs of nodes")
+        absent = _list(data.get("absent", []), "absent", "[head, relation, tail]")
+        conditions = _list(data.get("conditions", []), "conditions", "conditions")
+        operation = data.get("operation")
+        for name in ("target", "source"):
+            if not isinstance(data.get(name), str | None):
+                raise PatternError(f"Pattern: {name!r} must be a text, but got {short(data[name])}.")
+        for name in ("unplaced", "nearest"):
+            if not _are_texts(data.get(name, [])):
+                raise PatternError(f"Pattern: {name!r} must be a list of texts, but got {short(data[name])}.")
+        optional = {name: data[name] for name in known[1:] if name in data}
+        optional |= {
+            "different": [tuple(map(_term_from_json, _items(pair, 2))) for pair in different],
+            "absent": [tuple(map(_term_from_json, _items(triple, 3))) for triple in absent],
+            "conditions": [Condition.from_dict(condition) for condition in conditions],
+            "operation": None if operation is None else Operation.from_dict(operation),
+        }
+        return cls.of(*edges, **optional)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
+
+
+def _list(value: object, name: str, of: str) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise PatternError(f"Pattern: {name!r} must be a list of {of}, but got {short(value)}.")
+    return value
+
+
+def _edges(triples: Iterable[Sequence[Term | str]]) -> tuple[PatternTriple, ...]:
+    edges = []
+    for triple in triples:
+        if len(triple) != 3:
+            raise PatternError(f"Pattern: a triple has a head, a relation and a tail, but got {short(list(triple))}.")
+        edges.append(PatternTriple(*map(_term, triple)))
+    return tuple(edges)
+
+
+def _items(value: object, length: int) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != length:
+        raise PatternError(f"Pattern: wanted a list of {length} terms, but got {short(value)}.")
+    return value
+
+
+def _term(value: Term | str) -> Term:
+    term = Known(value) if isinstance(value, str) else value
+    if not isinstance(term, Known | Unknown):
+        raise PatternError(f"Pattern: a term is a text, Known or Unknown, but got {short(value)}.")
+    if not (term.text if isinstance(term, Known) else term.name).strip():
+        raise PatternError("Pattern: a term has an empty text.")
+    return term
+
+
+def _term_to_json(term: Term) -> str | dict[str, str]:
+    if isinstance(term, Unknown):
+        return {"unknown": term.name} | ({"type": term.type} if term.type is not None else {})
+    if term.type is None and term.entity is None:
+        return term.text
+    optional = {"type": term.type, "entity": term.entity}
+    return {"known": term.text} | {key: value for key, value in optional.items() if value is not None}
+
+
+def _term_from_json(value: object) -> Term:
+    if isinstance(value, str):
+        return _term(value)
+    if isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values()):
+        keys = set(value)
+        if "unknown" in keys and keys <= {"unknown", "type"}:
+            return _term(Unknown(value["unknown"], value.get("type")))
+        if "known" in keys and keys <= {"known", "type", "entity"}:
+            return _term(Known(value["known"], value.get("type"), value.get("entity")))
+    raise PatternError(
+        f'Pattern: a term is a text or {{"unknown": name}}, with "type" if wanted, but got {short(value)}.'
+    )

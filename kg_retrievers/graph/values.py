@@ -1,0 +1,223 @@
+"""Values in names: dates, numbers and truth values, read by rules that are stated here.
+
+A name is a date: `1987`, `1987-03`, `1987-03-02`, with `/` or `.` as well, `2.3.1987` (day first), a time behind a
+whole date, `2 March 1987`, `March 2, 1987`, `March 1987`; the years 1000 to 2999. A date that is not whole stands for
+all of its days. A name is a number: `84`, `-1.5`, `1,250,000`, `1.250.000`, `1 250 000`, `1,5` (a decimal comma, unless
+three digits follow), `3e5`; with a currency before it or a unit behind it: `84 m`, `€ 12.50`, `410 million €`, `12 %`.
+More than `MAX_DIGITS` digits are an identifier. A name is a truth value: `true`, `false`, `yes`, `no`.
+
+A whole number of four digits is a number and a year. Two values are compared as dates if both are some, else as
+numbers if both are some and their units do not differ, else as truth values, else by their texts, as equal or not.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import date
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
+
+#: The most digits of a number: a double holds each of them exactly.
+MAX_DIGITS = 15
+
+#: How two values are compared.
+Comparison: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_YEAR, _DAY = r"(?P<year>[12]\d{3})", r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_DATES = tuple(
+    re.compile(form, re.IGNORECASE | re.ASCII)
+    for form in (
+        rf"{_YEAR}(?:(?P<s>[-/.])(?P<month>\d{{1,2}})(?:(?P=s)(?P<day>\d{{1,2}})(?:[T ]\d\d:\d\d.{{0,24}})?)?)?",
+        rf"(?P<day>\d{{1,2}})(?P<s>[-/.])(?P<month>\d{{1,2}})(?P=s){_YEAR}",
+        rf"(?:{_DAY} )?{_MONTH},? {_YEAR}",
+        rf"{_MONTH} {_DAY},? {_YEAR}",
+    )
+)
+_NUMBER = re.compile(
+    r"(?P<currency>[$€£¥]|USD|EUR|GBP|CHF)? ?(?P<sign>[-+\u2212])?"
+    r"(?P<digits>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?"
+    r"|[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]+)?|\.[0-9]+)"
+    r"(?:e(?P<exponent>[-+]?[0-9]{1,3}))?(?: ?(?P<scale>thousand|million|billion|trillion))?"
+    r"(?:[ \u00a0]?(?P<unit>[a-zµΩ]{1,12}[²³23]?(?:/[a-z]{1,12}[²³23]?)?|[%‰€$£¥]|°[CFK]?))?",
+    re.IGNORECASE,
+)
+_SCALES = {"": 0, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+class Value(NamedTuple):
+    """What a name says as a value. At least one of its readings is given.
+
+    Attributes:
+        text: The name.
+        number: As a number, finite; None if it is none.
+        unit: What stands beside the number, as "m" or "€", or "".
+        first: As a date: its first day.
+        last: Its last day; another one where the date is not whole.
+        truth: As a truth value.
+    """
+
+    text: str
+    number: float | None = None
+    unit: str = ""
+    first: date | None = None
+    last: date | None = None
+    truth: bool | None = None
+
+    @property
+    def plain(self) -> int | float | bool | str:
+        """The value as JSON has it: dates as their text, whole numbers without a fraction.
+
+        Example:
+            >>> [read_value(text).plain for text in ("1,250,000", "84.5 m", "1987-03-02", "yes")]
+            [1250000, 84.5, '1987-03-02', True]
+        """
+        if self.truth is not None:
+            return self.truth
+        if self.number is None:
+            return self.text
+        return int(self.number) if self.number.is_integer() else self.number
+
+
+@lru_cache(maxsize=65_536)
+def read_value(text: str) -> Value | None:
+    """Return what a name says as a value, or None; see the rules above.
+
+    Example:
+        >>> read_value("1,250 m").number, read_value("March 1987").last.isoformat(), read_value("Apollo 13")
+        (1250.0, '1987-03-31', None)
+    """
+    stripped = text.strip()
+    if not stripped or len(stripped) > 64:
+        return None
+    if (truth := _TRUTHS.get(stripped.casefold())) is not None:
+        return Value(text, truth=truth)
+    first, last = _read_date(stripped)
+    number, unit = _read_number(stripped) if first is None or stripped.isdecimal() else (None, "")
+    return None if first is None and number is None else Value(text, number, unit, first, last)
+
+
+def _read_date(text: str) -> tuple[date, date] | tuple[None, None]:
+    found = next((match for form in _DATES if (match := form.fullmatch(text))), None)
+    if found is None:
+        return None, None
+    parts = found.groupdict()
+    year, month, day = int(parts["year"]), _month(parts.get("month")), int(parts.get("day") or 0)
+    if month is None:
+        return date(year, 1, 1), date(year, 12, 31)
+    if not 1 <= month <= 12 or day > monthrange(year, month)[1]:
+        return None, None
+    if not day:
+        return (
+            (None, None) if parts.get("day") else (date(year, month, 1), date(year, month, monthrange(year, month)[1]))
+        )
+    return date(year, month, day), date(year, month, day)
+
+
+def _month(text: str | None) -> int | None:
+    if text is None:
+        return None
+    return int(text) if text.isdigit() else _MONTHS.index(text[:3].casefold()) + 1
+
+
+def _read_number(text: str) -> tuple[float, str] | tuple[None, Literal[""]]:
+    found = _NUMBER.fullmatch(text)
+    if found is None or sum(map(str.isdigit, found["digits"])) > MAX_DIGITS:
+        return None, ""
+    exponent = int(found["exponent"] or 0) + _SCALES[(found["scale"] or "").casefold()]
+    number = float(f"{_plain_digits(found['digits'])}e{exponent}")
+    if number in (float("inf"), 0.0) and found["digits"].strip("0., \u00a0\u202f"):
+        return None, ""  # beyond what a double holds
+    unit = found["unit"] or found["currency"] or ""
+    return (-number if found["sign"] in ("-", "\u2212") else number), unit.strip()
+
+
+def _plain_digits(digits: str) -> str:
+    """Return digits without signs for thousands, and with a point before the fraction."""
+    digits = re.sub("[ \u00a0\u202f]", "", digits)
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", digits):
+        return digits.replace(",", "")
+    if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}(,\d+)?", digits):
+        return digits.replace(".", "").replace(",", ".")
+    return digits.replace(",", ".")
+
+
+def holds(value: Value, comparison: Comparison, other: Value) -> bool:
+    """Return whether a comparison is certain to hold; a date that is not whole may be any of its days.
+
+    Example:
+        >>> holds(read_value("1987"), "<", read_value("1990")), holds(read_value("1987"), "<", read_value("1987-05-01"))
+        (True, False)
+        >>> holds(read_value("84 m"), ">=", read_value("84")), holds(read_value("84 m"), "=", read_value("84 ft"))
+        (True, False)
+    """
+    if value.first and value.last and other.first and other.last:
+        return _dates_hold(value.first, value.last, comparison, other.first, other.last)
+    if value.number is not None and other.number is not None and _same_unit(value.unit, other.unit):
+        return _numbers_hold(value.number, comparison, other.number)
+    if value.truth is not None and other.truth is not None:
+        equal = value.truth == other.truth
+    else:
+        equal = value.text.strip().casefold() == other.text.strip().casefold()
+    return (comparison == "=" and equal) or (comparison == "!=" and not equal)
+
+
+def _dates_hold(first: date, last: date, comparison: Comparison, other_first: date, other_last: date) -> bool:
+    match comparison:
+        case "<":
+            return last < other_first
+        case "<=":
+            return last <= other_last
+        case ">":
+            return first > other_last
+        case ">=":
+            return first >= other_first
+        case "=":
+            return other_first <= first and last <= other_last
+        case "!=":
+            return last < other_first or first > other_last
+
+
+def _numbers_hold(number: float, comparison: Comparison, other: float) -> bool:
+    match comparison:
+        case "<":
+            return number < other
+        case "<=":
+            return number <= other
+        case ">":
+            return number > other
+        case ">=":
+            return number >= other
+        case "=":
+            return number == other
+        case "!=":
+            return number != other
+
+
+#: Units that are written in several ways.
+_UNITS = {
+    "metre": "m", "metres": "m", "meter": "m", "meters": "m", "kilometre": "km", "kilometres": "km", "kilometer": "km",
+    "kilometers": "km", "feet": "ft", "foot": "ft", "kilogram": "kg", "kilograms": "kg", "percent": "%", "euro": "€",
+    "euros": "€", "eur": "€", "dollar": "$", "dollars": "$", "usd": "$", "pound": "£", "pounds": "£", "gbp": "£",
+}  # fmt: skip
+
+
+def unit_symbol(unit: str) -> str:
+    """Return the usual symbol of a unit, lower case.
+
+    Example:
+        >>> unit_symbol("metres"), unit_symbol("KM"), unit_symbol("beds")
+        ('m', 'km', 'beds')
+    """
+    folded = unit.casefold()
+    return _UNITS.get(folded, folded)
+
+
+def _same_unit(one: str, other: str) -> bool:
+    return not one or not other or unit_symbol(one) == unit_symbol(other)

@@ -1,0 +1,218 @@
+"""The operation of a pattern, over all bindings of the nearest subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
+
+from kg_retrievers.algorithms.bindings import Edge, joined_bindings
+from kg_retrievers.errors import SearchBudgetError
+from kg_retrievers.graph import KnowledgeGraph, Pattern, Term, Unknown
+from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.methods.simgrag.matching import Match
+from kg_retrievers.patterns.allowed_entities import value_columns
+from kg_retrievers.patterns.operation_parts import part_of
+from kg_retrievers.patterns.operation_results import OperationResult, chosen_result, compared, count_result
+
+#: From a pattern without operation to its matches, the nearest first.
+FindMatches: TypeAlias = Callable[[Pattern], list[Match]]
+
+#: An operation is over all of so many equally near subgraphs, as of namesakes.
+MAX_MATCHES = 64
+
+#: Of how many targets the facts are shown.
+SHOWN = 20
+
+#: Matches whose distances differ by less are equally near.
+SAME_DISTANCE = 1e-6
+
+
+class MatchRules(NamedTuple):
+    """How the matches were found.
+
+    Attributes:
+        directed: Whether the directions of the triples count.
+        all_different: Whether all nodes are different entities.
+    """
+
+    directed: bool
+    all_different: bool
+
+
+@dataclass(frozen=True)
+class Operated:
+    """What an operation gives, with the matches that show it.
+
+    Attributes:
+        value: What it gives; see `Evidence.value`.
+        answers: The ids of the entities that answer, the best first.
+        matches: What shows it, of a sample of the targets where there are many: patterns without operation, each with a
+            match.
+        truncated: Whether a count may be higher.
+        details: Of how many targets the facts are shown, and what else is to be said.
+    """
+
+    value: Any
+    answers: tuple[int, ...]
+    matches: list[tuple[Pattern, Match]]
+    truncated: bool
+    details: dict[str, Any]
+
+
+def operate(pattern: Pattern, index: GraphIndex, find: FindMatches, rules: MatchRules) -> Operated | None:
+    """Apply the operation of a pattern; None where nothing in the graph says what it gives.
+
+    Args:
+        pattern: The pattern.
+        index: The graph and its values.
+        find: Finds the `MAX_MATCHES` nearest matches of a pattern.
+        rules: How it finds them.
+
+    Raises:
+        SearchBudgetError: If a budget cut the matches, so that only a count is known, as "at least".
+    """
+    operation = pattern.operation
+    assert operation is not None
+    plain = replace(pattern, operation=None)
+    if operation.kind == "compare":
+        return _compare(plain, operation, index, find)
+    matches = _nearest(find(plain))
+    truncated = _is_truncated(matches)
+    if operation.kind == "exists":
+        shown = [(plain, match) for match in matches[:1]]
+        return Operated(bool(matches), (), shown, False, {})
+    if truncated and operation.kind != "count":
+        raise SearchBudgetError(
+            f"The search ended before all of {pattern.target!r} were found, so that {operation.kind!r} is not known. "
+            "Raise max_bindings or max_scans."
+        )
+    result = _result(plain, operation, matches, index, rules)
+    if operation.kind != "count" and not result.answers:
+        return None
+    return _shown(plain, result, matches, index.graph, find, truncated)
+
+
+def _nearest(matches: Sequence[Match]) -> list[Match]:
+    return [match for match in matches if match.distance < matches[0].distance + SAME_DISTANCE]
+
+
+def _is_truncated(matches: Sequence[Match]) -> bool:
+    return len(matches) >= MAX_MATCHES or any(match.truncated for match in matches)
+
+
+def _result(
+    pattern: Pattern, operation: Operation, matches: Sequence[Match], index: GraphIndex, rules: MatchRules
+) -> OperationResult:
+    nodes = [node.name if isinstance(node, Unknown) else "" for node in pattern.nodes]
+    target = nodes.index(str(pattern.target))
+    if not operation.by:
+        found = (entity for match in matches for entity in match.entities[target].tolist())
+        result = count_result(found)
+        return result if operation.kind == "count" else result._replace(answers=result.support, value=None)
+    by = nodes.index(operation.by[0])
+    pairs: set[tuple[int, ...]] = set()
+    for match in matches:
+        pairs |= _bindings(pattern, match, [target, by], index.graph, rules)
+    return chosen_result(operation, pairs, index.graph, value_columns(index))
+
+
+def _bindings(
+    pattern: Pattern, match: Match, wanted: Sequence[int], graph: KnowledgeGraph, rules: MatchRules
+) -> set[tuple[int, ...]]:
+    """Return what some nodes are together in a match."""
+    nodes = pattern.nodes
+    position: dict[Term, int] = {node: at for at, node in enumerate(nodes)}
+    edges = []
+    for (head, relation, tail), triples in zip(pattern.triples, match.triples, strict=True):
+        ends = position[head], position[tail]
+        entities = [set(match.entities[end].tolist()) for end in ends]
+        rows = _oriented(graph.edges[triples].tolist(), *entities, directed=rules.directed)
+        if isinstance(relation, Unknown):
+            edges.append(Edge((*ends, _relation_position(pattern, relation)), list(rows)))
+        else:
+            edges.append(Edge(ends, [row[:2] for row in rows]))
+    different = [(position[one], position[other]) for one, other in pattern.different]
+    if rules.all_different:
+        different = list(combinations(range(len(nodes)), 2))
+    return joined_bindings(_of_component(edges, wanted, different), wanted, different)
+
+
+def _relation_position(pattern: Pattern, relation: Unknown) -> int:
+    """Return a number for an unknown relation, behind those of the nodes."""
+    relations = [triple.relation for triple in pattern.triples]
+    return len(pattern.nodes) + relations.index(relation)
+
+
+def _oriented(
+    facts: Iterable[list[int]], heads: set[int], tails: set[int], *, directed: bool
+) -> Iterable[tuple[int, ...]]:
+    """Yield head, tail and relation of facts as those of an edge; both ways round where both fit."""
+    for one, relation, other in facts:
+        if one in heads and other in tails:
+            yield one, other, relation
+        if not directed and other in heads and one in tails:
+            yield other, one, relation
+
+
+def _of_component(edges: Sequence[Edge], wanted: Sequence[int], different: Sequence[tuple[int, int]]) -> list[Edge]:
+    """Return the edges that are joined to some nodes, or that must differ from those that are."""
+    links = [*(edge.unknowns for edge in edges), *different]
+    reached, before = set(wanted), 0
+    while len(reached) > before:
+        before = len(reached)
+        reached.update(*(link for link in links if reached & {*link}))
+    return [edge for edge in edges if reached & {*edge.unknowns}]
+
+
+def _shown(
+    pattern: Pattern,
+    result: OperationResult,
+    matches: Sequence[Match],
+    graph: KnowledgeGraph,
+    find: FindMatches,
+    truncated: bool,
+) -> Operated:
+    """Return the result with the facts of some of the targets that it rests on."""
+    support = result.support[:SHOWN]
+    if len(support) < len(result.support) or _has_more(pattern, matches, support):
+        keys = tuple(graph.entities[entity] for entity in support)
+        condition = Condition(str(pattern.target), "in", keys)
+        matches = _nearest(find(replace(pattern, conditions=(*pattern.conditions, condition)))) if keys else []
+    details: dict[str, Any] = {"shown": len(support), "of": len(result.support)}
+    details |= {"without_value": result.without} if result.without else {}
+    details |= {"at_least": True} if truncated else {}
+    shown = [(pattern, match) for match in matches]
+    return Operated(result.value, tuple(result.answers), shown, truncated, details)
+
+
+def _has_more(pattern: Pattern, matches: Sequence[Match], support: Sequence[int]) -> bool:
+    """Return whether matches hold targets beside some."""
+    target = next(at for at, node in enumerate(pattern.nodes) if _names(node, str(pattern.target)))
+    return any(not {*match.entities[target].tolist()} <= {*support} for match in matches)
+
+
+def _names(node: Term, name: str) -> bool:
+    return isinstance(node, Unknown) and node.name == name
+
+
+def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: FindMatches) -> Operated | None:
+    """Compare what two unknowns are, each found by the part of the pattern that it stands in."""
+    shown: list[tuple[Pattern, Match]] = []
+    sides: list[list[int]] = []
+    for name in operation.by:
+        part = part_of(pattern, name)
+        matches = _nearest(find(part))
+        if _is_truncated(matches):
+            raise SearchBudgetError(
+                f"The search ended before all of {name!r} were found. Raise max_bindings or max_scans."
+            )
+        at = next(at for at, node in enumerate(part.nodes) if _names(node, name))
+        sides.append([entity for match in matches for entity in match.entities[at].tolist()])
+        shown += [(part, match) for match in matches]
+    truth, support = compared(operation, sides, index.graph)
+    if truth is None:
+        return None
+    return Operated(truth, (), shown, False, {"shown": len(support), "of": len(support)})

@@ -1,0 +1,180 @@
+"""Which entities the unknowns of a pattern may be, by its conditions and by what it says to be absent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kg_retrievers.errors import PatternError
+from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.operations import Condition
+from kg_retrievers.graph.pattern import PatternTriple
+from kg_retrievers.graph.value_columns import ValueColumns
+from kg_retrievers.index import Candidates, GraphIndex
+
+#: How many names are looked at to find all of those that are equally near to a text.
+NAMES = 16
+
+
+def value_columns(index: GraphIndex) -> ValueColumns:
+    """Return the values of the labels of an indexed graph."""
+    return index.graph.value_columns
+
+
+def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> dict[str, Array]:
+    """Return the entities that each unknown may be of which conditions or absent triples say something.
+
+    Names and relations in them mean the nearest ones of the graph alone.
+
+    Args:
+        index: Finds the names nearest to texts.
+        pattern: The pattern.
+        directed: Whether the directions of absent triples count.
+
+    Returns:
+        int32 ids, ascending, by the name of the unknown.
+
+    Raises:
+        PatternError: If absent triples form a cycle.
+    """
+    filters = _Filters(index, pattern, directed)
+    nodes = {node.name: node for node in pattern.nodes if isinstance(node, Unknown)}
+    limited = {condition.unknown for condition in pattern.conditions if condition.unknown in nodes}
+    allowed = {name: filters.satisfying(name) for name in sorted(limited)}
+    for group in pattern.absent_groups():
+        ends = (node for triple in group for node in (triple.head, triple.tail))
+        root = next(nodes[node.name] for node in ends if isinstance(node, Unknown) and node.name in nodes)
+        whole = allowed.get(root.name, filters.everything)
+        allowed[root.name] = np.setdiff1d(whole, filters.reaching(root, group)).astype(np.int32)
+    return allowed
+
+
+def absent_candidates(index: GraphIndex, pattern: Pattern) -> dict[Term, Array]:
+    """Return the entities that each node of absent triples alone may be, if the pattern says something of it.
+
+    Args:
+        index: Finds the names nearest to texts.
+        pattern: The pattern.
+
+    Returns:
+        int32 ids, ascending, by the node; known nodes are all there, whether or not other triples name them.
+    """
+    filters = _Filters(index, pattern, directed=False)
+    limited = {condition.unknown for condition in pattern.conditions}
+    ends = dict.fromkeys(node for triple in pattern.absent for node in (triple.head, triple.tail))
+    said = (node for node in ends if isinstance(node, Known) or node.type is not None or node.name in limited)
+    return {node: filters.candidates(node) for node in said if isinstance(node, Known) or node not in pattern.nodes}
+
+
+def nearest_only(candidates: Candidates) -> Candidates:
+    """Return the candidates that are as near as the nearest."""
+    nearest = candidates.distances <= candidates.distances.min(initial=np.inf)
+    return Candidates(candidates.ids[nearest], candidates.distances[nearest])
+
+
+class _Filters:
+    """Sets of entities, for one pattern."""
+
+    def __init__(self, index: GraphIndex, pattern: Pattern, directed: bool) -> None:
+        self._index, self._graph = index, index.graph
+        self._conditions, self._directed = pattern.conditions, directed
+        self.everything = np.arange(len(index.graph.entities), dtype=np.int32)
+
+    def satisfying(self, unknown: str) -> Array:
+        """Return the entities that satisfy all conditions on an unknown."""
+        entities = self.everything
+        for condition in self._conditions:
+            if condition.unknown == unknown:
+                entities = entities[self._where(condition, entities)]
+        return entities
+
+    def _where(self, condition: Condition, entities: Array) -> Array:
+        if condition.operator != "in":
+            return value_columns(self._index).where(condition, entities)
+        named = [self._named(str(name)) for name in condition.value]  # type: ignore[union-attr]
+        return np.isin(entities, np.concatenate(named))
+
+    def _named(self, name: str) -> Array:
+        """Return the entity with a key, or else those whose names are nearest to it."""
+        entity = self._graph.entities.find(name)
+        return np.array([entity], np.int32) if entity >= 0 else self._nearest(name)
+
+    def _nearest(self, name: str) -> Array:
+        return nearest_only(self._index.nearest_entities([name], NAMES)[0]).ids
+
+    def reaching(self, node: Term, triples: Sequence[PatternTriple]) -> Array:
+        """Return the entities from which all of some triples, a tree around a node, are found in the graph."""
+        entities = self.candidates(node)
+        for triple in triples:
+            if node in (triple.head, triple.tail):
+                rest = [other for other in triples if other is not triple]
+                entities = np.intersect1d(entities, self._joined(node, triple, rest))
+        return entities
+
+    def _joined(self, node: Term, triple: PatternTriple, rest: Sequence[PatternTriple]) -> Array:
+        head, relation, tail = triple
+        heads, tails = self._facts(relation)
+        if head == tail:
+            return np.unique(heads[heads == tails])
+        there = tail if node == head else head
+        beyond = _component(there, node, rest)
+        there_may_be = np.zeros(len(self.everything), bool)
+        there_may_be[self.reaching(there, beyond)] = True
+        found = heads[there_may_be[tails]] if node == head else tails[there_may_be[heads]]
+        if not self._directed:
+            turned = tails[there_may_be[heads]] if node == head else heads[there_may_be[tails]]
+            found = np.concatenate([found, turned])
+        return np.unique(found)
+
+    def _facts(self, relation: Term) -> tuple[Array, Array]:
+        edges = self._graph.edges
+        if isinstance(relation, Known):
+            nearest = nearest_only(self._index.nearest_relations([relation.text], NAMES)[0])
+            edges = edges[np.isin(edges[:, 1], nearest.ids)]
+        return edges[:, 0], edges[:, 2]
+
+    def candidates(self, node: Term) -> Array:
+        """Return the entities that a node may be, by itself."""
+        if isinstance(node, Unknown):
+            named = self.satisfying(node.name)
+        else:
+            named = self._nearest(node.text) if node.entity is None else self._pinned(node.entity)
+        return np.intersect1d(named, self._typed(node))
+
+    def _pinned(self, key: str) -> Array:
+        entity = self._graph.entities.find(key)
+        return np.array([entity] if entity >= 0 else [], np.int32)
+
+    def _typed(self, node: Term) -> Array:
+        """Return the entities of the type nearest to that of a node, or of no type; all if it or the graph has none."""
+        if node.type is None or not len(self._graph.types):
+            return self.everything
+        nearest = nearest_only(self._index.nearest_types([node.type], 1)[0])
+        members = [np.array(self._graph.type_entities(kind), np.int32) for kind in nearest.ids.tolist()]
+        return np.unique(np.concatenate([self._graph.untyped, *members]))
+
+
+def _component(node: Term, without: Term, triples: Sequence[PatternTriple]) -> list[PatternTriple]:
+    """Return the triples that are joined to a node by unknowns, and not by way of another node.
+
+    Raises:
+        PatternError: If they come back to the other node.
+    """
+    found: list[PatternTriple] = []
+    waiting, seen = [] if isinstance(node, Known) else [node], {node, without}
+    while waiting:
+        here = waiting.pop()
+        for triple in triples:
+            if triple in found or here not in (triple.head, triple.tail):
+                continue
+            found.append(triple)
+            there = triple.tail if triple.head == here else triple.head
+            if isinstance(there, Known) or there == here:
+                continue
+            if there in seen:
+                raise PatternError(f"Pattern: the absent triples around {here} form a cycle; that is not supported.")
+            seen.add(there)
+            waiting.append(there)
+    return found

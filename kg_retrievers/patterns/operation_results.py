@@ -1,0 +1,126 @@
+"""What an operation of a pattern gives, from all bindings of its unknowns: one rule for every backend."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.operations import Operation
+from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
+from kg_retrievers.graph.values import Comparison, Value, holds
+
+#: How many of those that rest behind the greatest are kept as evidence: the runner-up.
+RUNNERS_UP = 1
+
+
+class OperationResult(NamedTuple):
+    """What an operation gives.
+
+    Attributes:
+        value: A number, a truth value, or the values by which the answers were chosen; None where nothing can be said.
+        answers: The ids of the entities that answer, the best first.
+        support: The ids of the targets whose facts the result rests on, the answers first.
+        without: How many targets were left out because they have no value to compare.
+    """
+
+    value: Any
+    answers: list[int]
+    support: list[int]
+    without: int = 0
+
+
+def count_result(targets: Iterable[int]) -> OperationResult:
+    """Return how many different targets there are."""
+    found = sorted(set(targets))
+    return OperationResult(len(found), [], found)
+
+
+def chosen_result(
+    operation: Operation, bindings: Iterable[tuple[int, ...]], graph: KnowledgeGraph, columns: ValueColumns
+) -> OperationResult:
+    """Return the targets that an operation with one `by` chooses.
+
+    Args:
+        operation: "list" with a number, "max", "min" or "order".
+        bindings: The targets with what they are compared by, or with what is counted of them.
+        graph: Gives the labels.
+        columns: The values of its labels.
+    """
+    of_target: dict[int, set[int]] = defaultdict(set)
+    for target, by in bindings:
+        of_target[target].add(by)
+    if operation.kind == "list":
+        assert operation.comparison is not None
+        wanted = Value("", number=operation.number)
+        counts = {target: len(of_one) for target, of_one in of_target.items()}
+        kept = sorted(
+            target for target, n in counts.items() if holds(Value("", number=n), operation.comparison, wanted)
+        )
+        return OperationResult([counts[target] for target in kept], kept, kept)
+    descending = operation.descending if operation.kind == "order" else operation.kind == "max"
+    if operation.of == "count":
+        keys: Mapping[int, Any] = {target: len(of_one) for target, of_one in of_target.items()}
+        shown = dict(keys)
+    else:
+        keys, shown = _best_values(of_target, descending, graph, columns)
+    ranked = sorted(keys, key=lambda target: (keys[target], -target) if descending else (keys[target], target))
+    ranked = ranked[::-1] if descending else ranked
+    without = len(of_target) - len(ranked)
+    if operation.kind == "order":
+        first = ranked[: operation.limit]
+        return OperationResult([shown[target] for target in first], first, first, without)
+    best = [target for target in ranked if keys[target] == keys[ranked[0]]]
+    value = shown[best[0]] if best else None
+    return OperationResult(value, best, [*best, *ranked[len(best) :][:RUNNERS_UP]], without)
+
+
+def _best_values(
+    of_target: Mapping[int, set[int]], descending: bool, graph: KnowledgeGraph, columns: ValueColumns
+) -> tuple[dict[int, Any], dict[int, Any]]:
+    """Return the key of the greatest or least value of each target that has one, and this value in plain."""
+    entities = sorted(set().union(*of_target.values()))
+    keys = {entity: key for entity, key in zip(entities, rank_keys(columns, entities), strict=True) if key is not None}
+    choose = max if descending else min
+    best: dict[int, int] = {}
+    for target, of_one in of_target.items():
+        if known := sorted(entity for entity in of_one if entity in keys):
+            best[target] = choose(known, key=lambda entity: keys[entity])
+    shown = {target: plain_value(graph, entity) for target, entity in best.items()}
+    return {target: keys[entity] for target, entity in best.items()}, shown
+
+
+def plain_value(graph: KnowledgeGraph, entity: int) -> int | float | bool | str:
+    """Return what the label of an entity says as a value, as JSON has it; else the label."""
+    value = graph.entity_value(entity)
+    return graph.names[int(graph.labels[entity])] if value is None else value.plain
+
+
+def compared(
+    operation: Operation, sides: Sequence[Iterable[int]], graph: KnowledgeGraph
+) -> tuple[bool | None, list[int]]:
+    """Return whether a comparison of two unknowns holds, and what it rests on; None where a side has no value.
+
+    Args:
+        operation: "compare".
+        sides: What each of the two unknowns is.
+        graph: Gives the labels.
+    """
+    one, other = (sorted(set(side)) for side in sides)
+    comparison: Comparison = operation.comparison or "="
+    if operation.of == "count":
+        return holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [*one, *other]
+    values = [[(entity, graph.entity_value(entity)) for entity in side] for side in (one, other)]
+    known = [[(entity, value) for entity, value in side if value is not None] for side in values]
+    if not known[0] or not known[1]:
+        return None, []
+    pairs = [(left, right) for left in known[0] for right in known[1]]
+    truth = all(holds(left[1], comparison, right[1]) for left, right in pairs)
+    opposite = _OPPOSITE[comparison]
+    if not truth and not all(holds(left[1], opposite, right[1]) for left, right in pairs):
+        return None, []  # dates that are not whole, units that differ, several values
+    return truth, [entity for side in known for entity, _ in side]
+
+
+_OPPOSITE: dict[Comparison, Comparison] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

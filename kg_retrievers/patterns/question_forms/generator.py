@@ -1,0 +1,143 @@
+"""QuestionFormGenerator: reads questions that need an operation, without a language model or examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kg_retrievers.core.confidence import MIN_CONFIDENCE
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
+from kg_retrievers.graph import Pattern
+from kg_retrievers.graph.values import read_value
+from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
+from kg_retrievers.index.token_table import token_table
+from kg_retrievers.patterns.allowed_entities import value_columns
+from kg_retrievers.patterns.linking_generator import LinkingGenerator
+from kg_retrievers.patterns.question_forms.asking import Asker
+from kg_retrievers.patterns.question_forms.classes import GraphClasses
+from kg_retrievers.patterns.question_forms.grammar import Form, read_form
+from kg_retrievers.patterns.question_forms.literals import find_limits
+from kg_retrievers.patterns.question_forms.reading import FormReader, UnreadError
+from kg_retrievers.patterns.question_forms.tokens import Token, tokens_of
+from kg_retrievers.patterns.question_forms.values import ValueFinder
+from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
+
+#: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
+_DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
+_PLACE_ENDINGS = ("", "y", "a", "ia", "e", "o", "land")
+
+
+class QuestionFormGenerator(LinkingGenerator):
+    """Writes a pattern with conditions, absent triples or an operation where the form of a question asks for one.
+
+    A small grammar knows the forms by function words, comparatives and superlatives; the zero-shot generator finds the
+    relations for the words that are left, from the entities of the question or from all members of a class that a noun
+    names.
+
+    Args:
+        index: The indexed graph.
+        linker: Finds the entities of a question where none are given.
+
+    Raises:
+        LowConfidenceError: From `invoke`, if the question needs an operation that is not understood.
+    """
+
+    def __init__(self, index: GraphIndex, *, linker: EntityLinker | None = None) -> None:
+        """Take the index; its classes are read when first needed."""
+        super().__init__(index, linker)
+        self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker)
+
+    def _reader(self) -> FormReader:
+        def make() -> FormReader:
+            steps, table = self.zero_shot._steps, token_table()
+            columns = value_columns(self.index)
+            classes = GraphClasses(self.index.graph, steps, columns, table)
+            asker = Asker(self.zero_shot, classes)
+            return FormReader(asker, ValueFinder(asker, steps, columns, table))
+
+        return self.index.derived.get("question forms", (self.index.graph,), make)
+
+    def _generate(self, input: Mapping[str, Any]) -> Pattern:
+        pattern = self.read(input["question"], self._entities(input))
+        return pattern or self.zero_shot.invoke(input)
+
+    def _entities(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
+        try:
+            return self._slots(input)
+        except EntityLinkingError:
+            return []
+
+    def read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
+        """Return the pattern of a question that needs an operation; None for another question.
+
+        Args:
+            question: The question.
+            entities: Those that it names, as far as they were found.
+
+        Raises:
+            LowConfidenceError: If the operation is not understood.
+        """
+        tokens = self._tokens(question, entities)
+        units = value_columns(self.index).unit_symbols
+        if read_form(tokens, lambda word: 0.0, units) is None:
+            return None
+        reader = self._reader()
+        form = read_form(tokens, reader.noun_score, units)
+        if form is None or reader.is_named(form) or self._is_plain(question, entities, form, reader):
+            return None
+        try:
+            pattern = reader.read(form)
+        except UnreadError:
+            if self._is_number(question, entities, form, None):
+                return None
+            words = [token.text for token in tokens if token.telling]
+            raise LowConfidenceError(
+                f"QuestionFormGenerator: {question!r:.200} needs an operation that was not understood.",
+                0.0,
+                words,
+                hint_python="Rephrase it with a relation of the graph, or give examples= or llm=.",
+            ) from None
+        return None if self._is_number(question, entities, form, pattern) else pattern
+
+    def _is_number(
+        self, question: str, entities: Sequence[QuestionEntity], form: Form, pattern: Pattern | None
+    ) -> bool:
+        """Whether "how many" asks more likely for a number that the graph states than for a count."""
+        if form.kind != "count" or not entities:
+            return False
+        understood = self.zero_shot.understand(question, entities)
+        states = self._reader().leads_to_number(understood.arms[0].labels)
+        sure = (pattern.confidence if pattern else None) or 0.0
+        return states and (sure < MIN_CONFIDENCE or understood.confidence > sure)
+
+    def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
+        """Return the words of a question with its entities; a value that limits what is asked for is none of these."""
+        named = [slot for slot in entities if read_value(slot.name) is None]
+        tokens = tokens_of(question, named)
+        limits = find_limits([token.word or "_" for token in tokens], value_columns(self.index).unit_symbols)
+        if all(limit.operator == "=" for limit in limits):
+            tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
+        return [self._named(token) for token in tokens]
+
+    def _is_plain(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
+        """Whether a question asks for what a relation says itself, as "How many platforms does it have?" may."""
+        if form.kind != "count" or form.limits or form.negative or form.quantity or not entities:
+            return False
+        understood = self.zero_shot.understand(question, entities)
+        return reader.is_number(understood.arms[0].labels, form)
+
+    def _named(self, token: Token) -> Token:
+        """Return a word as the entity that it names as an adjective or in the plural, if there is one."""
+        if token.slot or len(token.text) < 4 or not token.text[0].isalpha():
+            return token
+        text = token.text
+        stems = [text, text[:-1]] if text.endswith("s") else []
+        stems = [stem.capitalize() for stem in stems]
+        if text[0].isupper() and (found := _DEMONYM.search(text)) and found.start() >= 3:
+            stems += [text[:match] + ending for match in {found.start(), len(text) - 1} for ending in _PLACE_ENDINGS]
+        for stem in stems:
+            keys = self.index.graph.entities_named(stem)
+            if len(keys) == 1:
+                return Token(text, QuestionEntity(0, 1, self.index.graph.label(keys[0]), (keys[0],), 1, False))
+        return token

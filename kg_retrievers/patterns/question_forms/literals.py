@@ -1,0 +1,135 @@
+"""Values in a question that limit what is asked for: "before 1900", "over 2,600 m", "in the 1930s"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from kg_retrievers.graph.operations import Operator
+from kg_retrievers.graph.values import Value, read_value, unit_symbol
+
+_BEFORE = (
+    r"before|earlier than|prior to|under|below|less than|fewer than|lower than|(?:cheap|short|small|light|young)er than"
+)
+_AFTER = (
+    r"after|later than|over|above|more than|higher than|greater than|exceeding|(?:tall|long|larg|bigg|heavi|old)er than"
+)
+_FROM = r"since|from|at least|no (?:earlier|less|fewer) than|not (?:less|earlier|fewer) than|as of"
+_TO = r"until|till|up to|at most|no (?:later|more) than|not more than|by"
+_WITHIN = r"in|on|during|of|exactly|around"
+_LEADS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
+    (">=", re.compile(rf"(?:{_FROM})(?: the)?(?: year)?$")),
+    ("<=", re.compile(rf"(?:{_TO})(?: the)?(?: year)?$")),
+    ("<", re.compile(rf"(?:{_BEFORE})(?: the)?(?: year)?$")),
+    (">", re.compile(rf"(?:{_AFTER})(?: the)?(?: year)?$")),
+    ("=", re.compile(rf"(?:{_WITHIN})(?: the)?(?: year)?$")),
+)
+_LONGER, _LONGEST = 5, 5
+_TAILS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
+    (">=", re.compile(r"^(?:or|and) (?:later|after|more|higher|above|newer|over|longer|larger)|^onwards?|^on(?= *$)")),
+    ("<=", re.compile(r"^(?:or|and) (?:earlier|before|less|fewer|lower|below|older|under|shorter|smaller)")),
+)
+_DECADE = re.compile(r"(?:the )?(early |late )?(1\d|20)(\d0)s")
+
+
+class Limit(NamedTuple):
+    """A value that limits what is asked for.
+
+    Attributes:
+        operator: How it limits.
+        values: The value, two for "between"; as a condition takes them.
+        start: The position of its first word.
+        end: The position after its last.
+    """
+
+    operator: Operator
+    values: tuple[str, ...]
+    start: int
+    end: int
+
+    @property
+    def value(self) -> Value:
+        """The value, or the lower one of two."""
+        return read_value(self.values[0]) or Value(self.values[0])
+
+
+def find_limits(words: Sequence[str], units: Collection[str]) -> list[Limit]:
+    """Return the values that limit what a question asks for, by position; none overlap.
+
+    Args:
+        words: The words of the question, as `Token.word`.
+        units: The units of the numbers of the graph; another word behind a number is none of it.
+
+    Example:
+        >>> [limit[:2] for limit in find_limits("which huts lie above 2,600 m".split(), {"m"})]
+        [('>', ('2,600 m',))]
+        >>> [limit[:2] for limit in find_limits("born between 1960 and 1965".split(), set())]
+        [('between', ('1960', '1965'))]
+        >>> [limit[:2] for limit in find_limits("opened in the 1930s".split(), set())]
+        [('between', ('1930', '1939'))]
+    """
+    found, at = list[Limit](), 0
+    while at < len(words):
+        limit = _limit_at(words, at, units)
+        if limit and (not found or limit.start >= found[-1].end):
+            found.append(limit)
+            at = limit.end
+        at += 1 if limit is None else 0
+    return found
+
+
+def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | None:
+    """Return the limit whose first value begins at a position."""
+    before = " ".join(words[max(at - _LONGEST, 0) : at])
+    if decade := _DECADE.fullmatch(words[at]):
+        year = int(decade[2] + decade[3])
+        start = _lead_start(words, at, r"in the|in|during the|of the")
+        return Limit("between", (str(year), str(year + 9)), start, at + 1)
+    end = _literal_end(words, at, units)
+    if end is None:
+        return None
+    literal = " ".join(words[at:end])
+    if re.search(r"\b(?:between|from)$", before) and end < len(words) and words[end] in ("and", "to", "until"):
+        last = _literal_end(words, end + 1, units)
+        if last is not None:
+            return Limit("between", (literal, " ".join(words[end + 1 : last])), at - 1, last)
+    after = " ".join(words[end : end + 3])
+    operator = next(((op, match) for op, form in _TAILS if (match := form.search(after))), None)
+    lead = next(((op, match) for op, form in _LEADS if (match := _led(form, before))), None)
+    if operator is None and lead is None:
+        return None
+    start = at - (len(lead[1][0].split()) if lead else 0)
+    if operator:
+        return Limit(operator[0], (literal,), start, end + len(operator[1][0].split()))
+    assert lead
+    if lead[0] == "=" and not _is_date(literal):
+        return None
+    return Limit(lead[0], (literal,), start, end)
+
+
+def _led(form: re.Pattern[str], before: str) -> re.Match[str] | None:
+    return re.search(rf"(?:^|(?<=\s))(?:{form.pattern})", before)
+
+
+def _lead_start(words: Sequence[str], at: int, leads: str) -> int:
+    before = " ".join(words[max(at - 2, 0) : at])
+    found = re.search(rf"(?:^|(?<=\s))(?:{leads})$", before)
+    return at - len(found[0].split()) if found else at
+
+
+def _is_date(text: str) -> bool:
+    value = read_value(text)
+    return value is not None and value.first is not None
+
+
+def _literal_end(words: Sequence[str], at: int, units: Collection[str]) -> int | None:
+    """Return where the longest value that begins at a position ends, or None."""
+    for end in range(min(at + _LONGER, len(words)), at, -1):
+        value = read_value(" ".join(words[at:end]))
+        if value is None or value.truth is not None:
+            continue
+        if value.unit and end > at + 1 and unit_symbol(value.unit) not in units:
+            continue
+        return end
+    return None

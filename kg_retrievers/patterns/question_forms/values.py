@@ -1,0 +1,126 @@
+"""Finds the relation whose values a question compares."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.value_columns import ValueColumns
+from kg_retrievers.graph.values import Value, unit_symbol
+from kg_retrievers.index.token_table import TokenTable
+from kg_retrievers.patterns.question_forms.asking import Asker, Way, likeliest
+from kg_retrievers.patterns.question_forms.tokens import Token
+from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
+from kg_retrievers.patterns.zero_shot.reading import question_words
+
+#: How much the nearest word of a relation counts, as a cosine; and the share of a class that has a value of it.
+NAME_WEIGHT, SHARE_WEIGHT = 4.0, 1.0
+
+#: How much less likely a second step makes a value.
+STEP_COST = 1.5
+
+#: What a date of something is called where an adjective alone asks for its age.
+_BEGINNINGS = "born birth founded opened released built started"
+
+
+class ValueFinder:
+    """Finds relations that lead from a class to dates, numbers or truth values.
+
+    Args:
+        asker: Ranks walks.
+        steps: The relations in words.
+        columns: The values of the graph.
+        table: Gives the vectors of words.
+    """
+
+    def __init__(self, asker: Asker, steps: GraphSteps, columns: ValueColumns, table: TokenTable) -> None:
+        """Keep them."""
+        self._asker, self._steps, self._columns, self._table = asker, steps, columns, table
+        self._classes = asker.classes
+
+    def find(
+        self,
+        tokens: Sequence[Token],
+        span: tuple[int, int],
+        group: int,
+        kinds: Collection[str],
+        *,
+        words: str = "",
+        unit: str = "",
+        max_steps: int = 1,
+    ) -> Way | None:
+        """Return the likeliest walk from a class to values.
+
+        Args:
+            tokens: A text that asks for the value.
+            span: Where it speaks of the class.
+            group: The class.
+            kinds: What the values may be.
+            words: Words that may name the relation; those of the text where it is empty.
+            unit: The unit that the numbers must have, where some of the graph have it.
+            max_steps: The most steps.
+        """
+        rest = [token for at, token in enumerate(tokens) if not span[0] <= at < span[1]]
+        words = words or " ".join(token.word for token in rest if token.telling)
+        ways = self._asker.from_class(tokens, span, group, max_steps=max_steps)
+        return self.best(ways, group, kinds, words, unit)
+
+    def best(self, ways: Sequence[Way], group: int, kinds: Collection[str], words: str, unit: str = "") -> Way | None:
+        """Return the likeliest of some walks that leads to values; its logarithm counts what its name says."""
+        rows = [word.vector for word in question_words(self._table, words) if word.telling]
+        found = [
+            replace(way, log=way.log + self._named(way, rows) + self._shared(way, group))
+            for way in ways
+            if self._fits(way, kinds, unit)
+        ]
+        return likeliest(found) if found else None
+
+    def _fits(self, way: Way, kinds: Collection[str], unit: str) -> bool:
+        group = int(self._classes.of_label[way.labels[-1]])
+        if self._classes.kinds[group] not in kinds:
+            return False
+        if not unit:
+            return True
+        units = self._columns.units[self._classes.members[group]]
+        return bool((units == self._columns.unit_symbols.get(unit_symbol(unit), -1)).mean() > 0.5)
+
+    def _named(self, way: Way, rows: Sequence[np.ndarray]) -> float:
+        own = self._steps.words[relation_of(way.labels[-1])]
+        best = max((float((own @ row).max()) for row in rows), default=0.0)
+        return NAME_WEIGHT * best - STEP_COST * (len(way.labels) - 1)
+
+    def _shared(self, way: Way, group: int) -> float:
+        """Return the logarithm of the share of a class that has the first relation of a walk."""
+        if group < 0:
+            return 0.0
+        heads = self._classes.counts[way.labels[0] ^ 1]
+        return SHARE_WEIGHT * float(np.log(min(heads / max(len(self._classes.members[group]), 1), 1.0)))
+
+    def has_unit(self, way: Way) -> bool:
+        """Whether most of the values where a walk ends have a unit."""
+        members = self._classes.members[int(self._classes.of_label[way.labels[-1]])]
+        return bool((self._columns.units[members] > 0).mean() > 0.5)
+
+    def nearness_of_steps(self, words: str, way: Way) -> float:
+        """Return the least cosine of the relations of a walk with the nearest of some words."""
+        return min(self.nearness(words, Way((label,), 0.0, 0.0)) for label in way.labels)
+
+    def nearness(self, words: str, way: Way) -> float:
+        """Return the cosine of the nearest word of a walk's last relation with some words."""
+        rows = [word.vector for word in question_words(self._table, words)]
+        own = self._steps.words[relation_of(way.labels[-1])]
+        return max((float((own @ row).max()) for row in rows), default=0.0)
+
+
+def kinds_of(value: Value) -> tuple[str, ...]:
+    """Return what values may be compared with one."""
+    dates = ("date",) if value.first else ()
+    return (*dates, "number") if value.number is not None else dates
+
+
+def dimension_words(adjective: str, time: bool, more: str) -> str:
+    """Return words that name what an adjective measures."""
+    return f"{adjective} {more or (_BEGINNINGS if time else '')}".strip()

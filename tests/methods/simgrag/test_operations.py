@@ -1,0 +1,225 @@
+"""What the matcher gives for conditions, absent triples and operations, against a plain evaluator."""
+
+from __future__ import annotations
+
+import random
+from functools import lru_cache
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.runnables import RunnableLambda
+from plain_evaluator import NOTHING, Plain, evaluate
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, SimGRAGRetriever, Unknown
+from kg_retrievers.errors import PatternError
+from kg_retrievers.graph import Evidence, PatternTriple, Term
+from kg_retrievers.graph.operations import Condition, Operation
+
+RELATIONS = ["owns", "likes", "dated"]
+TYPES = ["Person", "Place"]
+LABELS = {"Q1": "Ann", "Q2": "Ann", "Q3": "Bob", "Q4": "Q3", "Bern": "Bern"}
+VALUES = [
+    "1987", "1990", "1987-03", "1987-03-02", "2 March 1987", "12 m", "12", "12.5 ft", "1,250", "1250 m", "-3",
+    "true", "no", "yes",
+]  # fmt: skip
+LITERALS: list[Any] = [*VALUES, 1987, 12, 12.5, 1250, True, False, "Ann", "bern", "May 1990", "1987-01-01"]
+
+
+@lru_cache(maxsize=512)
+def random_graph(seed: int) -> KnowledgeGraph:
+    """A small graph with namesakes, values, types, self-loops and parallel relations."""
+    choose = random.Random(seed)
+    keys = choose.sample([*LABELS, *VALUES], choose.randint(3, 8))
+    size = choose.randint(4, 20)
+    facts = [(choose.choice(keys), choose.choice(RELATIONS), choose.choice(keys)) for _ in range(size)]
+    typed = choose.random() < 0.5
+    types = {key: choose.sample(TYPES, choose.randint(0, 2)) for key in keys} if typed else {}
+    aliases = {key: ["Berne", "Ann"] for key in keys if key == "Bern"}
+    labels = {key: label for key, label in LABELS.items() if key in keys}
+    return KnowledgeGraph.from_triples(facts, labels=labels, aliases=aliases, types=types)
+
+
+@lru_cache(maxsize=512)
+def retriever(seed: int, distinct: str, direction: str) -> SimGRAGRetriever:
+    index = GraphIndex.build(random_graph(seed), HashedEmbeddings(64))
+    fields: dict[str, Any] = {"distinct": distinct, "direction": direction}
+    return SimGRAGRetriever(
+        index=index, pattern_generator=RunnableLambda(Pattern.from_dict), max_distance=0, k=1000, **fields
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[int, Pattern]:
+    """A graph by its seed, and a pattern over its names."""
+    seed = draw(st.integers(0, 399))
+    graph = random_graph(seed)
+    types = st.sampled_from([None, None, None, *graph.types])
+    unknowns = {name: Unknown(name, draw(types)) for name in "xyzvw"}
+    keys = list(graph.entities)
+    known = st.one_of(
+        st.sampled_from([*graph.names, *keys]).map(Known), st.sampled_from(keys).map(lambda key: Known("?", None, key))
+    )
+    relation = st.sampled_from([*(Known(name) for name in graph.relations), Unknown("p")])
+    own = st.sampled_from("xyz").map(unknowns.__getitem__)
+    node = st.one_of(own, own, own, known)
+    triples = draw(st.lists(st.builds(PatternTriple, node, relation, node), min_size=1, max_size=3))
+    nodes = Pattern(tuple(triples)).nodes
+    inside = [term.name for term in nodes if isinstance(term, Unknown)]
+    absent = draw(_absent(unknowns, inside, known, [Known(name) for name in graph.relations])) if inside else []
+    ends = [end for head, _, tail in absent for end in (head, tail)]
+    named = list(dict.fromkeys([*inside, *(end.name for end in ends if isinstance(end, Unknown))]))
+    most = draw(st.sampled_from([0, 1, 2]))
+    conditions = draw(st.lists(_condition(named, [*graph.names, *keys]), max_size=most)) if named else []
+    pairs = draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes)), max_size=1))
+    pattern: dict[str, Any] = {
+        "target": draw(st.sampled_from(inside)) if inside else None,
+        "different": [(a, b) for a, b in pairs if a != b],
+        "directed": draw(st.sampled_from([None, None, True, False])),
+        "conditions": conditions,
+        "operation": draw(_operation(inside)),
+    }
+    kept = [triple for triple in absent if triple not in triples]
+    try:
+        return seed, Pattern.of(*triples, absent=kept, **pattern)
+    except PatternError:  # a group of absent triples around two unknowns, or a condition on what is gone
+        pattern["conditions"] = [one for one in conditions if one.unknown in inside]
+        return seed, Pattern.of(*triples, **pattern)
+
+
+@st.composite
+def _absent(draw: st.DrawFn, unknowns: dict[str, Unknown], inside: list[str], known: Any, relations: Any) -> Any:
+    """Up to two triples: around an unknown of the pattern, and beyond it."""
+    root: Term = unknowns[draw(st.sampled_from(inside))]
+    further = draw(st.sampled_from([unknowns["w"], unknowns["v"], None, None]))
+    there = further or draw(known)
+    relation = st.sampled_from([*relations, Unknown("q")])
+    triples = [(root, draw(relation), there)]
+    if further is not None and draw(st.booleans()):
+        end = draw(st.one_of(known, st.sampled_from([unknowns["v"], unknowns["w"], root])))
+        triples.append((further, draw(st.sampled_from(relations)), end))
+    turned = [(tail, name, head) if draw(st.booleans()) else (head, name, tail) for head, name, tail in triples]
+    return [PatternTriple(*triple) for triple in turned] if draw(st.booleans()) else []
+
+
+@st.composite
+def _condition(draw: st.DrawFn, named: list[str], names: list[str]) -> Condition:
+    unknown = draw(st.sampled_from(named))
+    operator: Any = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "between", "contains", "in"]))
+    if operator == "in":
+        value: Any = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3))
+    elif operator == "contains":
+        value = draw(st.sampled_from(["an", "19", "Q", "m"]))
+    elif operator in ("=", "!="):
+        value = draw(st.sampled_from(LITERALS))
+    else:
+        numbers = st.sampled_from([*VALUES[:-3], 1987, 12, 12.5])
+        value = [draw(numbers), draw(numbers)] if operator == "between" else draw(numbers)
+    return Condition(unknown, operator, value)
+
+
+@st.composite
+def _operation(draw: st.DrawFn, inside: list[str]) -> Operation | None:
+    kinds = ["count", "list", "max", "min", "order", "compare", None] if inside else [None]
+    kind: Any = draw(st.sampled_from([*kinds, "exists"]))
+    if kind is None:
+        return None
+    if kind in ("count", "exists"):
+        return Operation(kind)
+    by = (draw(st.sampled_from(inside)),)
+    of: Any = draw(st.sampled_from(["value", "count"]))
+    comparison: Any = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]))
+    if kind == "list":
+        number = draw(st.integers(1, 3))
+        return draw(st.sampled_from([Operation("list"), Operation("list", by, of, comparison, number)]))
+    if kind == "compare":
+        return Operation("compare", (*by, draw(st.sampled_from(inside))), of, comparison)
+    if kind == "order":
+        limit, descending = draw(st.sampled_from([None, 1, 2])), draw(st.booleans())
+        return Operation("order", by, of, limit=limit, descending=descending)
+    return Operation(kind, by, of)
+
+
+def found(evidence: list[Evidence], pattern: Pattern) -> Plain:
+    """Return what evidence says, as the evaluator does."""
+    if pattern.operation is not None:
+        return Plain(evidence[0].value, list(evidence[0].answers)) if evidence else NOTHING
+    answers = {answer for one in evidence for answer in one.answers}
+    return Plain(None, sorted(answers)) if evidence else NOTHING
+
+
+def check(case: tuple[int, Pattern], distinct: str, direction: str) -> None:
+    """Check that matcher and evaluator agree on a case."""
+    seed, pattern = case
+    try:
+        evidence = retriever(seed, distinct, direction).match(pattern)
+    except PatternError as error:  # what is not supported is said
+        if "everything in the pattern is unknown" in str(error) or "form a cycle" in str(error):
+            return
+        raise
+    plain = evaluate(random_graph(seed), pattern, distinct=distinct, direction=direction)
+    if pattern.operation is None:
+        plain = plain._replace(answers=sorted(plain.answers))
+    assert found(evidence, pattern) == plain, list(random_graph(seed).triples())
+    for triple in (triple for one in evidence for triple in one.triples):
+        assert triple in random_graph(seed)
+
+
+MODES: dict[str, Any] = {
+    "distinct": st.sampled_from(["auto", "known", "nodes", "none"]),
+    "direction": st.sampled_from(["ignore", "respect"]),
+}
+RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@settings(RELAXED, max_examples=1_000)
+@given(case=cases(), **MODES)
+def test_matcher_agrees_with_plain_evaluator(case: tuple[int, Pattern], distinct: str, direction: str) -> None:
+    check(case, distinct, direction)
+
+
+@pytest.mark.heavy
+def test_matcher_agrees_with_plain_evaluator_on_many_cases() -> None:
+    settings(RELAXED, max_examples=20_000, database=None)(given(case=cases(), **MODES)(check))()
+
+
+# --- hostile input ---
+
+
+def opened_in(years: list[str]) -> SimGRAGRetriever:
+    graph = KnowledgeGraph.from_triples([(f"house {at}", "opened in", year) for at, year in enumerate(years)])
+    index = GraphIndex.build(graph, HashedEmbeddings(64))
+    return SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(Pattern.from_dict))
+
+
+def test_thousand_conditions() -> None:
+    houses = opened_in([str(year) for year in range(1000, 2000)])
+    year, house = Unknown("year"), Unknown("house")
+    conditions = [Condition("year", "!=", number) for number in range(1001, 2000)]
+    pattern = Pattern.of((house, "opened in", year), target="house", directed=True, conditions=conditions)
+    (document,) = houses.invoke("?", pattern=pattern)
+    assert document.metadata["answers"] == ["house 0"]
+
+
+@pytest.mark.parametrize("operation", ["max", "min", "order"])
+def test_absurd_values_are_left_out(operation: Any) -> None:
+    houses = opened_in(["1987", "99999-12-31", "1987-02-30", "nan", "1e400", "inf", "1" * 400, "x" * 10**5, "-1e300"])
+    pattern = Pattern.of(
+        (Unknown("house"), "opened in", Unknown("year")),
+        target="house",
+        directed=True,
+        operation=Operation(operation, ("year",)),
+    )
+    (document,) = houses.invoke("?", pattern=pattern)
+    best = ["house 0", "house 8"] if operation == "order" else ["house 0" if operation == "max" else "house 8"]
+    assert document.metadata["answers"] == best
+    assert document.metadata["details"]["without_value"] == 7
+
+
+def test_absent_triples_in_a_circle_are_refused() -> None:
+    x, v, w = Unknown("house"), Unknown("v"), Unknown("w")
+    circle = [(x, "opened in", v), (v, "opened in", w), (w, "opened in", x)]
+    pattern = Pattern.of((x, "opened in", "1987"), target="house", absent=circle)
+    with pytest.raises(PatternError, match="form a cycle; that is not supported"):
+        opened_in(["1987"]).invoke("?", pattern=pattern)

@@ -1,0 +1,68 @@
+"""Questions that need an operation become patterns with conditions, absent triples or an operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
+from kg_retrievers.errors import LowConfidenceError
+from kg_retrievers.patterns.cascade import CascadePatternGenerator
+from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
+
+FACTS = [
+    ("Long Bridge", "built_in", "1890"),
+    ("Long Bridge", "crosses", "River Orle"),
+    ("Long Bridge", "designed_by", "Ada Holm"),
+    ("Old Bridge", "built_in", "1750"),
+    ("Old Bridge", "crosses", "River Orle"),
+    ("Old Bridge", "designed_by", "Per Lind"),
+    ("Station Bridge", "built_in", "1931"),
+    ("Station Bridge", "crosses", "River Tamm"),
+    ("Station Bridge", "designed_by", "Ada Holm"),
+    ("Ada Holm", "date_of_birth", "1850-02-01"),
+    ("Per Lind", "date_of_birth", "1711-07-30"),
+]
+INDEX = GraphIndex.build(KnowledgeGraph.from_triples(FACTS), default_embeddings())
+RETRIEVER = SimGRAGRetriever.from_index(INDEX, min_confidence=0.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "answers"),
+    [
+        ("How many bridges did Ada Holm design?", 2, set()),
+        ("Was Old Bridge designed by Ada Holm?", False, set()),
+        ("Was Long Bridge designed by Ada Holm?", True, set()),
+        ("Was Long Bridge built before 1900?", True, set()),
+        ("Is Old Bridge older than Long Bridge?", True, set()),
+        ("Which bridges were built before 1900?", None, {"Long Bridge", "Old Bridge"}),
+        ("Which bridge is the oldest?", 1750, {"Old Bridge"}),
+        ("Who was born first, Ada Holm or Per Lind?", "1711-07-30", {"Per Lind"}),
+        ("bridges designed by Ada Holm or Per Lind", None, {"Long Bridge", "Old Bridge", "Station Bridge"}),
+        ("Who designed at least two bridges?", [2], {"Ada Holm"}),
+        ("Which bridges were not designed by Ada Holm?", None, {"Old Bridge"}),
+    ],
+)
+def test_answers_by_form(question: str, value: Any, answers: set[str]) -> None:
+    """Each form gives its value and its answers."""
+    metadata = RETRIEVER.invoke(question)[0].metadata
+    assert metadata["value"] == value
+    assert {*metadata["answers"]} == answers
+
+
+@pytest.mark.parametrize(
+    "question", ["Who designed Long Bridge?", "When was Old Bridge built?", "Can you tell me who designed Old Bridge?"]
+)
+def test_plain_questions_stay(question: str) -> None:
+    """A question without an operation gets the pattern of the zero-shot generator."""
+    given = {"question": question}
+    plain, cascade = ZeroShotPatternGenerator(INDEX).invoke(given), CascadePatternGenerator(INDEX).invoke(given)
+    assert (plain, plain.confidence) == (cascade, cascade.confidence)
+
+
+def test_refuses_what_it_cannot_read() -> None:
+    """An operation that is not understood is never answered as if it were not there."""
+    with pytest.raises(LowConfidenceError) as refused:
+        RETRIEVER.invoke("Is Long Bridge not older?", on_refusal="raise")
+    assert refused.value.unplaced

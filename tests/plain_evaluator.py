@@ -1,0 +1,288 @@
+"""What a pattern gives on a small graph, by its rules alone: all assignments, one by one, of names written exactly.
+
+Shares with the package only how values are read and compared, and when a walk may return. Rules:
+
+- A known node is the entity with its key where it is pinned, else each entity called so, else the one with this key.
+- A node with a type is an entity of this type or of none; types do not count where the graph has none.
+- `distinct` as of `match_pattern`; `different` always holds.
+- An absent group holds if no entities of its own make all of its triples facts. A known text stands in each of its
+  triples for any entity called so, an unknown relation for any relation.
+- A condition looks at the label, "contains" at all names, "in" at the key, else at the names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, PatternTriple, Term, Triple, Unknown
+from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.graph.revisits import decide_revisits
+from kg_retrievers.graph.values import Value, holds, unit_symbol
+
+#: What each term of a pattern is.
+Assignment = dict[Term, str]
+
+
+class Plain(NamedTuple):
+    """What a pattern gives: the value of its operation, the answers, and whether there is anything to say."""
+
+    value: Any
+    answers: list[str]
+    known: bool = True
+
+
+NOTHING = Plain(None, [], False)
+
+
+def evaluate(graph: KnowledgeGraph, pattern: Pattern, *, distinct: str, direction: str) -> Plain:
+    """Return what a pattern gives.
+
+    Args:
+        graph: The graph.
+        pattern: The pattern.
+        distinct: As of `SimGRAGRetriever`.
+        direction: As of `SimGRAGRetriever`.
+    """
+
+    def find(part: Pattern) -> list[Assignment]:
+        return _found(graph, part, distinct, _directed(part, direction))
+
+    operation = pattern.operation
+    if operation is not None and operation.kind == "compare":
+        sides = [sorted(_of_unknown(find(_part(pattern, name)), name), key=_id(graph)) for name in operation.by]
+        return _compared(graph, operation, *sides)
+    assignments = find(pattern)
+    if operation is not None and operation.kind == "exists":
+        return Plain(bool(assignments), [])
+    targets = sorted(_of_unknown(assignments, pattern.target), key=_id(graph))
+    if operation is None:
+        return Plain(None, targets) if assignments else NOTHING
+    if operation.kind == "count":
+        return Plain(len(targets), [])
+    if not operation.by:
+        return Plain(None, targets) if targets else NOTHING
+    of_target = {
+        key: _of_unknown([one for one in assignments if one[_unknown(one, pattern.target)] == key], operation.by[0])
+        for key in targets
+    }
+    return _chosen(graph, operation, of_target)
+
+
+# --- assignments ----------------------------------------------------------------------------------------------------
+
+
+def _found(graph: KnowledgeGraph, pattern: Pattern, distinct: str, directed: bool) -> list[Assignment]:
+    if distinct != "auto":
+        return _all(graph, pattern, distinct, directed)
+    revisits = decide_revisits(pattern)
+    found = _all(graph, pattern, "none" if revisits.allowed else "known", directed)
+    return found if found or revisits.certain else _all(graph, pattern, "none", directed)
+
+
+def _all(graph: KnowledgeGraph, pattern: Pattern, distinct: str, directed: bool) -> list[Assignment]:
+    found = []
+    for one in _joined(graph, pattern.triples, {}, directed):
+        fits = _differ(pattern, one, distinct) and _satisfies(graph, pattern.conditions, one)
+        if fits and not any(_is_present(graph, pattern, group, one, directed) for group in pattern.absent_groups()):
+            found.append(one)
+    return found
+
+
+def _joined(
+    graph: KnowledgeGraph, triples: Sequence[PatternTriple], before: Assignment, directed: bool, apart: bool = False
+) -> Iterator[Assignment]:
+    """Yield what the terms of some triples are, so that all are facts; known texts `apart` are not the same node."""
+    if not triples:
+        yield before
+        return
+    terms = triples[0]
+    places = [_place(term, at, len(triples) if apart else 0) for at, term in enumerate(terms)]
+    for fact in graph.triples():
+        turned = Triple(fact.tail, fact.relation, fact.head)
+        for texts in (fact,) if directed else dict.fromkeys([fact, turned]):
+            after = dict(before)
+            fits = all(
+                _may_be(graph, term, text, at == 1) for at, (term, text) in enumerate(zip(terms, texts, strict=True))
+            )
+            if fits and all(after.setdefault(place, text) == text for place, text in zip(places, texts, strict=True)):
+                yield from _joined(graph, triples[1:], after, directed, apart)
+
+
+def _place(term: Term, at: int, triple: int) -> Any:
+    """Return what is the same wherever a term stands; a relation is never a node of its name."""
+    if triple and (at == 1 or isinstance(term, Known)):
+        return term, at, triple
+    return ("relation", term) if at == 1 else term
+
+
+def _may_be(graph: KnowledgeGraph, term: Term, text: str, relation: bool) -> bool:
+    if relation:
+        return isinstance(term, Unknown) or term.text == text
+    types = graph.types_of(text)
+    if term.type is not None and types and term.type not in types:
+        return False
+    if isinstance(term, Unknown):
+        return True
+    return text == term.entity if term.entity is not None else text in _called(graph, term.text)
+
+
+def _called(graph: KnowledgeGraph, text: str) -> list[str]:
+    return graph.entities_named(text) or [key for key in graph.entities if key == text]
+
+
+def _differ(pattern: Pattern, one: Assignment, distinct: str) -> bool:
+    nodes = pattern.nodes
+    for at, a in enumerate(nodes):
+        for b in nodes[at + 1 :]:
+            apart = distinct == "nodes" or (distinct == "known" and isinstance(a, Known) | isinstance(b, Known))
+            if one[a] == one[b] and (apart or (a, b) in pattern.different or (b, a) in pattern.different):
+                return False
+    return True
+
+
+def _satisfies(graph: KnowledgeGraph, conditions: Sequence[Condition], one: Assignment) -> bool:
+    entity = {term.name: key for term, key in one.items() if isinstance(term, Unknown)}
+    return all(
+        satisfies(graph, condition, entity[condition.unknown])
+        for condition in conditions
+        if condition.unknown in entity
+    )
+
+
+def satisfies(graph: KnowledgeGraph, condition: Condition, key: str) -> bool:
+    """Return whether an entity satisfies a condition."""
+    names = [graph.label(key), *graph.aliases(key)]
+    if condition.operator == "contains":
+        return any(str(condition.value).casefold() in name.casefold() for name in names)
+    if condition.operator == "in":
+        wanted = condition.value if isinstance(condition.value, tuple) else ()
+        return any(key == name or (name not in graph.entities and name in names) for name in map(str, wanted))
+    value = graph.value(key) or Value(names[0])
+    if condition.operator == "between":
+        low, high = condition.literals
+        return holds(value, ">=", low) and holds(value, "<=", high)
+    return holds(value, condition.operator, condition.literals[0])
+
+
+def _is_present(
+    graph: KnowledgeGraph, pattern: Pattern, group: Sequence[PatternTriple], one: Assignment, directed: bool
+) -> bool:
+    """Return whether the triples of an absent group are facts, for some entities of its own."""
+    roots: Assignment = {node: key for node, key in one.items() if isinstance(node, Unknown)}
+    found = _joined(graph, group, roots, directed, apart=True)
+    return any(_satisfies(graph, pattern.conditions, more) for more in found)
+
+
+# --- operations -----------------------------------------------------------------------------------------------------
+
+
+def _directed(pattern: Pattern, direction: str) -> bool:
+    return direction == "respect" if pattern.directed is None else pattern.directed
+
+
+def _id(graph: KnowledgeGraph) -> Callable[[str], int]:
+    return list(graph.entities).index
+
+
+def _unknown(one: Assignment, name: str | None) -> Term:
+    return next(term for term in one if isinstance(term, Unknown) and term.name == name)
+
+
+def _of_unknown(assignments: Sequence[Assignment], name: str | None) -> set[str]:
+    if name is None:
+        return set()
+    return {one[_unknown(one, name)] for one in assignments}
+
+
+def _chosen(graph: KnowledgeGraph, operation: Operation, of_target: dict[str, set[str]]) -> Plain:
+    if operation.kind == "list":
+        assert operation.comparison is not None
+        wanted = Value("", number=operation.number)
+        kept = [key for key, by in of_target.items() if holds(Value("", number=len(by)), operation.comparison, wanted)]
+        return Plain([len(of_target[key]) for key in kept], kept) if kept else NOTHING
+    descending = operation.descending if operation.kind == "order" else operation.kind == "max"
+    ranks, shown = _ranks(graph, operation, of_target, descending)
+    sign = -1 if descending else 1
+    order = sorted(ranks, key=lambda key: tuple(sign * part for part in ranks[key]))  # stable: equal ones as stored
+    if not order:
+        return NOTHING
+    if operation.kind == "order":
+        first = order[: operation.limit]
+        return Plain([shown[key] for key in first], first)
+    return Plain(shown[order[0]], [key for key in order if ranks[key] == ranks[order[0]]])
+
+
+def _ranks(
+    graph: KnowledgeGraph, operation: Operation, of_target: dict[str, set[str]], descending: bool
+) -> tuple[dict[str, tuple[float, ...]], dict[str, Any]]:
+    if operation.of == "count":
+        counts = {key: len(by) for key, by in of_target.items()}
+        return {key: (count,) for key, count in counts.items()}, dict(counts)
+    compared = sorted(set().union(*of_target.values()), key=_id(graph))
+    values = {key: value for key in compared if (value := graph.value(key)) is not None}
+    dates = {
+        key: (value.first.toordinal(), value.last.toordinal())
+        for key, value in values.items()
+        if value.first and value.last
+    }
+    numbers = {key: (value.number,) for key, value in values.items() if value.number is not None}
+    by_rank: dict[str, Any] = dates if len(dates) > len(numbers) else _of_one_unit(numbers, values)
+    ranks, shown = {}, {}
+    for target, by in of_target.items():
+        if known := [key for key in by_rank if key in by]:
+            best = (max if descending else min)(known, key=lambda key: by_rank[key])
+            ranks[target] = by_rank[best]
+            shown[target] = values[best].plain
+    return ranks, shown
+
+
+def _of_one_unit(numbers: dict[str, Any], values: dict[str, Value]) -> dict[str, Any]:
+    """Return the numbers without a unit, and those in the most frequent one; of two, the one that comes first."""
+    units = {key: unit_symbol(values[key].unit) for key in numbers}
+    most = Counter(unit for unit in units.values() if unit).most_common(1)
+    return {key: rank for key, rank in numbers.items() if units[key] in ("", *(unit for unit, _ in most))}
+
+
+def _compared(graph: KnowledgeGraph, operation: Operation, one: Sequence[str], other: Sequence[str]) -> Plain:
+    comparison = operation.comparison
+    assert comparison is not None
+    if operation.of == "count":
+        return Plain(holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [])
+    left, right = ([value for key in side if (value := graph.value(key))] for side in (one, other))
+    opposite: Any = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}[comparison]
+    pairs = [(a, b) for a in left for b in right]
+    for truth, said in ((True, comparison), (False, opposite)):
+        if pairs and all(holds(a, said, b) for a, b in pairs):
+            return Plain(truth, [])
+    return NOTHING
+
+
+def _part(pattern: Pattern, name: str) -> Pattern:
+    """Return the triples that are joined to an unknown, with all that is said of their nodes."""
+    nodes: set[Term] = {node for node in pattern.nodes if isinstance(node, Unknown) and node.name == name}
+    for _ in pattern.triples:
+        nodes |= {node for head, _, tail in pattern.triples if {head, tail} & nodes for node in (head, tail)}
+    groups = [
+        group
+        for group in pattern.absent_groups()
+        if any(nodes & {head, tail} - _known(nodes) for head, _, tail in group)
+    ]
+    absent = tuple(triple for group in groups for triple in group)
+    triples = tuple(triple for triple in pattern.triples if triple.head in nodes)
+    names = {end.name for head, _, tail in (*triples, *absent) for end in (head, tail) if isinstance(end, Unknown)}
+    return replace(
+        pattern,
+        triples=triples,
+        absent=absent,
+        target=name,
+        operation=None,
+        different=tuple(pair for pair in pattern.different if {*pair} <= nodes),
+        conditions=tuple(condition for condition in pattern.conditions if condition.unknown in names),
+    )
+
+
+def _known(nodes: set[Term]) -> set[Term]:
+    return {node for node in nodes if isinstance(node, Known)}
