@@ -332,7 +332,7 @@ def test_the_shell_needs_no_output(command: list[str]) -> None:
 
 
 def test_a_stdout_that_the_caller_closed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = io.StringIO()
+    closed = io.TextIOWrapper(io.BytesIO())
     closed.close()
     monkeypatch.setattr(sys, "stdout", closed)
     assert cli.main(["info", GRAPH, "--json"]) == 2

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments; those of the process by default.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+        if isinstance(stream, TextIOWrapper) and not stream.closed:
             stream.reconfigure(errors="backslashreplace")  # a name that a terminal cannot show must not end the program
     # The library logs why it refuses a question; the commands say so themselves, in their own words.
     logging.getLogger("kg_retrievers").addHandler(_SILENT)
