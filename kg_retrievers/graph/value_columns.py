@@ -26,11 +26,8 @@ class NamedEntities(Protocol):
     def entity_value(self, entity: int) -> Value | None:
         """Return the value of an entity, by its id."""
 
-    def label(self, key: str) -> str:
-        """Return what an entity is called."""
-
-    def aliases(self, key: str) -> list[str]:
-        """Return its further names."""
+    def name_entities(self, name: int) -> list[int]:
+        """Return the ids of the entities with a name, by its id."""
 
 
 class ValueColumns:
@@ -84,9 +81,11 @@ class ValueColumns:
 
     def _contain(self, text: str, entities: Array) -> Array:
         graph = self._graph
-        keys = [graph.entities[entity] for entity in entities.tolist()]
-        names = ((graph.label(key), *graph.aliases(key)) for key in keys)
-        return np.fromiter((any(text in name.casefold() for name in some) for some in names), bool, len(keys))
+        found = np.zeros(len(graph.entities), bool)
+        for name, words in enumerate(graph.names):
+            if text in words.casefold():
+                found[graph.name_entities(name)] = True
+        return found[entities]
 
     def _compared(self, entities: Array, comparison: Any, literal: Value) -> Array:
         """Return for which entities `holds` is true."""

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, readable
-from kg_retrievers.graph.adjacency import is_backward, label_count, relation_of
+from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.reading import question_words
+from kg_retrievers.patterns.zero_shot.scorer import mean_rows
 
-#: Ends of two relations are one class where at least this share of the fewer of them are both.
+#: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
 COMMON = 0.5
+
+#: How many ends of a relation are looked at for that, spread over all of them.
+ENDS_SEEN = 64
 
 #: The most members of a class from which walks start, and of which the names are read.
 MEMBERS = 2_000
@@ -47,9 +52,9 @@ class GraphClasses:
     def __init__(self, graph: KnowledgeGraph, steps: GraphSteps, columns: ValueColumns, table: TokenTable) -> None:
         """Group the ends of the relations."""
         self._graph, self._table = graph, table
-        ends = [_ends(graph, label) for label in range(label_count(len(graph.relations)))]
+        ends = _ends(graph)
         kinds = [value_kind_of(columns, of_label) for of_label in ends]
-        self.of_label = _groups(ends, kinds)
+        self.of_label = _groups(graph, ends, kinds)
         count = int(self.of_label.max(initial=-1)) + 1
         self.labels = [np.flatnonzero(self.of_label == group).tolist() for group in range(count)]
         self.members = [np.unique(np.concatenate([ends[label] for label in labels])) for labels in self.labels]
@@ -57,29 +62,34 @@ class GraphClasses:
         self.counts = [len(of_label) for of_label in ends]
         facts = np.bincount(graph.edges[:, 1], minlength=len(graph.relations))
         self._single = np.repeat(facts, 2) == np.array(self.counts, np.int64).reshape(-1, 2)[:, ::-1].ravel()
-        self._rows = [self._described(labels, steps) for labels in self.labels]
-        self._names = [self._mean_name(members) for members in self.members]
+        self._rows = [self._described(labels, steps, ends) for labels in self.labels]
+        self._names = self._mean_names()
 
-    def _described(self, labels: Sequence[int], steps: GraphSteps) -> tuple[Array, Array]:
+    def _described(self, labels: Sequence[int], steps: GraphSteps, ends: Sequence[Array]) -> tuple[Array, Array]:
         """Return the vectors of words that name a class, and how much each counts."""
         rows, counts = list[Array](), list[float]()
         for label in labels:
             of_one = steps.words[relation_of(label)]
             rows.append(of_one)
             counts += [AWAY_COUNT if is_backward(label) else 1.0] * len(of_one)
-        members = np.unique(np.concatenate([_ends(self._graph, label)[:NAMES] for label in labels]))[:NAMES]
+        members = np.unique(np.concatenate([ends[label][:NAMES] for label in labels]))[:NAMES]
         kinds = {kind for entity in members.tolist() for kind in self._graph.entity_types(entity)}
         for kind in sorted(kinds):
             rows.append(self._vector(readable(self._graph.types[kind]))[None])
             counts.append(1.1)
         return np.concatenate(rows), np.array(counts)
 
-    def _mean_name(self, members: Array) -> Array:
-        some = members[np.unique(np.linspace(0, len(members) - 1, min(NAMES, len(members))).astype(np.int64))]
-        names = [self._graph.names[int(label)] for label in self._graph.labels[some].tolist()]
-        mean = np.mean([self._vector(name) for name in names], axis=0)
-        unit: Array = mean / (np.linalg.norm(mean) + 1e-9)
-        return unit
+    def _mean_names(self) -> list[Array]:
+        """Return the mean vector of names of the members of each class, spread over all of them; unit vectors."""
+        some = [
+            members[np.unique(np.linspace(0, len(members) - 1, min(NAMES, len(members))).astype(np.int64))]
+            for members in self.members
+        ]
+        ids, position = np.unique(np.concatenate([np.zeros(0, np.int64), *some]), return_inverse=True)
+        rows = mean_rows(self._table, [self._graph.names[label] for label in self._graph.labels[ids].tolist()])
+        parts = np.split(position, np.cumsum([len(members) for members in some])[:-1])
+        means = [rows[part].mean(axis=0) for part in parts[: len(some)]]
+        return [mean / (np.linalg.norm(mean) + 1e-9) for mean in means]
 
     def _vector(self, text: str) -> Array:
         ids = [id for id in self._table.token_ids(text) if id != UNKNOWN]
@@ -129,20 +139,29 @@ def value_kind_of(columns: ValueColumns, entities: Array) -> str:
     return "number" if (numbers | dates).mean() > 0.8 else ""
 
 
-def _ends(graph: KnowledgeGraph, label: int) -> Array:
-    facts = graph.edges[graph.edges[:, 1] == relation_of(label)]
-    return np.unique(facts[:, 0 if is_backward(label) else 2])
+def _ends(graph: KnowledgeGraph) -> list[Array]:
+    """Return the entities to which each adjacency label leads, ascending."""
+    order = np.argsort(graph.edges[:, 1], kind="stable")
+    bounds = np.searchsorted(graph.edges[order, 1], np.arange(len(graph.relations) + 1))
+    facts = [graph.edges[order[first:last]] for first, last in pairwise(bounds.tolist())]
+    return [np.unique(of_relation[:, column]) for of_relation in facts for column in (2, 0)]
 
 
-def _groups(ends: Sequence[Array], kinds: Sequence[str]) -> Array:
+def _groups(graph: KnowledgeGraph, ends: Sequence[Array], kinds: Sequence[str]) -> Array:
     """Return the group of each label: those whose ends share many entities, directly or by way of others."""
     parents = np.arange(len(ends))
-    for one in range(len(ends)):
-        for other in range(one):
-            if kinds[one] or kinds[other] or parents[one] == parents[other]:
-                continue
-            common = len(np.intersect1d(ends[one], ends[other], assume_unique=True))
-            if common >= COMMON * max(min(len(ends[one]), len(ends[other])), 1):
-                parents[parents == parents[one]] = parents[other]
+    entities = np.array([not kind for kind in kinds])
+    for one in np.flatnonzero(entities).tolist():
+        seen = np.unique(np.linspace(0, len(ends[one]) - 1, min(ENDS_SEEN, len(ends[one]))).astype(np.int64))
+        leading = [_leading_labels(graph, entity) for entity in ends[one][seen].tolist()]
+        counts = np.bincount(np.concatenate(leading), minlength=len(ends))
+        for other in np.flatnonzero((counts >= COMMON * len(seen)) & entities).tolist():
+            parents[parents == parents[one]] = parents[other]
     _, groups = np.unique(parents, return_inverse=True)
     return groups
+
+
+def _leading_labels(graph: KnowledgeGraph, entity: int) -> Array:
+    """Return the adjacency labels that lead to an entity, each once."""
+    leading: Array = reversed_label(np.unique(graph.adjacency.labels[graph.adjacency.row(entity)]))
+    return leading

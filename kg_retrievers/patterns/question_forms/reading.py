@@ -35,7 +35,10 @@ SAME_NAME = 0.45
 
 #: How sure a reading is, as a logit, beside the shares of its walks and its class: the logit of the zero-shot
 #: generator's confidence, and how near the noun is to the class beyond `NEAR`.
-RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 1.5
+RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 2.5
+
+#: In place of `CERTAIN` for counts: "how many" often asks for a number that the graph lacks.
+CERTAIN_COUNT = 1.0
 
 
 class UnreadError(Exception):
@@ -309,7 +312,8 @@ class FormReader:
 
     def _pattern(self, form: Form, arms: Arms, share: float) -> Pattern:
         builder = PatternBuilder(self._graph)
-        builder.confidence = sureness([way for _, _, way in arms.ways], share, arms.near)
+        certain = CERTAIN_COUNT if form.kind == "count" else CERTAIN
+        builder.confidence = sureness([way for _, _, way in arms.ways], share, arms.near, certain)
         if form.kind == "count":
             builder.operation = Operation("count")
         counted = builder.unknown() if any(role == "count" for role, _, _ in arms.ways) else None
@@ -492,18 +496,19 @@ class FormReader:
         return builder.pattern()
 
 
-def sureness(ways: Sequence[Way], share: float = 1.0, near: float = NEAR) -> float:
+def sureness(ways: Sequence[Way], share: float = 1.0, near: float = NEAR, certain: float = CERTAIN) -> float:
     """Return how likely a reading is right, in [0, 1].
 
     Args:
         ways: Its walks.
         share: How likely its class is among all that were compared.
         near: How near the noun is to the class.
+        certain: The logit of what is sure where nothing speaks for it or against it.
     """
     least = min((way.share for way in ways), default=1.0)
     rated = max(min((way.confidence for way in ways), default=0.0), 1e-3)
     logit = RATED_WEIGHT * float(np.log(rated / (1.001 - rated))) + NEAR_WEIGHT * (near - NEAR)
-    return float(share * least / (1 + np.exp(-logit - CERTAIN)))
+    return float(share * least / (1 + np.exp(-logit - certain)))
 
 
 def _undirected(labels: Sequence[int]) -> tuple[int, ...]:
