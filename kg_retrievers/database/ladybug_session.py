@@ -17,8 +17,9 @@ except ImportError as cause:
 #: The most address space of one database, in bytes. (LadybugDB's own 8 TiB leave room for only 15 open databases.)
 MAX_SIZE = 1 << 40
 
-#: After so many queries a connection is replaced, since it keeps every statement that it ever prepared.
-QUERIES_OF_A_CONNECTION = 1000
+#: After so many queries a connection is replaced, since it keeps every statement that it ever prepared: about 2 MB for
+#: a query of several MATCH clauses.
+QUERIES_OF_A_CONNECTION = 100
 
 #: Why there is no answer to a query.
 Failure = Literal["refused", "interrupted", "memory", "crashed", "closed", "cancelled", "unavailable"]
@@ -130,15 +131,22 @@ class LadybugSession:
     def execute(self, query: str, parameters: dict[str, Any], most: int, timeout: float | None) -> Answer:
         """Run a query; see `Session.execute`. LadybugDB does not look at the time while it plans a query."""
         if self._queries == QUERIES_OF_A_CONNECTION:
-            self._connection.close()
-            self._connection, self._queries = ladybug.Connection(self._database), 0
+            self._reconnect()
         self._queries += 1
         self._connection.set_query_timeout(0 if timeout is None else max(1, math.ceil(1000 * timeout)))
         self._stopped = "interrupted"
         try:
             return self._executed(query, parameters, most)
         except Exception as cause:  # such as a UnicodeDecodeError of text that LadybugDB cut inside a character
-            raise SessionError(*self._failure(cause)) from cause
+            failure, reason = self._failure(cause)
+            if failure != "memory" or self._queries == 1:
+                raise SessionError(failure, reason) from cause
+        self._reconnect()  # the memory may be that of earlier statements
+        return self.execute(query, parameters, most, timeout)
+
+    def _reconnect(self) -> None:
+        self._connection.close()
+        self._connection, self._queries = ladybug.Connection(self._database), 0
 
     def _executed(self, query: str, parameters: dict[str, Any], most: int) -> Answer:
         result = self._connection.execute(query, parameters)

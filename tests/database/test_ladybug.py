@@ -432,6 +432,18 @@ def test_several_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("isolated", [True, False])
+def test_many_different_queries_in_little_memory(graph: KnowledgeGraph, isolated: bool) -> None:
+    with LadybugExecutor.from_graph(graph, max_memory=128 << 20, isolated=isolated) as executor:
+        for number in range(150):  # a connection keeps what each of them took
+            rows = executor.run(
+                "MATCH (a {key: $key})-[r]-(b) MATCH (b)-[s]-(c) WHERE NOT EXISTS { MATCH (c)-[]-(d {key: 'nobody'}) } "
+                f"RETURN DISTINCT c.key AS key{number}",
+                {"key": "Her"},
+            )
+            assert len(rows) > 0
+
+
+@pytest.mark.parametrize("isolated", [True, False])
 def test_closed_while_a_query_runs(graph: KnowledgeGraph, isolated: bool) -> None:
     executor = LadybugExecutor.from_graph(graph, isolated=isolated)
     executor.schema()
