@@ -8,6 +8,7 @@ from typing import Any
 from kg_retrievers.core.replies import ReplyNode
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph.operations import Condition, Operation, short
+from kg_retrievers.graph.values import MAX_DIGITS
 
 #: From a text to the name of the unknown that it means.
 NameOf = Callable[[str], str]
@@ -51,7 +52,7 @@ def read_operation(said: Said, name_of: NameOf) -> Operation | None:
     data = said.data() if isinstance(said, ReplyNode) else said
     if isinstance(data, dict):
         data = {key: value for key, value in data.items() if value is not None}
-        data |= {key: int(data[key]) for key in ("limit", "number") if str(data.get(key)).isdecimal()}
+        data |= {key: int(data[key]) for key in ("limit", "number") if _is_whole_number(data.get(key))}
         if str(data.get("descending")).casefold() in ("true", "false"):
             data["descending"] = str(data["descending"]).casefold() == "true"
         by = data.get("by", [])
@@ -59,3 +60,8 @@ def read_operation(said: Said, name_of: NameOf) -> Operation | None:
         if isinstance(by, list) and all(isinstance(one, str) for one in by):
             data["by"] = [name_of(one) for one in by]
     return Operation.from_dict(data)
+
+
+def _is_whole_number(said: object) -> bool:
+    """Return whether a text is a whole number; one of more digits than a number has is none."""
+    return isinstance(said, str) and said.isdecimal() and len(said) <= MAX_DIGITS

@@ -296,6 +296,8 @@ HOSTILE = {
     "nested triples": '{"triples":[' * 4_000 + "]}" * 4_000,
     "numbers in a name": '{"triples": [["A", "r", "UNKNOWN ' + "# 1" * 20_000 + '", "B"]]}',
     "nothing but spaces": "{" + " " * 10**6,
+    "digits in a limit": f'{{{HER_TRIPLES}, "operation": {{"kind": "order", "by": "x", "limit": {"9" * 5000}}}}}',
+    "digits in a number": f'{{{HER_TRIPLES}, "operation": {{"kind": "list", "number": "{"9" * 5000}"}}}}',
 }
 
 

@@ -93,6 +93,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"operation": {"kind": "max"}}, "'max' takes 1 unknowns"),
     ({"operation": {"kind": "max", "by": "UNKNOWN city 1"}}, "the operation names ['city 1']"),
     ({"operation": {"kind": "order", "by": YEAR, "limit": "ten"}}, "'limit' must be a whole number"),
+    ({"operation": {"kind": "order", "by": YEAR, "limit": "9" * 5000}}, "'limit' must be a whole number"),
+    (
+        {"operation": {"kind": "list", "by": YEAR, "of": "count", "comparison": ">", "number": "9" * 5000}},
+        "'number' must be a whole number",
+    ),
     ({"operation": ["count"]}, "an operation must be an object"),
 ]
 
