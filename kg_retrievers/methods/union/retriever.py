@@ -257,6 +257,11 @@ class UnionRetriever(BaseKGRetriever):
         return any(retriever.proposes_answers for retriever in self.retrievers)
 
     @property
+    def operations(self) -> bool:  # type: ignore[override]
+        """Whether any of the members carries out operations."""
+        return any(retriever.operations for retriever in self.retrievers)
+
+    @property
     def suits(self) -> frozenset[QuestionShape]:  # type: ignore[override]
         """All that any of the members suits."""
         return frozenset[QuestionShape]().union(*(retriever.suits for retriever in self.retrievers))

@@ -48,6 +48,13 @@ def test_the_value_is_that_of_the_member_that_gives_one(
     assert answer_chain(retriever).invoke("How many films did Spike Jonze direct?") == answer
 
 
+def test_a_union_carries_out_operations_where_a_member_does() -> None:
+    both = union(COUNT)
+    assert both.operations
+    assert not UnionRetriever.of(both.retrievers[0]).operations
+    assert UnionRetriever.of(both).operations
+
+
 def test_rows_with_a_value_may_have_no_triples() -> None:
     row = {"triples": [], "score": 1.0, "value": 0}
     (document,) = union(COUNT).invoke("?", found={"SimGRAGRetriever": [row]})
