@@ -84,12 +84,12 @@ class QuestionFormGenerator(LinkingGenerator):
             return None
         reader = self._reader()
         form = read_form(tokens, reader.noun_score, units)
-        if form is None or reader.is_named(form) or self._is_plain(question, entities, form, reader):
+        if form is None or (not form.unread and self._is_said(question, entities, form, reader)):
             return None
         try:
             pattern = reader.read(form)
         except UnreadError:
-            if self._is_number(question, entities, form, None):
+            if not form.unread and self._is_number(question, entities, form, None):
                 return None
             words = [token.text for token in tokens if token.telling]
             raise LowConfidenceError(
@@ -120,8 +120,10 @@ class QuestionFormGenerator(LinkingGenerator):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
         return [self._named(token) for token in tokens]
 
-    def _is_plain(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
+    def _is_said(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
         """Whether a question asks for what a relation says itself, as "How many platforms does it have?" may."""
+        if reader.is_named(form):
+            return True
         if form.kind != "count" or form.limits or form.negative or form.quantity or not entities:
             return False
         understood = self.zero_shot.understand(question, entities)

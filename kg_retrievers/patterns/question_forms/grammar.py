@@ -36,6 +36,10 @@ _ASKING = re.compile(
     r"|^\w+ (?:you|we|i|any(?:one|body)|some(?:one|body)) "
 )
 _NEGATIVE = frozenset(["not", "no", "never", "without", "neither", "none", "cannot"])
+#: Words that turn or narrow what a question asks; none of them may be left where they are not read.
+_TURNING = _NEGATIVE | frozenset(
+    re.findall(r"\w+", "nor nobody nothing only solely all every each both always except excluding")
+)
 _STARTS_CLAUSE = frozenset(["but", "that", "who", "which", "whose", "and"])
 _ASKS = frozenset(["which", "what", "whose"])
 
@@ -82,7 +86,7 @@ class Form:
         limits: The values that limit what is looked for.
         quantity: How many of something it must have.
         degree: By what it is compared.
-        operator: How the values are compared, for "compare".
+        unread: Whether a part of the question asks for what no form says; it must be refused.
     """
 
     kind: FormKind
@@ -92,6 +96,7 @@ class Form:
     limits: tuple[Limit, ...] = ()
     quantity: Quantity | None = None
     degree: Degree | None = None
+    unread: bool = False
 
 
 @dataclass
@@ -110,6 +115,7 @@ class _Reading:
     than: bool = False
     joins: bool = False
     after_degree: tuple[Token, ...] = ()
+    unread: bool = False
 
     @property
     def text(self) -> str:
@@ -139,14 +145,18 @@ def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units
     _take_limits(reading)
     _take_degree(reading)
     _take_negative(reading)
+    _find_unread(reading)
     reading.joins = any(_is_or(reading.tokens, at) for at in range(len(reading.tokens)))
     if not (
-        reading.polar or reading.count or reading.limits or reading.quantity or reading.degree or reading.negative
-        or reading.joins
+        reading.unread or reading.polar or reading.count or reading.limits or reading.quantity or reading.degree
+        or reading.negative or reading.joins
     ):  # fmt: skip
         return None
     noun, clause = _target(reading)
-    return Form(_kind(reading), noun, tuple(clause), reading.negative, reading.limits, reading.quantity, reading.degree)
+    return Form(
+        _kind(reading), noun, tuple(clause), reading.negative, reading.limits, reading.quantity, reading.degree,
+        reading.unread,
+    )  # fmt: skip
 
 
 def _is_or(tokens: Sequence[Token], at: int) -> bool:
@@ -338,6 +348,12 @@ def _take_negative(reading: _Reading) -> None:
     reading.negative = tuple(token for token in tokens[start:] if token.word not in dropped or token.slot)
     reading.negative = reading.negative or tuple(tokens[at:])
     del tokens[start:]
+
+
+def _find_unread(reading: _Reading) -> None:
+    """Mark a question of which a part asks for what no form says."""
+    words = {token.word for token in reading.tokens}
+    reading.unread = reading.unread or (reading.polar and not words.isdisjoint(_TURNING))
 
 
 def _target(reading: _Reading) -> tuple[tuple[Token, ...], list[Token]]:

@@ -80,8 +80,10 @@ class FormReader:
         """Return the pattern of a form.
 
         Raises:
-            UnreadError: If a part of it is not found in the graph.
+            UnreadError: If a part of it is not found in the graph, or asks for what no form says.
         """
+        if form.unread:
+            raise UnreadError
         match form.kind:
             case "exists":
                 return self._exists(form)

@@ -61,8 +61,18 @@ def test_plain_questions_stay(question: str) -> None:
     assert (plain, plain.confidence) == (cascade, cascade.confidence)
 
 
-def test_refuses_what_it_cannot_read() -> None:
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is Long Bridge not older?",
+        "Is it true that Ada Holm never designed Long Bridge?",
+        "Is it true that Ada Holm did not design Old Bridge?",
+        "Was Long Bridge not designed by Ada Holm?",
+        "Did Ada Holm design only Long Bridge?",
+    ],
+)
+def test_refuses_what_it_cannot_read(question: str) -> None:
     """An operation that is not understood is never answered as if it were not there."""
     with pytest.raises(LowConfidenceError) as refused:
-        RETRIEVER.invoke("Is Long Bridge not older?", on_refusal="raise")
+        RETRIEVER.invoke(question, on_refusal="raise")
     assert refused.value.unplaced
