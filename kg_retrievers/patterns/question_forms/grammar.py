@@ -16,7 +16,7 @@ _AUXILIARY = frozenset(
     re.findall(r"\w+", "am is are was were do does did has have had can could will would should may might must")
 )
 _NUMBERS = re.findall(r"\w+", "zero one two three four five six seven eight nine ten eleven twelve")
-_NUMBER = rf"(?P<n>{'|'.join(_NUMBERS)}|\d+)"
+_NUMBER = rf"(?P<n>{'|'.join(_NUMBERS)}|\d{{1,6}})"
 _QUANTITIES: tuple[tuple[Comparison, str], ...] = (
     (">=", rf"(?:at least|no fewer than|no less than|not fewer than|not less than|a minimum of) {_NUMBER}"),
     ("<=", rf"(?:at most|no more than|not more than|up to|a maximum of) {_NUMBER}"),
@@ -26,6 +26,7 @@ _QUANTITIES: tuple[tuple[Comparison, str], ...] = (
     ("<", rf"(?:fewer than|less than|under) {_NUMBER}"),
     ("=", rf"(?:exactly|precisely|just|only) {_NUMBER}"),
 )
+_UNREAD_NUMBER = re.compile(r"\b(?:at (?:least|most)|(?:more|fewer|less) than|exactly) \d")
 _COUNT = re.compile(
     r"^(?:(?:in|of|at|for|from|by|with|on|to|and) )?how many (?:different )?(?:of (?:the |these |those )?)?"
     r"|^(?:(?:what|tell me|give me|count|is) )*(?:the )?(?:total |overall )?number of (?:the |different )?"
@@ -353,7 +354,12 @@ def _take_negative(reading: _Reading) -> None:
 def _find_unread(reading: _Reading) -> None:
     """Mark a question of which a part asks for what no form says."""
     words = {token.word for token in reading.tokens}
-    reading.unread = reading.unread or (reading.polar and not words.isdisjoint(_TURNING))
+    unread = (
+        reading.polar and not words.isdisjoint(_TURNING),
+        reading.count and (reading.quantity is not None or not words.isdisjoint(("per", "each"))),
+        reading.search(_UNREAD_NUMBER) is not None,
+    )
+    reading.unread = reading.unread or any(unread)
 
 
 def _target(reading: _Reading) -> tuple[tuple[Token, ...], list[Token]]:

@@ -89,11 +89,11 @@ def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | 
     end = _literal_end(words, at, units)
     if end is None:
         return None
-    literal = " ".join(words[at:end])
+    literal = _written(words[at:end], units)
     if re.search(r"\b(?:between|from)$", before) and end < len(words) and words[end] in ("and", "to", "until"):
         last = _literal_end(words, end + 1, units)
         if last is not None:
-            return Limit("between", (literal, " ".join(words[end + 1 : last])), at - 1, last)
+            return Limit("between", (literal, _written(words[end + 1 : last], units)), at - 1, last)
     after = " ".join(words[end : end + 3])
     operator = next(((op, match) for op, form in _TAILS if (match := form.search(after))), None)
     lead = next(((op, match) for op, form in _LEADS if (match := _led(form, before))), None)
@@ -129,7 +129,22 @@ def _literal_end(words: Sequence[str], at: int, units: Collection[str]) -> int |
         value = read_value(" ".join(words[at:end]))
         if value is None or value.truth is not None:
             continue
-        if value.unit and end > at + 1 and unit_symbol(value.unit) not in units:
+        if value.unit and end > at + 1 and not _is_known(unit_symbol(value.unit), units):
             continue
         return end
     return None
+
+
+def _is_known(unit: str, units: Collection[str]) -> bool:
+    """Return whether the graph has a unit, whose case the words of a question have lost."""
+    return unit in units or any(one.casefold() == unit for one in units)
+
+
+def _written(words: Sequence[str], units: Collection[str]) -> str:
+    """Return words as a literal, its unit in the case of the only unit of the graph that has these letters."""
+    literal = " ".join(words)
+    value = read_value(literal)
+    if value is None or not value.unit or unit_symbol(value.unit) in units:
+        return literal
+    cased = [one for one in units if one.casefold() == value.unit]
+    return literal.removesuffix(value.unit) + cased[0] if len(cased) == 1 and literal.endswith(value.unit) else literal

@@ -69,6 +69,10 @@ def test_plain_questions_stay(question: str) -> None:
         "Is it true that Ada Holm did not design Old Bridge?",
         "Was Long Bridge not designed by Ada Holm?",
         "Did Ada Holm design only Long Bridge?",
+        "How many people designed at least 2 bridges?",
+        "How many bridges did each person design?",
+        "How many bridges per person?",
+        pytest.param(f"Who designed at least {'9' * 5000} bridges?", id="5000 digits"),
     ],
 )
 def test_refuses_what_it_cannot_read(question: str) -> None:
