@@ -24,8 +24,8 @@ class Verdict(TypedDict):
     """The verdict of the evidence on a claim.
 
     Attributes:
-        verdict: The verdict. "not enough evidence", whatever the model says, where it cites nothing that was shown, or
-            contradicts an operation that told whether the claim holds; what such an operation gave needs no citation.
+        verdict: The verdict. "not enough evidence", whatever the model says, where it cites nothing that was shown and
+            no operation gave a value, or where it contradicts an operation that told whether the claim holds.
         explanation: How the facts bear on the claim; why there are none, where the claim was refused.
         citations: The facts that the verdict rests on; only facts that were shown.
         rejected_citations: How many citations of facts that were not shown were left out.

@@ -130,6 +130,8 @@ def test_a_text_is_checked_against_the_value(retriever: SimGRAGRetriever, said: 
         ("no", "supported", "not enough evidence"),
         ("no", "refuted", "refuted"),
         ("none", "refuted", "refuted"),
+        ("count", "supported", "supported"),
+        ("first", "supported", "supported"),
     ],
 )
 def test_verdicts_need_no_citation_and_do_not_contradict_the_value(
