@@ -227,7 +227,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         """
         if pattern.operation is not None:
             return self._operate(pattern, question)
-        query = self.query(pattern)
+        query = self.query(pattern, nearest=bool(pattern.conditions or pattern.absent))
         found, widened = self._found(pattern, query, self.k if k is None else k, question, ties=self.ties)
         ambiguous = self._ambiguous_names(pattern, query) if found else []
         evidence = [self._evidence(pattern, match, ambiguous) for match in found]
@@ -292,7 +292,8 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         Args:
             pattern: The pattern.
-            nearest: Whether names and relations mean the nearest ones alone, as for an operation.
+            nearest: Whether names and relations mean the nearest ones alone, as with an operation, with conditions and
+                with absent triples: a farther name would answer where these exclude what was asked for.
 
         Raises:
             PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.

@@ -223,3 +223,36 @@ def test_absent_triples_in_a_circle_are_refused() -> None:
     pattern = Pattern.of((x, "opened in", "1987"), target="house", absent=circle)
     with pytest.raises(PatternError, match="form a cycle; that is not supported"):
         opened_in(["1987"]).invoke("?", pattern=pattern)
+
+
+# --- what names and relations mean ---
+
+
+FILMS = KnowledgeGraph.from_triples(
+    [
+        ("Inception", "directed by", "Nolan"),
+        ("Inception", "starring", "Hardy"),
+        ("Tenet", "directed by", "Nolan"),
+        ("Her", "directed by", "Jonze"),
+        ("Nolan", "born in", "England"),
+        ("Hardy", "born in", "Wales"),
+        ("Nolan", "directed by", "Nobody"),
+    ]
+)
+
+
+def films(**fields: Any) -> SimGRAGRetriever:
+    index = GraphIndex.build(FILMS, HashedEmbeddings())
+    return SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(Pattern.from_dict), **fields)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"absent": [(Unknown("x"), "born in", "England")]},
+        {"conditions": [Condition("x", "contains", "Har")]},
+    ],
+)
+def test_what_is_excluded_is_not_replaced_by_what_is_farther(limits: dict[str, Any]) -> None:
+    pattern = Pattern.of(("Inception", "directed by", Unknown("x")), target="x", **limits)
+    assert films(direction="respect").match(pattern) == []
