@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kg_retrievers.graph.operations import Operator
 from kg_retrievers.graph.values import Comparison
 from kg_retrievers.patterns.question_forms.degrees import base_of, direction, time_direction
 from kg_retrievers.patterns.question_forms.literals import Limit, find_limits
@@ -26,6 +27,7 @@ _QUANTITIES: tuple[tuple[Comparison, str], ...] = (
     ("<", rf"(?:fewer than|less than|under) {_NUMBER}"),
     ("=", rf"(?:exactly|precisely|just|only) {_NUMBER}"),
 )
+_OPPOSITE: dict[str, Operator] = {"<": ">=", ">": "<="}
 _UNREAD_NUMBER = re.compile(r"\b(?:at (?:least|most)|(?:more|fewer|less) than|exactly) \d")
 _COUNT = re.compile(
     r"^(?:(?:in|of|at|for|from|by|with|on|to|and) )?how many (?:different )?(?:of (?:the |these |those )?)?"
@@ -243,8 +245,19 @@ def _take_quantity(reading: _Reading) -> None:
 def _take_limits(reading: _Reading) -> None:
     words = [token.word or "_" for token in reading.tokens]
     reading.limits = tuple(find_limits(words, reading.units))
+    limits = list[Limit]()
     for limit in reversed(reading.limits):
+        at = next(
+            (at for at in range(limit.start - 1, -1, -1) if words[at] == "never" or not reading.tokens[at].telling), -1
+        )
+        denied = at >= 0 and words[at] in ("not", "never")
+        opposite = _OPPOSITE.get(limit.operator)
+        reading.unread |= denied and (reading.polar or opposite is None or limit.start - at > 2)
+        limits.insert(0, limit._replace(operator=opposite) if denied and opposite else limit)
         del reading.tokens[limit.start : limit.end]
+        if denied:
+            del reading.tokens[at]
+    reading.limits = tuple(limits)
 
 
 def _take_degree(reading: _Reading) -> None:
