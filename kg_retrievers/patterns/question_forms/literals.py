@@ -68,14 +68,17 @@ def find_limits(words: Sequence[str], units: Collection[str]) -> list[Limit]:
         [('between', ('1960', '1965'))]
         >>> [limit[:2] for limit in find_limits("opened in the 1930s".split(), set())]
         [('between', ('1930', '1939'))]
+        >>> [limit[:2] for limit in find_limits("opened before 1900 or after 2000".split(), set())]
+        [('<', ('1900',)), ('>', ('2000',))]
     """
     found, at = list[Limit](), 0
     while at < len(words):
         limit = _limit_at(words, at, units)
-        if limit and (not found or limit.start >= found[-1].end):
+        if limit is None or (found and limit.start < found[-1].end):
+            at += 1
+        else:
             found.append(limit)
             at = limit.end
-        at += 1 if limit is None else 0
     return found
 
 
@@ -96,6 +99,8 @@ def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | 
             return Limit("between", (literal, _written(words[end + 1 : last], units)), at - 1, last)
     after = " ".join(words[end : end + 3])
     operator = next(((op, match) for op, form in _TAILS if (match := form.search(after))), None)
+    if operator and _literal_end(words, end + len(operator[1][0].split()), units) is not None:
+        operator = None  # "or after 2000" begins another limit
     lead = next(((op, match) for op, form in _LEADS if (match := _led(form, before))), None)
     if operator is None and lead is None:
         return None
