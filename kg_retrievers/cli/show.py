@@ -159,7 +159,8 @@ def show_comparison(found: Comparison) -> None:
 
 def show(*parts: RenderableType, wide: bool = False) -> None:
     """Print on stdout: in the width and colours of a terminal, unless it is to be wide; else plain, a row a line."""
-    width = None if sys.stdout.isatty() and not wide else 10_000
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    width = None if is_terminal and not wide else 10_000
     console = Console(width=width, markup=False, highlight=False, emoji=False)
     with console.capture() as capture:
         console.print(*parts, sep="\n")
