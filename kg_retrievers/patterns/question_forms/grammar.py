@@ -44,6 +44,9 @@ _TURNING = _NEGATIVE | frozenset(
     re.findall(r"\w+", "nor nobody nothing only solely all every each both always except excluding")
 )
 _STARTS_CLAUSE = frozenset(["but", "that", "who", "which", "whose", "and"])
+_ORDINAL = re.compile(
+    r"second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|next|penultimate|\d+(?:st|nd|rd|th)"
+)
 _ASKS = frozenset(["which", "what", "whose"])
 
 FormKind = Literal["list", "count", "exists", "best", "choice", "compare"]
@@ -68,6 +71,7 @@ class Degree:
         words: The adjective, and words such as "by beds".
         noun: What is counted or measured; empty for an adjective alone.
         raw: The superlative or comparative as written; "" for none of one word.
+        most: How many things are asked for, as in "the three oldest".
     """
 
     sign: int
@@ -75,6 +79,7 @@ class Degree:
     words: tuple[Token, ...]
     noun: tuple[Token, ...]
     raw: str = ""
+    most: int = 1
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,11 @@ def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units
     _take_opening(reading)
     _take_quantity(reading)
     _take_limits(reading)
+    most = _take_rank(reading)
     _take_degree(reading)
+    if reading.degree:
+        reading.degree = replace(reading.degree, most=most)
+    reading.unread |= most > 1 and (reading.degree is None or _kind(reading) != "best")
     _take_negative(reading)
     _find_unread(reading)
     reading.joins = any(_is_or(reading.tokens, at) for at in range(len(reading.tokens)))
@@ -258,6 +267,24 @@ def _take_limits(reading: _Reading) -> None:
         if denied:
             del reading.tokens[at]
     reading.limits = tuple(limits)
+
+
+def _take_rank(reading: _Reading) -> int:
+    """Take how many things a superlative asks for; an ordinal beside one is not read."""
+    words = [token.word for token in reading.tokens]
+    at = next((at for at, word in enumerate(words) if word in ("most", "fewest") or base_of(word, "est")), -1)
+    if at < 0:
+        return 1
+    reading.unread |= any(_ORDINAL.fullmatch(word) for word in words)
+    asked = [i + 1 for i in range(min(at, len(words) - 1)) if words[i] in ("which", "what")]
+    for place in (at - 1, at + 1, *asked):
+        word = words[place] if 0 <= place < len(words) else ""
+        number = _NUMBERS.index(word) if word in _NUMBERS else int(word) if re.fullmatch(r"\d{1,3}", word) else 1
+        if number != 1:
+            reading.unread |= number == 0
+            del reading.tokens[place]
+            return number
+    return 1
 
 
 def _take_degree(reading: _Reading) -> None:

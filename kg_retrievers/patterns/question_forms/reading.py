@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -332,7 +333,7 @@ class FormReader:
                     assert isinstance(what, Degree)
                     by = builder.unknown()
                     builder.walk(builder.target, way.labels, by)
-                    builder.operation = Operation("max" if what.sign > 0 else "min", by=(by.name,))
+                    builder.operation = _best(what, by.name, "value")
                 case "count":
                     assert counted
                     builder.walk(counted, way.labels, builder.target)
@@ -354,7 +355,7 @@ class FormReader:
             quantity = form.quantity
             return Operation("list", by=(counted,), of="count", comparison=quantity.comparison, number=quantity.number)
         assert form.degree
-        return Operation("max" if form.degree.sign > 0 else "min", by=(counted,), of="count")
+        return _best(form.degree, counted, "count")
 
     def _add_entities(self, builder: PatternBuilder, tokens: Sequence[Token], way: Way, end: Term) -> None:
         slots = [token.slot for token in tokens if token.slot]
@@ -511,6 +512,13 @@ def sureness(ways: Sequence[Way], share: float = 1.0, near: float = NEAR, certai
     rated = max(min((way.confidence for way in ways), default=0.0), 1e-3)
     logit = RATED_WEIGHT * float(np.log(rated / (1.001 - rated))) + NEAR_WEIGHT * (near - NEAR)
     return float(share * least / (1 + np.exp(-logit - certain)))
+
+
+def _best(degree: Degree, by: str, of: Literal["value", "count"]) -> Operation:
+    """Return the operation that finds the first by a degree, or so many of them."""
+    if degree.most > 1:
+        return Operation("order", by=(by,), of=of, limit=degree.most, descending=degree.sign > 0)
+    return Operation("max" if degree.sign > 0 else "min", by=(by,), of=of)
 
 
 def _undirected(labels: Sequence[int]) -> tuple[int, ...]:
