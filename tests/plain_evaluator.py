@@ -3,6 +3,7 @@
 Shares with the package only how values are read and compared, and when a walk may return. Rules:
 
 - A known node is the entity with its key where it is pinned, else each entity called so, else the one with this key.
+- The directions of the triples count with an operation, unless the pattern says that they do not.
 - A node with a type is an entity of this type or of none; types do not count where the graph has none.
 - `distinct` as of `match_pattern`; `different` always holds.
 - An absent group holds if no entities of its own make all of its triples facts. A known text stands in each of its
@@ -47,8 +48,10 @@ def evaluate(graph: KnowledgeGraph, pattern: Pattern, *, distinct: str, directio
         direction: As of `SimGRAGRetriever`.
     """
 
+    directed = _directed(pattern, direction)
+
     def find(part: Pattern) -> list[Assignment]:
-        return _found(graph, part, distinct, _directed(part, direction))
+        return _found(graph, part, distinct, directed)
 
     operation = pattern.operation
     if operation is not None and operation.kind == "compare":
@@ -180,7 +183,9 @@ def _is_present(
 
 
 def _directed(pattern: Pattern, direction: str) -> bool:
-    return direction == "respect" if pattern.directed is None else pattern.directed
+    if pattern.directed is None:
+        return direction == "respect" or pattern.operation is not None
+    return pattern.directed
 
 
 def _id(graph: KnowledgeGraph) -> Callable[[str], int]:

@@ -92,16 +92,19 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
         They also have what the pattern says of "confidence", "unplaced" and "nearest", and its "operation": then a
         query returns bindings, "facts" is the query for their facts, and "side" the unknown that it finds for
-        "compare". Names in a pattern with an operation mean the nearest ones alone.
+        "compare". Names in a pattern with an operation mean the nearest ones alone, and its triples point as they do
+        unless it says otherwise.
 
         Raises:
             PatternError: If the pattern names something and the graph is empty, or absent triples form a cycle.
             SearchBudgetError: If its conditions leave more keys than a query takes.
             StaleIndexError: If the database lacks a relation of the graph.
         """
+        operation = pattern.operation
+        if operation is not None and pattern.directed is None:
+            pattern = replace(pattern, directed=True)
         pattern = self._in_names_of_graph(pattern)
         self._check_relations(pattern, executor.schema())
-        operation = pattern.operation
         if operation is None or operation.kind != "compare":
             yield from self._write_part(pattern, operation, executor, entities, question)
             return

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from kg_retrievers.algorithms.bindings import Edge, joined_bindings
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph, Pattern, Term, Unknown
-from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match
 from kg_retrievers.patterns.allowed_entities import value_columns
 from kg_retrievers.patterns.operation_parts import part_of
 from kg_retrievers.patterns.operation_results import OperationResult, chosen_result, compared, count_result
-
-#: From a pattern without operation to its matches, the nearest first.
-FindMatches: TypeAlias = Callable[[Pattern], list[Match]]
 
 #: An operation is over all of so many equally near subgraphs, as of namesakes.
 MAX_MATCHES = 64
@@ -28,6 +28,13 @@ SHOWN = 20
 
 #: Matches whose distances differ by less are equally near.
 SAME_DISTANCE = 1e-6
+
+
+class FindMatches(Protocol):
+    """Finds the `MAX_MATCHES` nearest matches of a pattern without operation, the nearest first."""
+
+    def __call__(self, part: Pattern, only: Mapping[str, Array] | None = None) -> list[Match]:
+        """Find them; `only` gives the ids of the entities that some unknowns may be, by name."""
 
 
 class MatchRules(NamedTuple):
@@ -68,7 +75,7 @@ def operate(pattern: Pattern, index: GraphIndex, find: FindMatches, rules: Match
     Args:
         pattern: The pattern.
         index: The graph and its values.
-        find: Finds the `MAX_MATCHES` nearest matches of a pattern.
+        find: Finds the matches of a pattern.
         rules: How it finds them.
 
     Raises:
@@ -92,7 +99,7 @@ def operate(pattern: Pattern, index: GraphIndex, find: FindMatches, rules: Match
     result = _result(plain, operation, matches, index, rules)
     if operation.kind != "count" and not result.answers:
         return None
-    return _shown(plain, result, matches, index.graph, find, truncated)
+    return _shown(plain, result, matches, find, truncated)
 
 
 def _nearest(matches: Sequence[Match]) -> list[Match]:
@@ -171,16 +178,14 @@ def _shown(
     pattern: Pattern,
     result: OperationResult,
     matches: Sequence[Match],
-    graph: KnowledgeGraph,
     find: FindMatches,
     truncated: bool,
 ) -> Operated:
     """Return the result with the facts of some of the targets that it rests on."""
     support = result.support[:SHOWN]
     if len(support) < len(result.support) or _has_more(pattern, matches, support):
-        keys = tuple(graph.entities[entity] for entity in support)
-        condition = Condition(str(pattern.target), "in", keys)
-        matches = _nearest(find(replace(pattern, conditions=(*pattern.conditions, condition)))) if keys else []
+        only = {str(pattern.target): np.unique(np.array(support, np.int32))}
+        matches = _nearest(find(pattern, only)) if support else []
     details: dict[str, Any] = {"shown": len(support), "of": len(result.support)}
     details |= {"without_value": result.without} if result.without else {}
     details |= {"at_least": True} if truncated else {}

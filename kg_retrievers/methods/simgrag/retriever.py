@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -24,6 +25,7 @@ from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods.simgrag.match_query import match_query
@@ -119,7 +121,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     #: names, else "known"; see `decide_revisits`.
     distinct: Literal["auto", "known", "nodes", "none"] = "auto"
     #: Whether a triple fits an edge of the pattern either way, where the pattern does not say so itself; see
-    #: `match_pattern`.
+    #: `match_pattern`. With an operation it does not, unless the pattern says so.
     direction: Literal["ignore", "respect"] = "ignore"
     #: Whether equal results are one; see `match_pattern`.
     ties: Literal["merge", "break"] = "merge"
@@ -238,12 +240,12 @@ class SimGRAGRetriever(BaseKGRetriever):
     def _operate(self, pattern: Pattern, question: str) -> list[Evidence]:
         """Return what the operation of a pattern gives as one piece of evidence; none where the graph does not say."""
 
-        def find(part: Pattern) -> list[Match]:
-            query = self.query(part, nearest=True)
+        def find(part: Pattern, only: Mapping[str, Array] | None = None) -> list[Match]:
+            query = self.query(part, nearest=True, only=only)
             return self._found(part, query, MAX_MATCHES, question, ties="merge")[0]
 
         rules = MatchRules(self._respects_direction(pattern), self.distinct == "nodes")
-        result = operate(pattern, self.index, find, rules)
+        result = operate(replace(pattern, directed=rules.directed), self.index, find, rules)
         if result is None:
             return []
         shown = [self._evidence(part, match, []) for part, match in result.matches]
@@ -287,29 +289,35 @@ class SimGRAGRetriever(BaseKGRetriever):
         found, widened = find_widening(find, decide_revisits(pattern, question), limit)
         return found[:k], widened
 
-    def query(self, pattern: Pattern, *, nearest: bool = False) -> MatchQuery:
+    def query(self, pattern: Pattern, *, nearest: bool = False, only: Mapping[str, Array] | None = None) -> MatchQuery:
         """Return what the matcher searches for: each text of a pattern with its candidates.
 
         Args:
             pattern: The pattern.
             nearest: Whether names and relations mean the nearest ones alone, as with an operation, with conditions and
                 with absent triples: a farther name would answer where these exclude what was asked for.
+            only: The ids of the entities that some unknowns may be, by name, besides what the pattern says.
 
         Raises:
             PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
         """
+        allowed = allowed_entities(self.index, pattern, directed=self._respects_direction(pattern))
+        for name, entities in (only or {}).items():
+            allowed[name] = np.intersect1d(allowed.get(name, entities), entities).astype(np.int32)
         return match_query(
             pattern,
             self.index,
             k_nodes=self.k_nodes,
             k_relations=self.k_relations,
             k_types=self.k_types,
-            allowed=allowed_entities(self.index, pattern, directed=self._respects_direction(pattern)),
+            allowed=allowed,
             nearest=nearest,
         )
 
     def _respects_direction(self, pattern: Pattern) -> bool:
-        return self.direction == "respect" if pattern.directed is None else pattern.directed
+        if pattern.directed is not None:
+            return pattern.directed
+        return self.direction == "respect" or pattern.operation is not None
 
     def _ambiguous_names(self, pattern: Pattern, query: MatchQuery) -> list[AmbiguousName]:
         """Return the texts of a pattern that several entities fit equally well."""

@@ -256,3 +256,24 @@ def films(**fields: Any) -> SimGRAGRetriever:
 def test_what_is_excluded_is_not_replaced_by_what_is_farther(limits: dict[str, Any]) -> None:
     pattern = Pattern.of(("Inception", "directed by", Unknown("x")), target="x", **limits)
     assert films(direction="respect").match(pattern) == []
+
+
+@pytest.mark.parametrize(("directed", "number"), [(None, 1), (True, 1), (False, 3)])
+@pytest.mark.parametrize("direction", ["ignore", "respect"])
+def test_operation_respects_directions(directed: bool | None, number: int, direction: Any) -> None:
+    x = Unknown("x")
+    count = Pattern.of(("Nolan", "directed by", x), target="x", directed=directed, operation=Operation("count"))
+    (evidence,) = films(direction=direction, distinct="none").match(count)
+    assert evidence.value == number
+    assert evidence.details["pattern"] == count.to_dict()
+
+
+def test_long_keys_are_shown() -> None:
+    keys = [f"{'k' * 2_000}{at}" for at in range(30)]
+    graph = KnowledgeGraph.from_triples([(key, "kind", "long") for key in keys])
+    index = GraphIndex.build(graph, HashedEmbeddings(64))
+    retriever = SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(Pattern.from_dict))
+    count = Pattern.of((Unknown("x"), "kind", "long"), target="x", operation=Operation("count"))
+    (evidence,) = retriever.match(count)
+    assert evidence.value == 30
+    assert len(evidence.triples) == 20
