@@ -3,11 +3,15 @@
 A name is a date: `1987`, `1987-03`, `1987-03-02`, with `/` or `.` as well, `2.3.1987` (day first), a time behind a
 whole date, `2 March 1987`, `March 2, 1987`, `March 1987`; the years 1000 to 2999. A date that is not whole stands for
 all of its days. A name is a number: `84`, `-1.5`, `1,250,000`, `1.250.000`, `1 250 000`, `1,5` (a decimal comma, unless
-three digits follow), `3e5`; with a currency before it or a unit behind it: `84 m`, `€ 12.50`, `410 million €`, `12 %`.
-More than `MAX_DIGITS` digits are an identifier. A name is a truth value: `true`, `false`, `yes`, `no`.
+three digits follow; also in `0,125`), `3e5`; with a currency before it or a unit behind it: `84 m`, `€ 12.50`,
+`410 million €`, `12 %`. Behind a currency, `k`, `m` and `bn` are thousands, millions and billions: `$5m`. A unit of
+more than four letters is known or in small letters: `12 Monkeys` is no number. The case of known units tells nothing;
+of others it does, as `mW` is not `MW`. More than `MAX_DIGITS` digits are an identifier. A name is a truth value:
+`true`, `false`, `yes`, `no`.
 
 A whole number of four digits is a number and a year. Two values are compared as dates if both are some, else as
-numbers if both are some and their units do not differ, else as truth values, else by their texts, as equal or not.
+numbers if both are some, else as truth values, else by their texts, as equal or not. Numbers whose units differ are
+unequal, and neither is the greater.
 """
 
 from __future__ import annotations
@@ -41,13 +45,15 @@ _DATES = tuple(
 )
 _NUMBER = re.compile(
     r"(?P<currency>[$€£¥]|USD|EUR|GBP|CHF)? ?(?P<sign>[-+\u2212])?"
-    r"(?P<digits>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?"
+    r"(?P<digits>(?!0,)[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
+    r"|(?!0\.)[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?"
     r"|[0-9]{1,3}(?:[ \u00a0\u202f][0-9]{3})+(?:[.,][0-9]+)?|[0-9]+(?:[.,][0-9]+)?|\.[0-9]+)"
-    r"(?:e(?P<exponent>[-+]?[0-9]{1,3}))?(?: ?(?P<scale>thousand|million|billion|trillion))?"
+    r"(?:e(?P<exponent>[-+]?[0-9]{1,3}))?"
+    r"(?: ?(?P<scale>thousand|million|billion|trillion|bn(?![a-z])|(?(currency)[km](?![a-z²³/])|(?!))))?"
     r"(?:[ \u00a0]?(?P<unit>[a-zµΩ]{1,12}[²³23]?(?:/[a-z]{1,12}[²³23]?)?|[%‰€$£¥]|°[CFK]?))?",
     re.IGNORECASE,
 )
-_SCALES = {"": 0, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_SCALES = {"": 0, "k": 3, "thousand": 3, "m": 6, "million": 6, "bn": 9, "billion": 9, "trillion": 12}
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -134,14 +140,22 @@ def _read_number(text: str) -> tuple[float, str] | tuple[None, Literal[""]]:
     number = float(f"{_plain_digits(found['digits'])}e{exponent}")
     if number in (float("inf"), 0.0) and found["digits"].strip("0., \u00a0\u202f"):
         return None, ""  # beyond what a double holds
+    if not _is_unit(found["unit"] or ""):
+        return None, ""
     unit = found["unit"] or found["currency"] or ""
     return (-number if found["sign"] in ("-", "\u2212") else number), unit.strip()
+
+
+def _is_unit(text: str) -> bool:
+    """Return whether a text may be a unit: each of its words is short, known, or in small letters."""
+    words = [word.rstrip("²³23") for word in text.split("/")]
+    return all(len(word) <= 4 or word.islower() or word.casefold() in _UNITS for word in words)
 
 
 def _plain_digits(digits: str) -> str:
     """Return digits without signs for thousands, and with a point before the fraction."""
     digits = re.sub("[ \u00a0\u202f]", "", digits)
-    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", digits):
+    if re.fullmatch(r"(?!0,)\d{1,3}(,\d{3})+(\.\d+)?", digits):
         return digits.replace(",", "")
     if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}(,\d+)?", digits):
         return digits.replace(".", "").replace(",", ".")
@@ -159,8 +173,10 @@ def holds(value: Value, comparison: Comparison, other: Value) -> bool:
     """
     if value.first and value.last and other.first and other.last:
         return _dates_hold(value.first, value.last, comparison, other.first, other.last)
-    if value.number is not None and other.number is not None and _same_unit(value.unit, other.unit):
-        return _numbers_hold(value.number, comparison, other.number)
+    if value.number is not None and other.number is not None:
+        if _same_unit(value.unit, other.unit):
+            return _numbers_hold(value.number, comparison, other.number)
+        return comparison == "!="
     if value.truth is not None and other.truth is not None:
         equal = value.truth == other.truth
     else:
@@ -200,23 +216,32 @@ def _numbers_hold(number: float, comparison: Comparison, other: float) -> bool:
             return number != other
 
 
-#: Units that are written in several ways.
+#: Units that are written in several ways, in small letters: their case tells nothing.
 _UNITS = {
-    "metre": "m", "metres": "m", "meter": "m", "meters": "m", "kilometre": "km", "kilometres": "km", "kilometer": "km",
-    "kilometers": "km", "feet": "ft", "foot": "ft", "kilogram": "kg", "kilograms": "kg", "percent": "%", "euro": "€",
-    "euros": "€", "eur": "€", "dollar": "$", "dollars": "$", "usd": "$", "pound": "£", "pounds": "£", "gbp": "£",
+    name: symbol
+    for symbol, names in {
+        "m": "metre metres meter meters", "km": "km kilometre kilometres kilometer kilometers",
+        "cm": "cm centimetre centimetres centimeter centimeters", "mm": "millimetre millimetres millimeter millimeters",
+        "ft": "ft feet foot", "inch": "inch inches", "yd": "yd yard yards", "mile": "mile miles",
+        "g": "gram grams", "kg": "kg kilogram kilograms", "t": "tonne tonnes", "lb": "lb lbs",
+        "l": "litre litres liter liters",
+        "s": "second seconds", "min": "min minute minutes", "h": "hour hours", "day": "day days", "week": "week weeks",
+        "month": "month months", "year": "year years", "ha": "ha hectare hectares", "acre": "acre acres",
+        "W": "watt watts", "kW": "kilowatt kilowatts", "MW": "megawatt megawatts", "GW": "gigawatt gigawatts",
+        "%": "percent", "€": "euro euros eur", "$": "dollar dollars usd", "£": "pound pounds gbp", "CHF": "chf",
+    }.items()
+    for name in names.split()
 }  # fmt: skip
 
 
 def unit_symbol(unit: str) -> str:
-    """Return the usual symbol of a unit, lower case.
+    """Return the usual symbol of a known unit; another one as it is written.
 
     Example:
-        >>> unit_symbol("metres"), unit_symbol("KM"), unit_symbol("beds")
-        ('m', 'km', 'beds')
+        >>> unit_symbol("Metres"), unit_symbol("KM"), unit_symbol("MW"), unit_symbol("beds")
+        ('m', 'km', 'MW', 'beds')
     """
-    folded = unit.casefold()
-    return _UNITS.get(folded, folded)
+    return _UNITS.get(unit.casefold(), unit)
 
 
 def _same_unit(one: str, other: str) -> bool:

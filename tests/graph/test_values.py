@@ -73,6 +73,20 @@ NUMBERS = {
     "012": (12, ""),
     "0": (0, ""),
     "0.0": (0, ""),
+    "0,125": (0.125, ""),
+    "-0,125": (-0.125, ""),
+    "$5m": (5e6, "$"),
+    "$5M": (5e6, "$"),
+    "CHF 2.5 m": (2.5e6, "CHF"),
+    "£5k": (5000, "£"),
+    "€5 bn": (5e9, "€"),
+    "5 bn €": (5e9, "€"),
+    "5 m": (5, "m"),
+    "5 k": (5, "k"),
+    "$5 m²": (5, "m²"),
+    "12 monkeys": (12, "monkeys"),
+    "3 Metres": (3, "Metres"),
+    "30 Miles/Hour": (30, "Miles/Hour"),
     "999999999999999": (999_999_999_999_999, ""),
     "0999": (999, ""),
     "3000": (3000, ""),
@@ -105,7 +119,7 @@ NO_VALUES = [
     "", "   ", "Apollo 13", "13 Monkeys Street", "1987-13", "1987-00-01", "1987-02-30", "31.4.1987", "0 March 1987",
     "1987-03-00", "1987-03/02", "0987-03-02", "3000-01-01", "12-34", "1e999", "1e-999", "9e308 million",
     "1234567890123456", "1,2,3", "12,34,56", "nan", "inf", "Infinity", "-", "1_000", "0x10", "٣", "½", "m 84",
-    "84 m high",
+    "84 m high", "12 Monkeys", "12 MONKEYS", "0,125,000", "0.125.000",
     "9" * 400, "1" * 10**6, "tt0111161", "127.0.0.1", "2 Mayday 1987",
 ]  # fmt: skip
 
@@ -140,7 +154,12 @@ HELD = {
     ("1987-03", "March 1988"): {"<", "<=", "!="},
     ("84 m", "84"): {"=", "<=", ">="},
     ("84 m", "85 metres"): {"<", "<=", "!="},
-    ("84 m", "84 ft"): {"!="},  # units that differ: texts
+    ("84 m", "84 ft"): {"!="},  # units that differ
+    ("5 MW", "5 mW"): {"!="},
+    ("5 MW", "5 megawatts"): {"=", "<=", ">="},
+    ("5 KM", "5 kilometres"): {"=", "<=", ">="},
+    ("$5m", "$4,000,000"): {">", ">=", "!="},
+    ("0,125", "1"): {"<", "<=", "!="},
     ("1,250", "1250"): {"=", "<=", ">="},
     ("12", "1987-03-02"): {"!="},
     ("1987 m", "1987"): {"=", "<=", ">="},  # no date: numbers
@@ -160,7 +179,8 @@ def test_comparisons(texts: tuple[str, str], held: set[Comparison]) -> None:
 
 
 def test_units_of_one_symbol() -> None:
-    assert {unit_symbol(text) for text in ("m", "M", "metre", "Meters")} == {"m"}
+    assert {unit_symbol(text) for text in ("m", "metre", "Meters")} == {"m"}
+    assert unit_symbol("m") != unit_symbol("M")
     assert unit_symbol("€") == unit_symbol("EUR") == "€"
     assert unit_symbol("ft") != unit_symbol("m")
 
@@ -172,7 +192,9 @@ TEXTS = st.one_of(
     st.dates(date(1000, 1, 1), date(2999, 12, 31)).map(str),
     st.integers(-(10**6), 10**6).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(str),
-    st.tuples(st.integers(0, 40), st.sampled_from([" m", "m", " ft", " %"])).map(lambda pair: f"{pair[0]}{pair[1]}"),
+    st.tuples(st.integers(0, 40), st.sampled_from([" m", "m", " ft", " %", " MW", " mW"])).map(
+        lambda pair: f"{pair[0]}{pair[1]}"
+    ),
 )  # fmt: skip
 
 
