@@ -10,12 +10,15 @@ from langchain_core.documents import Document
 
 from kg_retrievers.graph import pattern_lines
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.graph.values import read_value
+from kg_retrievers.graph.values import Value, holds, read_value
 from kg_retrievers.index.words import words_of
 
 #: The most answers that a line names; the metadata holds all.
 MOST_NAMED = 100
 
+_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_COUNT = re.compile(rf"({'|'.join(_COUNTS)})\b", re.IGNORECASE)
+_VERDICT = re.compile(r"(yes|no|true|false)(?=\s*[,.;:!]|\s*\Z)", re.IGNORECASE)
 _AT_LEAST = re.compile(r"\s*(?:at least|≥|>=)\s*", re.IGNORECASE)
 
 
@@ -112,15 +115,19 @@ def tell_results(documents: Sequence[Document]) -> str:
 def agrees(answer: str, metadata: Mapping[str, Any]) -> bool:
     """Tell whether an answer says what the operation of a Document gave: the value, or the name of one of its answers.
 
+    Where there are several values, each of an entity, only the names are answers.
+
     Example:
         >>> count = {"answers": [], "value": 6}
         >>> agrees("6", count), agrees("6 huts", count), agrees("7", count), agrees("at least 6", count)
         (True, True, False, False)
     """
     names = [*result_answers(metadata), *_with_values(metadata)] if metadata["answers"] else []
-    if any(_same_words(answer, name) for name in names):
+    if any(_same_words(answer, name) or _same_value(answer, read_value(name)) for name in names):
         return True
     value = metadata.get("value")
+    if value is None or (names and isinstance(value, list)):
+        return False
     values = value if isinstance(value, list) else [value]
     least = _AT_LEAST.match(answer)
     if bool(least) != bool((metadata.get("details") or {}).get("at_least")):
@@ -130,12 +137,21 @@ def agrees(answer: str, metadata: Mapping[str, Any]) -> bool:
 
 
 def _is_value(text: str, value: object) -> bool:
-    read = read_value(text)
     if isinstance(value, bool):
-        return read is not None and read.truth is value
-    if isinstance(value, int | float):
-        return read is not None and read.number == value
-    return _same_words(text, str(value))
+        said = _VERDICT.match(text)
+        return said is not None and said[1].casefold() in (("yes", "true") if value else ("no", "false"))
+    if isinstance(value, int):
+        text = _COUNT.sub(lambda found: str(_COUNTS.index(found[1].casefold()) + 1), text, count=1)
+    wanted = Value(str(value), number=value) if isinstance(value, float) else read_value(str(value))
+    return _same_value(text, wanted) or _same_words(text, str(value))
+
+
+def _same_value(text: str, wanted: Value | None) -> bool:
+    """Return whether a text says a date or number, and all of it: a year does not say a day, nor a day a year."""
+    read = read_value(text) or read_value(text.casefold())  # "6 Houses" is no name here
+    if read is None or wanted is None or read.truth is not None or wanted.truth is not None:
+        return False
+    return holds(read, "=", wanted) and holds(wanted, "=", read)
 
 
 def _same_words(one: str, other: str) -> bool:

@@ -111,7 +111,17 @@ def test_a_count_that_a_limit_cut_is_a_least_number() -> None:
         ("1,250", 1250, True),
         ("7", 6, False),
         ("at least 6", 6, False),
-        ("six", 6, False),
+        ("six", 6, True),
+        ("Six Houses", 6, True),
+        ("seven", 6, False),
+        ("yes, he did", True, True),
+        ("Yes, he did", False, False),
+        ("no: nobody", False, True),
+        ("2 January 2013", "2013-01-02", True),
+        ("January 2013", "2013-01-02", False),
+        ("2013-01-02", 2013, False),
+        ("2,013", 2013, True),
+        ("None", None, False),
         ("Yes.", True, True),
         ("true", True, True),
         ("no", True, False),
@@ -125,6 +135,13 @@ def test_a_count_that_a_limit_cut_is_a_least_number() -> None:
 )
 def test_answers_agree_with_the_value(answer: str, value: Any, wanted: bool) -> None:
     assert agrees(answer, {"answers": [], "value": value}) is wanted
+
+
+def test_a_value_of_one_of_several_answers_is_no_answer() -> None:
+    (document,) = ask(RELEASED, **ORDER)
+    assert agrees("Her", document.metadata)
+    assert agrees("Her (2013)", document.metadata)
+    assert not agrees("2013", document.metadata)
 
 
 def test_the_runner_up_does_not_agree() -> None:
