@@ -19,7 +19,7 @@ from kg_retrievers.patterns.question_forms.classes import GraphClasses
 from kg_retrievers.patterns.question_forms.grammar import Form, read_form
 from kg_retrievers.patterns.question_forms.literals import find_limits
 from kg_retrievers.patterns.question_forms.reading import FormReader, UnreadError
-from kg_retrievers.patterns.question_forms.tokens import Token, tokens_of
+from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, tokens_of
 from kg_retrievers.patterns.question_forms.values import ValueFinder
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
@@ -78,6 +78,8 @@ class QuestionFormGenerator(LinkingGenerator):
         Raises:
             LowConfidenceError: If the operation is not understood.
         """
+        if len(question.split()) > MAX_TOKENS:
+            return None
         tokens = self._tokens(question, entities)
         units = value_columns(self.index).unit_symbols
         if read_form(tokens, lambda word: 0.0, units) is None:

@@ -11,7 +11,7 @@ from kg_retrievers.graph.operations import Operator
 from kg_retrievers.graph.values import Comparison
 from kg_retrievers.patterns.question_forms.degrees import base_of, direction, time_direction
 from kg_retrievers.patterns.question_forms.literals import Limit, find_limits
-from kg_retrievers.patterns.question_forms.tokens import Token, words_of
+from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, words_of
 
 _AUXILIARY = frozenset(
     re.findall(r"\w+", "am is are was were do does did has have had can could will would should may might must")
@@ -139,13 +139,15 @@ class _Reading:
 
 
 def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units: Collection[str]) -> Form | None:
-    """Return the form of a question; None where it needs no operation.
+    """Return the form of a question; None where it needs no operation, or is too long for one.
 
     Args:
         tokens: Its words and entities.
         noun_score: How near a word is to what the graph holds; tells "media groups" from "group owns".
         units: The units of the graph's numbers.
     """
+    if len(tokens) > MAX_TOKENS:
+        return None
     tokens = [token for token in tokens if token.text not in '?.!"“”']
     reading = _Reading(list(tokens), noun_score, units)
     _take_opening(reading)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 
 from kg_retrievers.index import FUNCTION_WORDS, QuestionEntity
 
+#: The most words of a question that has a form.
+MAX_TOKENS = 200
+
 _WORD = re.compile(r"\d[\d,.]*\d(?:s\b)?|\w+(?:[-'’]\w+)*|[^\w\s]")
 
 #: Shortened words, and what they stand for. `'s` is "is" after a question word and before anything but a noun.

@@ -9,6 +9,9 @@ import pytest
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever, default_embeddings
 from kg_retrievers.errors import LowConfidenceError
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
+from kg_retrievers.patterns.question_forms import QuestionFormGenerator
+from kg_retrievers.patterns.question_forms.grammar import read_form
+from kg_retrievers.patterns.question_forms.tokens import tokens_of
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
 FACTS = [
@@ -88,3 +91,10 @@ def test_refuses_what_it_cannot_read(question: str) -> None:
     with pytest.raises(LowConfidenceError) as refused:
         RETRIEVER.invoke(question, on_refusal="raise")
     assert refused.value.unplaced
+
+
+def test_long_questions_have_no_form() -> None:
+    """A question of more than 200 words is not searched for a form."""
+    question = "How many bridges did Ada Holm design? " + "word " * 200
+    assert QuestionFormGenerator(INDEX).read(question, []) is None
+    assert read_form(tokens_of(question, []), lambda _: 0.0, ()) is None
