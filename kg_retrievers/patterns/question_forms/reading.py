@@ -280,6 +280,8 @@ class FormReader:
         if not slots:
             return self._add_lacking(form, arms)
         if not any(token.telling for token in negative):
+            if self._is_one(negative, arms.group) and not self._is_one(form.clause, arms.group):
+                raise UnreadError  # it is one of what is looked for, as in "who designed it but not Ann?"
             negative = [*_before_slot(form.clause), *negative]
         else:
             negative = [Token("which"), *form.noun, *negative]
@@ -291,6 +293,11 @@ class FormReader:
             if not arms.add("absent entity", negative[at], ways.get(arms.group)):
                 return False
         return True
+
+    def _is_one(self, tokens: Sequence[Token], group: int) -> bool:
+        """Whether an entity among some words is of a class."""
+        keys = _keys([token.slot for token in tokens if token.slot])
+        return any(self._classes.containing([self._graph.entities.find(key)])[group] for key in keys)
 
     def _add_lacking(self, form: Form, arms: Arms) -> bool:
         """Add what members of the class do not have at all."""

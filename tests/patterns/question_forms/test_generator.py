@@ -76,6 +76,7 @@ def test_plain_questions_stay(question: str) -> None:
         "Is it true that Ada Holm did not design Old Bridge?",
         "Was Long Bridge not designed by Ada Holm?",
         "Did Ada Holm design only Long Bridge?",
+        "Who designed Long Bridge but not Ada Holm?",
         "Which bridge is the second oldest?",
         "What is the third newest bridge?",
         "Was Long Bridge not built before 1900?",
