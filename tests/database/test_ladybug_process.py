@@ -67,7 +67,7 @@ def graph() -> KnowledgeGraph:
     return KnowledgeGraph.from_triples((f"e{i}", "r", f"e{j}") for i in range(20) for j in range(20))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def executor(graph: KnowledgeGraph) -> Iterator[LadybugExecutor]:
     with LadybugExecutor.from_graph(graph, max_memory=MEMORY) as executor:
         yield executor

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from kg_retrievers.core.confidence import MIN_CONFIDENCE
@@ -88,7 +89,11 @@ class QuestionFormGenerator(LinkingGenerator):
         form = read_form(tokens, reader.noun_score, units)
         if form is None or (not form.unread and self._is_said(question, entities, form, reader)):
             return None
+        if form.kind == "exists" and _asks_which(tokens):
+            return None
         try:
+            if _limits_are_alternatives(tokens, units):
+                raise UnreadError
             pattern = reader.read(form)
         except UnreadError:
             if not form.unread and self._is_number(question, entities, form, None):
@@ -145,3 +150,16 @@ class QuestionFormGenerator(LinkingGenerator):
             if len(keys) == 1:
                 return Token(text, QuestionEntity(0, 1, self.index.graph.label(keys[0]), (keys[0],), 1, False))
         return token
+
+
+def _asks_which(tokens: Sequence[Token]) -> bool:
+    """Whether a question that begins like a yes-no one offers alternatives: "Is it a town or a village?"."""
+    words = [token.word for token in tokens]
+    return "or" in words and "true" not in words
+
+
+def _limits_are_alternatives(tokens: Sequence[Token], units: Collection[str]) -> bool:
+    """Whether two values limit what is asked for, one or the other: "before 1900 or after 2000"."""
+    words = [token.word or "_" for token in tokens]
+    limits = find_limits(words, units)
+    return any("or" in words[one.end : other.start] for one, other in pairwise(limits))

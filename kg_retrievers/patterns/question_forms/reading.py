@@ -422,6 +422,8 @@ class FormReader:
             ways = self._asker.from_entity(text, at + len(opening), max_steps=1)
             unit = limit.unit if limit and kind == "number" else ""
             way = self._values.best(ways, -1, (kind,), words, unit)
+            if kind == "truth" and way and self._values.nearness(words, way) < SAME_NAME:
+                continue  # "Does it have wifi?" is none of what is said to be true of it
             found += [way] if way else []
         return likeliest(found) if found else None
 

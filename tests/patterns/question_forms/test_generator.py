@@ -26,6 +26,8 @@ FACTS = [
     ("Station Bridge", "designed_by", "Ada Holm"),
     ("Ada Holm", "date_of_birth", "1850-02-01"),
     ("Per Lind", "date_of_birth", "1711-07-30"),
+    ("Long Bridge", "has_toll", "true"),
+    ("Old Bridge", "has_toll", "false"),
 ]
 INDEX = GraphIndex.build(KnowledgeGraph.from_triples(FACTS), default_embeddings())
 RETRIEVER = SimGRAGRetriever.from_index(INDEX, min_confidence=0.0)
@@ -38,6 +40,7 @@ RETRIEVER = SimGRAGRetriever.from_index(INDEX, min_confidence=0.0)
         ("Was Old Bridge designed by Ada Holm?", False, set()),
         ("Was Long Bridge designed by Ada Holm?", True, set()),
         ("Was Long Bridge built before 1900?", True, set()),
+        ("Does Long Bridge have a toll?", True, set()),
         ("Is Old Bridge older than Long Bridge?", True, set()),
         ("Which bridges were built before 1900?", None, {"Long Bridge", "Old Bridge"}),
         ("Which bridges were not built before 1900?", None, {"Station Bridge"}),
@@ -59,7 +62,13 @@ def test_answers_by_form(question: str, value: Any, answers: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["Who designed Long Bridge?", "When was Old Bridge built?", "Can you tell me who designed Old Bridge?"]
+    "question",
+    [
+        "Who designed Long Bridge?",
+        "When was Old Bridge built?",
+        "Can you tell me who designed Old Bridge?",
+        "Is Long Bridge 's designer a man or a woman?",
+    ],
 )
 def test_plain_questions_stay(question: str) -> None:
     """A question without an operation gets the pattern of the zero-shot generator."""
@@ -84,6 +93,8 @@ def test_plain_questions_stay(question: str) -> None:
         "How many people designed at least 2 bridges?",
         "How many bridges did each person design?",
         "How many bridges per person?",
+        "Which bridges were built before 1800 or after 1900?",
+        "Does Long Bridge have wifi?",
         pytest.param(f"Who designed at least {'9' * 5000} bridges?", id="5000 digits"),
     ],
 )
