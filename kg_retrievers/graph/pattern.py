@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph.operations import Condition, Operation, short
+
+#: The most triples, absent triples and conditions of a pattern.
+MAX_TRIPLES, MAX_ABSENT, MAX_CONDITIONS = 256, 64, 64
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,9 @@ class Pattern:
         nearest: The relations that came nearest to the question, the nearest first.
 
     Raises:
-        PatternError: If the pattern has no triples, a term is empty, a relation has a type or an entity, `target` or
-            what a condition, an operation or `different` names does not occur in it, or a group of absent triples does
-            not name exactly one of its unknowns.
+        PatternError: If the pattern has no triples or too many parts, a term is empty, a relation has a type or an
+            entity, `target` or what a condition, an operation or `different` names does not occur in it, or a group of
+            absent triples does not name exactly one of its unknowns.
 
     Example:
         >>> Pattern.of(("Her", "directed by", Unknown("director")), target="director").to_dict()
@@ -100,6 +104,7 @@ class Pattern:
 
     def __post_init__(self) -> None:
         """Turn tuples into triples and strings into terms, drop repeated triples, check that the parts fit."""
+        self._check_sizes()
         triples = dict.fromkeys(PatternTriple(*map(_term, triple)) for triple in self.triples)
         object.__setattr__(self, "triples", tuple(triples))
         absent = dict.fromkeys(PatternTriple(*map(_term, triple)) for triple in self.absent)
@@ -126,6 +131,15 @@ class Pattern:
                 raise PatternError(f"Pattern: {pair[0]} cannot differ from itself.")
         self._check_absent()
         self._check_operations(unknown, named)
+
+    def _check_sizes(self) -> None:
+        for what, parts, most in (
+            ("triples", self.triples, MAX_TRIPLES),
+            ("absent triples", self.absent, MAX_ABSENT),
+            ("conditions", self.conditions, MAX_CONDITIONS),
+        ):
+            if len(parts) > most:
+                raise PatternError(f"Pattern: takes at most {most} {what}, but got {len(parts)}.")
 
     def _check_operations(self, unknown: Sequence[str], named: Sequence[str]) -> None:
         """Check what conditions and the operation name."""
@@ -218,7 +232,7 @@ class Pattern:
             nearest=tuple(nearest),
         )
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Term, ...]:
         """The nodes, each once, in order of first occurrence."""
         return tuple(dict.fromkeys(node for triple in self.triples for node in (triple.head, triple.tail)))

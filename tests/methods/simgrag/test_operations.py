@@ -193,10 +193,25 @@ def opened_in(years: list[str]) -> SimGRAGRetriever:
     return SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(Pattern.from_dict))
 
 
-def test_thousand_conditions() -> None:
-    houses = opened_in([str(year) for year in range(1000, 2000)])
+@pytest.mark.parametrize(("part", "most"), [("conditions", 64), ("absent", 64), ("triples", 256)])
+def test_too_many_parts_are_refused(part: str, most: int) -> None:
+    x = Unknown("x")
+    for size in (most, most + 1):
+        parts: dict[str, Any] = {"triples": [(x, "likes", "Ann")], "conditions": [], "absent": []}
+        conditions = [Condition("x", "!=", number) for number in range(size)]
+        parts[part] = conditions if part == "conditions" else [(x, "owns", f"house {at}") for at in range(size)]
+        triples = parts.pop("triples")
+        if size == most:
+            assert len(getattr(Pattern.of(*triples, **parts), part)) == most
+        else:
+            with pytest.raises(PatternError, match=f"takes at most {most} .*, but got {size}"):
+                Pattern.of(*triples, **parts)
+
+
+def test_many_conditions() -> None:
+    houses = opened_in([str(year) for year in range(1000, 1065)])
     year, house = Unknown("year"), Unknown("house")
-    conditions = [Condition("year", "!=", number) for number in range(1001, 2000)]
+    conditions = [Condition("year", "!=", number) for number in range(1001, 1065)]
     pattern = Pattern.of((house, "opened in", year), target="house", directed=True, conditions=conditions)
     (document,) = houses.invoke("?", pattern=pattern)
     assert document.metadata["answers"] == ["house 0"]
