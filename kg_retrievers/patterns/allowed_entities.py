@@ -11,16 +11,10 @@ from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.pattern import PatternTriple
-from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.index import Candidates, GraphIndex
 
 #: How many names are looked at to find all of those that are equally near to a text.
 NAMES = 16
-
-
-def value_columns(index: GraphIndex) -> ValueColumns:
-    """Return the values of the labels of an indexed graph."""
-    return index.graph.value_columns
 
 
 def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> dict[str, Array]:
@@ -92,14 +86,16 @@ class _Filters:
 
     def _where(self, condition: Condition, entities: Array) -> Array:
         if condition.operator != "in":
-            return value_columns(self._index).where(condition, entities)
-        named = [self._named(str(name)) for name in condition.value]  # type: ignore[union-attr]
-        return np.isin(entities, np.concatenate(named))
+            return self._graph.value_columns.where(condition, entities)
+        return np.isin(entities, self._named([str(name) for name in condition.value]))  # type: ignore[union-attr]
 
-    def _named(self, name: str) -> Array:
-        """Return the entity with a key, or else those whose names are nearest to it."""
-        entity = self._graph.entities.find(name)
-        return np.array([entity], np.int32) if entity >= 0 else self._nearest(name)
+    def _named(self, names: Sequence[str]) -> Array:
+        """Return the entities with some keys, or else those whose names are nearest to them."""
+        found = {name: self._graph.entities.find(name) for name in names}
+        others = [name for name, entity in found.items() if entity < 0]
+        nearest = [nearest_only(candidates).ids for candidates in self._index.nearest_entities(others, NAMES)]
+        keyed = np.array([entity for entity in found.values() if entity >= 0], np.int32)
+        return np.concatenate([keyed, *nearest])
 
     def _nearest(self, name: str) -> Array:
         return nearest_only(self._index.nearest_entities([name], NAMES)[0]).ids

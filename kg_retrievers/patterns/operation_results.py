@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
+from kg_retrievers.graph.value_columns import rank_keys
 from kg_retrievers.graph.values import Comparison, Value, holds
+
+#: Of how many targets the facts are shown.
+SHOWN = 20
 
 #: How many of those that rest behind the greatest are kept as evidence: the runner-up.
 RUNNERS_UP = 1
@@ -31,23 +34,34 @@ class OperationResult(NamedTuple):
     without: int = 0
 
 
-def count_result(targets: Iterable[int]) -> OperationResult:
-    """Return how many different targets there are."""
-    found = sorted(set(targets))
-    return OperationResult(len(found), [], found)
-
-
-def chosen_result(
-    operation: Operation, bindings: Iterable[tuple[int, ...]], graph: KnowledgeGraph, columns: ValueColumns
+def operation_result(
+    operation: Operation, bindings: Iterable[tuple[int, ...]], graph: KnowledgeGraph
 ) -> OperationResult:
-    """Return the targets that an operation with one `by` chooses.
+    """Return what an operation gives, but "exists" and "compare".
 
     Args:
-        operation: "list" with a number, "max", "min" or "order".
-        bindings: The targets with what they are compared by, or with what is counted of them.
-        graph: Gives the labels.
-        columns: The values of its labels.
+        operation: "list", "count", "max", "min" or "order".
+        bindings: The ids of the targets, each with that of what it is compared by, or of what is counted for it, where
+            the operation has a `by`.
+        graph: Gives the labels and their values.
     """
+    if operation.by:
+        return _chosen(operation, bindings, graph)
+    targets = sorted({row[0] for row in bindings})
+    if operation.kind == "count":
+        return OperationResult(len(targets), [], targets)
+    return OperationResult(None, targets, targets)
+
+
+def shown_details(result: OperationResult, *, truncated: bool) -> dict[str, Any]:
+    """Return of how many targets the facts are shown, and what else is to be said of a result."""
+    details: dict[str, Any] = {"shown": min(SHOWN, len(result.support)), "of": len(result.support)}
+    details |= {"without_value": result.without} if result.without else {}
+    return details | ({"at_least": True} if truncated else {})
+
+
+def _chosen(operation: Operation, bindings: Iterable[tuple[int, ...]], graph: KnowledgeGraph) -> OperationResult:
+    """Return the targets that an operation with one `by` chooses."""
     of_target: dict[int, set[int]] = defaultdict(set)
     for target, by in bindings:
         of_target[target].add(by)
@@ -64,9 +78,8 @@ def chosen_result(
         keys: Mapping[int, Any] = {target: len(of_one) for target, of_one in of_target.items()}
         shown = dict(keys)
     else:
-        keys, shown = _best_values(of_target, descending, graph, columns)
-    ranked = sorted(keys, key=lambda target: (keys[target], -target) if descending else (keys[target], target))
-    ranked = ranked[::-1] if descending else ranked
+        keys, shown = _best_values(of_target, descending, graph)
+    ranked = sorted(sorted(keys), key=keys.__getitem__, reverse=descending)
     without = len(of_target) - len(ranked)
     if operation.kind == "order":
         first = ranked[: operation.limit]
@@ -77,11 +90,12 @@ def chosen_result(
 
 
 def _best_values(
-    of_target: Mapping[int, set[int]], descending: bool, graph: KnowledgeGraph, columns: ValueColumns
+    of_target: Mapping[int, set[int]], descending: bool, graph: KnowledgeGraph
 ) -> tuple[dict[int, Any], dict[int, Any]]:
     """Return the key of the greatest or least value of each target that has one, and this value in plain."""
     entities = sorted(set().union(*of_target.values()))
-    keys = {entity: key for entity, key in zip(entities, rank_keys(columns, entities), strict=True) if key is not None}
+    ranked = zip(entities, rank_keys(graph.value_columns, entities), strict=True)
+    keys = {entity: key for entity, key in ranked if key is not None}
     choose = max if descending else min
     best: dict[int, int] = {}
     for target, of_one in of_target.items():

@@ -9,12 +9,8 @@ from kg_retrievers.database.values import EntityNode, Rows
 from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL, subgraphs_of
-from kg_retrievers.patterns.operation_results import OperationResult, chosen_result, compared, count_result
-
-#: Of how many targets the facts are shown.
-SHOWN = 20
+from kg_retrievers.patterns.operation_results import SHOWN, OperationResult, compared, operation_result, shown_details
 
 #: Runs a query of the state: its rows, as many as an operation takes or as evidence takes.
 RunQuery = Callable[[Mapping[str, Any], bool], Rows]
@@ -54,16 +50,13 @@ class Operated(NamedTuple):
     details: dict[str, Any]
 
 
-def operate(
-    queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: KnowledgeGraph, columns: ValueColumns
-) -> Operated | None:
+def operate(queries: Sequence[Mapping[str, Any]], run: RunQuery, graph: KnowledgeGraph) -> Operated | None:
     """Apply the operation that queries state; None where nothing in the graph says what it gives.
 
     Args:
         queries: Queries with one "operation", run in this order until one has rows; those of each "side" by themselves.
         run: Runs a query. For bindings, its columns are `target` and `by`.
         graph: The graph of the database.
-        columns: The values of its labels.
 
     Raises:
         SearchBudgetError: If there are more rows than fetched, so that only a count is known, as "at least".
@@ -78,30 +71,22 @@ def operate(
         return Operated(bool(found.rows.rows), (), triples, False, found.query, details)
     if found.rows.truncated and operation.kind != "count":
         raise _too_many(found.rows, operation.kind)
-    bindings = _bindings(found.rows, graph)
-    result = _result(operation, bindings, graph, columns)
+    result = _result(operation, _bindings(found.rows, graph), graph)
     if operation.kind != "count" and not result.answers:
         return None
-    details |= {"shown": min(SHOWN, len(result.support)), "of": len(result.support)}
-    details |= {"without_value": result.without} if result.without else {}
-    details |= {"at_least": True} if found.rows.truncated else {}
+    details |= shown_details(result, truncated=found.rows.truncated)
     triples = _shown(found.query, result.support, run, graph)
     answers = tuple(graph.entities[entity] for entity in result.answers)
     return Operated(result.value, answers, triples, found.rows.truncated, found.query, details)
 
 
-def _result(
-    operation: Operation, bindings: Sequence[tuple[int, ...]], graph: KnowledgeGraph, columns: ValueColumns
-) -> OperationResult:
-    if not operation.by:
-        result = count_result(row[0] for row in bindings)
-        return result if operation.kind == "count" else result._replace(answers=result.support, value=None)
-    if any(len(row) < 2 for row in bindings):
+def _result(operation: Operation, bindings: Sequence[tuple[int, ...]], graph: KnowledgeGraph) -> OperationResult:
+    if operation.by and any(len(row) < 2 for row in bindings):
         raise InvalidArgumentError(
             f"CypherRetriever: the operation {operation.kind!r} needs the columns 'target' and 'by' of its query, the "
             "keys of what is chosen and of what it is chosen by."
         )
-    return chosen_result(operation, ((row[0], row[1]) for row in bindings), graph, columns)
+    return operation_result(operation, bindings, graph)
 
 
 def _compare(
@@ -137,8 +122,8 @@ def _first_with_rows(queries: Sequence[Mapping[str, Any]], run: RunQuery, bindin
 
 def _bindings(rows: Rows, graph: KnowledgeGraph) -> list[tuple[int, ...]]:
     """Return the ids of `target` and, if it is there, `by` of each row; rows without one of them are left out."""
-    columns = [rows.columns.index(name) if name in rows.columns else 0 for name in ("target",)]
-    columns += [rows.columns.index(name) for name in ("by",) if name in rows.columns]
+    columns = [rows.columns.index("target") if "target" in rows.columns else 0]
+    columns += [rows.columns.index("by")] if "by" in rows.columns else []
     ids: dict[Any, int] = {}
     found = []
     for row in rows.rows:

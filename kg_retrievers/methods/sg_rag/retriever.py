@@ -43,7 +43,6 @@ from kg_retrievers.methods.sg_rag.queries import (
 )
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
-from kg_retrievers.patterns.allowed_entities import value_columns
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
@@ -281,7 +280,7 @@ class CypherRetriever(BaseKGRetriever):
         def run(query: Mapping[str, Any], bindings: bool) -> Rows:
             return self._rows(state, query, self.max_bindings if bindings else self.max_rows)
 
-        result = operate(queries, run, self.graph, value_columns(self.index))
+        result = operate(queries, run, self.graph)
         if result is None:
             return []
         return [

@@ -16,15 +16,11 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.simgrag.matching import Match
-from kg_retrievers.patterns.allowed_entities import value_columns
 from kg_retrievers.patterns.operation_parts import part_of
-from kg_retrievers.patterns.operation_results import OperationResult, chosen_result, compared, count_result
+from kg_retrievers.patterns.operation_results import SHOWN, OperationResult, compared, operation_result, shown_details
 
 #: An operation is over all of so many equally near subgraphs, as of namesakes.
 MAX_MATCHES = 64
-
-#: Of how many targets the facts are shown.
-SHOWN = 20
 
 #: Matches whose distances differ by less are equally near.
 SAME_DISTANCE = 1e-6
@@ -115,15 +111,14 @@ def _result(
 ) -> OperationResult:
     nodes = [node.name if isinstance(node, Unknown) else "" for node in pattern.nodes]
     target = nodes.index(str(pattern.target))
-    if not operation.by:
-        found = (entity for match in matches for entity in match.entities[target].tolist())
-        result = count_result(found)
-        return result if operation.kind == "count" else result._replace(answers=result.support, value=None)
-    by = nodes.index(operation.by[0])
-    pairs: set[tuple[int, ...]] = set()
+    bindings: set[tuple[int, ...]] = set()
     for match in matches:
-        pairs |= _bindings(pattern, match, [target, by], index.graph, rules)
-    return chosen_result(operation, pairs, index.graph, value_columns(index))
+        if operation.by:
+            by = nodes.index(operation.by[0])
+            bindings |= _bindings(pattern, match, [target, by], index.graph, rules)
+        else:
+            bindings |= {(entity,) for entity in match.entities[target].tolist()}
+    return operation_result(operation, bindings, index.graph)
 
 
 def _bindings(
@@ -186,10 +181,8 @@ def _shown(
     if len(support) < len(result.support) or _has_more(pattern, matches, support):
         only = {str(pattern.target): np.unique(np.array(support, np.int32))}
         matches = _nearest(find(pattern, only)) if support else []
-    details: dict[str, Any] = {"shown": len(support), "of": len(result.support)}
-    details |= {"without_value": result.without} if result.without else {}
-    details |= {"at_least": True} if truncated else {}
     shown = [(pattern, match) for match in matches]
+    details = shown_details(result, truncated=truncated)
     return Operated(result.value, tuple(result.answers), shown, truncated, details)
 
 

@@ -13,7 +13,6 @@ from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
-from kg_retrievers.patterns.allowed_entities import value_columns
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
 from kg_retrievers.patterns.question_forms.asking import Asker
 from kg_retrievers.patterns.question_forms.classes import GraphClasses
@@ -52,7 +51,7 @@ class QuestionFormGenerator(LinkingGenerator):
     def _reader(self) -> FormReader:
         def make() -> FormReader:
             steps, table = self.zero_shot._steps, token_table()
-            columns = value_columns(self.index)
+            columns = self.index.graph.value_columns
             classes = GraphClasses(self.index.graph, steps, columns, table)
             asker = Asker(self.zero_shot, classes)
             return FormReader(asker, ValueFinder(asker, steps, columns, table))
@@ -82,7 +81,7 @@ class QuestionFormGenerator(LinkingGenerator):
         if len(question.split()) > MAX_TOKENS:
             return None
         tokens = self._tokens(question, entities)
-        units = value_columns(self.index).unit_symbols
+        units = self._units(question)
         if read_form(tokens, lambda word: 0.0, units) is None:
             return None
         reader = self._reader()
@@ -118,11 +117,15 @@ class QuestionFormGenerator(LinkingGenerator):
         sure = (pattern.confidence if pattern else None) or 0.0
         return states and (sure < MIN_CONFIDENCE or understood.confidence > sure)
 
+    def _units(self, question: str) -> Collection[str]:
+        """Return the units of the graph's numbers, which are read for a question that holds a number alone."""
+        return self.index.graph.value_columns.unit_symbols if any(map(str.isdigit, question)) else ()
+
     def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
         """Return the words of a question with its entities; a value that limits what is asked for is none of these."""
         named = [slot for slot in entities if read_value(slot.name) is None]
         tokens = tokens_of(question, named)
-        limits = find_limits([token.word or "_" for token in tokens], value_columns(self.index).unit_symbols)
+        limits = find_limits([token.word or "_" for token in tokens], self._units(question))
         if all(limit.operator == "=" for limit in limits):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
         return [self._named(token) for token in tokens]
