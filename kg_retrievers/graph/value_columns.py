@@ -10,7 +10,7 @@ import numpy as np
 
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Condition
-from kg_retrievers.graph.values import Value, holds, unit_symbol
+from kg_retrievers.graph.values import NUMBERS_HOLD, Value, dates_hold, holds, unit_symbol
 
 #: In place of a day where a name is no date.
 NO_DAY = 0
@@ -94,9 +94,9 @@ class ValueColumns:
         found = np.zeros(len(entities), bool)
         if literal.first and literal.last:
             low, high = literal.first.toordinal(), literal.last.toordinal()
-            found[dates] = _dates_hold(self.first[entities[dates]], self.last[entities[dates]], comparison, low, high)
+            found[dates] = dates_hold(self.first[entities[dates]], self.last[entities[dates]], comparison, low, high)
         if literal.number is not None:
-            found[numbers] = _OF_NUMBERS[comparison](self.numbers[entities[numbers]], literal.number)
+            found[numbers] = NUMBERS_HOLD[comparison](self.numbers[entities[numbers]], literal.number)
         if comparison in ("=", "!="):  # what is left is compared by its text
             rest = np.flatnonzero(~dates & ~numbers)
             values = map(self._value, entities[rest].tolist())
@@ -116,25 +116,6 @@ class ValueColumns:
         fit = (units == 0) | (units == self.unit_symbols.get(symbol, -1)) if symbol else np.ones(len(entities), bool)
         present: Array = fit & ~np.isnan(self.numbers[entities])
         return present
-
-
-_OF_NUMBERS: dict[str, Any] = {
-    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "=": np.equal, "!=": np.not_equal,
-}  # fmt: skip
-
-
-def _dates_hold(first: Array, last: Array, comparison: str, low: int, high: int) -> Array:
-    """As of `kg_retrievers.graph.values`, for many dates and one literal from `low` to `high`."""
-    held = {
-        "<": last < low,
-        "<=": last <= high,
-        ">": first > high,
-        ">=": first >= low,
-        "=": (first >= low) & (last <= high),
-        "!=": (last < low) | (first > high),
-    }
-    found: Array = held[comparison]
-    return found
 
 
 def rank_keys(columns: ValueColumns, entities: Sequence[int]) -> list[tuple[float, float] | None]:

@@ -16,11 +16,13 @@ unequal, and neither is the greater.
 
 from __future__ import annotations
 
+import operator
 import re
 from calendar import monthrange
+from collections.abc import Callable, Mapping
 from datetime import date
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 #: The most digits of a number: a double holds each of them exactly.
 MAX_DIGITS = 15
@@ -172,10 +174,10 @@ def holds(value: Value, comparison: Comparison, other: Value) -> bool:
         (True, False)
     """
     if value.first and value.last and other.first and other.last:
-        return _dates_hold(value.first, value.last, comparison, other.first, other.last)
+        return bool(dates_hold(value.first, value.last, comparison, other.first, other.last))
     if value.number is not None and other.number is not None:
         if _same_unit(value.unit, other.unit):
-            return _numbers_hold(value.number, comparison, other.number)
+            return bool(NUMBERS_HOLD[comparison](value.number, other.number))
         return comparison == "!="
     if value.truth is not None and other.truth is not None:
         equal = value.truth == other.truth
@@ -184,36 +186,27 @@ def holds(value: Value, comparison: Comparison, other: Value) -> bool:
     return (comparison == "=" and equal) or (comparison == "!=" and not equal)
 
 
-def _dates_hold(first: date, last: date, comparison: Comparison, other_first: date, other_last: date) -> bool:
-    match comparison:
-        case "<":
-            return last < other_first
-        case "<=":
-            return last <= other_last
-        case ">":
-            return first > other_last
-        case ">=":
-            return first >= other_first
-        case "=":
-            return other_first <= first and last <= other_last
-        case "!=":
-            return last < other_first or first > other_last
+#: Compares numbers, or arrays of them.
+NUMBERS_HOLD: Mapping[Comparison, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 
-def _numbers_hold(number: float, comparison: Comparison, other: float) -> bool:
+def dates_hold(first: Any, last: Any, comparison: Comparison, low: Any, high: Any) -> Any:
+    """Return whether dates from `first` to `last` certainly compare so with one from `low` to `high`; arrays or not."""
     match comparison:
         case "<":
-            return number < other
+            return last < low
         case "<=":
-            return number <= other
+            return last <= high
         case ">":
-            return number > other
+            return first > high
         case ">=":
-            return number >= other
+            return first >= low
         case "=":
-            return number == other
+            return (first >= low) & (last <= high)
         case "!=":
-            return number != other
+            return (last < low) | (first > high)
 
 
 #: Units that are written in several ways, in small letters: their case tells nothing.

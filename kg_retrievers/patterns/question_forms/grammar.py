@@ -10,7 +10,7 @@ from typing import Literal
 from kg_retrievers.graph.operations import Operator
 from kg_retrievers.graph.values import Comparison
 from kg_retrievers.patterns.question_forms.degrees import base_of, direction, time_direction
-from kg_retrievers.patterns.question_forms.literals import Limit, find_limits
+from kg_retrievers.patterns.question_forms.literals import Limit, find_limits, is_unit
 from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, words_of
 
 _AUXILIARY = frozenset(
@@ -246,7 +246,7 @@ def _take_quantity(reading: _Reading) -> None:
         while at < len(reading.tokens) and reading.tokens[at].slot:
             at += 1
         stop = noun_end(reading, at)
-        if stop == at or (match["n"].isdigit() and (number > 999 or reading.tokens[at].word in reading.units)):
+        if stop == at or (match["n"].isdigit() and (number > 999 or is_unit(reading.tokens[at].word, reading.units))):
             continue
         reading.quantity = Quantity(comparison, number, tuple(reading.tokens[end:stop]))
         del reading.tokens[start:end]

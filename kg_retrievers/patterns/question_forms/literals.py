@@ -134,13 +134,13 @@ def _literal_end(words: Sequence[str], at: int, units: Collection[str]) -> int |
         value = read_value(" ".join(words[at:end]))
         if value is None or value.truth is not None:
             continue
-        if value.unit and end > at + 1 and not _is_known(unit_symbol(value.unit), units):
+        if value.unit and end > at + 1 and not is_unit(unit_symbol(value.unit), units):
             continue
         return end
     return None
 
 
-def _is_known(unit: str, units: Collection[str]) -> bool:
+def is_unit(unit: str, units: Collection[str]) -> bool:
     """Return whether the graph has a unit, whose case the words of a question have lost."""
     return unit in units or any(one.casefold() == unit for one in units)
 
