@@ -10,7 +10,7 @@ import numpy as np
 
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Condition
-from kg_retrievers.graph.values import NUMBERS_HOLD, Value, dates_hold, holds, unit_symbol
+from kg_retrievers.graph.values import NUMBERS_HOLD, Value, dates_hold, unit_symbol
 
 #: In place of a day where a name is no date.
 NO_DAY = 0
@@ -98,14 +98,21 @@ class ValueColumns:
         if literal.number is not None:
             found[numbers] = NUMBERS_HOLD[comparison](self.numbers[entities[numbers]], literal.number)
         if comparison in ("=", "!="):  # what is left is compared by its text
-            rest = np.flatnonzero(~dates & ~numbers)
-            values = map(self._value, entities[rest].tolist())
-            found[rest] = [holds(value, comparison, literal) for value in values]
+            rest = ~dates & ~numbers
+            found[rest] = self._equal(entities[rest], literal) == (comparison == "=")
         return found
 
-    def _value(self, entity: int) -> Value:
-        graph = self._graph
-        return graph.entity_value(entity) or Value(graph.names[int(graph.labels[entity])])
+    def _equal(self, entities: Array, literal: Value) -> Array:
+        """Return which entities equal a literal: as truth values, else by their labels; none with another unit."""
+        wanted = literal.text.strip().casefold()
+        names = [name for name, text in enumerate(self._graph.names) if text.strip().casefold() == wanted]
+        equal: Array = np.isin(self._graph.labels[entities], names)
+        if literal.number is not None:
+            equal &= np.isnan(self.numbers[entities])
+        if literal.truth is not None:
+            truths = self.truths[entities]
+            equal = np.where(truths >= 0, truths == literal.truth, equal)
+        return equal
 
     def _numbers_fit(self, entities: Array, literal: Value) -> Array:
         """Return which entities say a number in a unit that does not differ."""
