@@ -17,7 +17,7 @@ from kg_retrievers.database.schema import DatabaseSchema, Dialect
 from kg_retrievers.database.values import Rows, StoredNode, resolve
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import DatabaseQueryError, DatabaseTimeoutError, InvalidArgumentError
-from kg_retrievers.graph import GraphRows
+from kg_retrievers.graph import GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 
 #: How many rows a query returns, and how many seconds it may take, by default.
@@ -78,7 +78,7 @@ class Executor(Protocol):
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the database compile a query, without running it; takes and raises what `run` does."""
 
-    def read_graph(self, page_size: int) -> GraphRows:
+    def read_graph(self, page_size: int) -> GraphBuilder:
         """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class DatabaseExecutor(Immutable, ABC):
         bounded = _checked(query, counts, limit, self.dialect)
         return bounded, {name: values[name] for name in bounded.parameters}
 
-    def read_graph(self, page_size: int) -> GraphRows:
+    def read_graph(self, page_size: int) -> GraphBuilder:
         """Read the whole graph, `page_size` rows at a time; for `KnowledgeGraph.from_executor`."""
         return read_graph(self.run, self.schema(), self.dialect, page_size)
 

@@ -9,7 +9,7 @@ from kg_retrievers.database.rendering import TYPE_OF, has_label, key_of
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph import GraphRows, Triple
+from kg_retrievers.graph import GraphBuilder
 
 #: How many seconds one page may take.
 PAGE_TIMEOUT = 600.0
@@ -21,7 +21,7 @@ _GIVE_LABEL = "Give them one, as by MATCH (n) WHERE size(labels(n)) = 0 SET n:En
 Run = Callable[..., Rows]
 
 
-def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int) -> GraphRows:
+def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: int) -> GraphBuilder:
     """Read all triples, labels, types and aliases.
 
     A page begins where the one before ended, by key, so that each costs the same; where keys are indexed, no page costs
@@ -47,7 +47,7 @@ def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: in
                 hint_python=f"{_GIVE_LABEL} Then make another executor.",
                 hint_shell=_GIVE_LABEL,
             )
-    rows = GraphRows()
+    rows = GraphBuilder()
     relations = {relation.name: relation.relation or relation.name for relation in schema.relations}
     read: dict[str, set[str]] = {}
     for label in schema.labels:
@@ -58,12 +58,12 @@ def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: in
             part = keys[start : start + page_size]
             ends = part[0], part[-1]
             for head, tail, type in _pages_of_triples(run, schema, dialect, label, done, ends, page_size):
-                rows.triples.append(Triple(head, relations.get(type, type), tail))
+                rows.add(head, relations.get(type, type), tail)
         read[label.name] = set(keys)
     return rows
 
 
-def _read_entities(run: Run, schema: DatabaseSchema, label: NodeLabel, page_size: int, rows: GraphRows) -> list[str]:
+def _read_entities(run: Run, schema: DatabaseSchema, label: NodeLabel, page_size: int, rows: GraphBuilder) -> list[str]:
     """Add the entities of a label to the rows, and return their keys in the database's order."""
     node, key = f"(n:{backticked(label.name)})", f"n.{backticked(label.key)}"
     (nodes,), (with_key,) = (
@@ -92,7 +92,9 @@ def _read_entities(run: Run, schema: DatabaseSchema, label: NodeLabel, page_size
     return keys
 
 
-def _describe(rows: GraphRows, key: str, label: NodeLabel, schema: DatabaseSchema, values: Mapping[Any, Any]) -> None:
+def _describe(
+    rows: GraphBuilder, key: str, label: NodeLabel, schema: DatabaseSchema, values: Mapping[Any, Any]
+) -> None:
     types = [label.name] if schema.types is None else values.get(schema.types) or []
     rows.types[key] = list(dict.fromkeys([*rows.types.get(key, ()), *types]))
     if schema.label is not None and isinstance(called := values.get(schema.label), str) and called:

@@ -1,9 +1,9 @@
 """What a knowledge graph is, and what passes between the rooms. No LangChain, no LLM, no torch."""
 
 from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.pattern import Known, Pattern, PatternTriple, Term, Unknown
-from kg_retrievers.graph.readers import GraphRows
 from kg_retrievers.graph.schema import RelationSchema, Schema
 from kg_retrievers.graph.types import Evidence, Path, Triple
 from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable, verbalize
@@ -11,7 +11,7 @@ from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable
 __all__ = [
     "Adjacency",
     "Evidence",
-    "GraphRows",
+    "GraphBuilder",
     "KnowledgeGraph",
     "Known",
     "Path",

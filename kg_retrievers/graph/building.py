@@ -1,72 +1,320 @@
-"""From triples, names and types as text to the columns of a knowledge graph."""
+"""GraphBuilder: takes what a source says, triple by triple or in arrays, and makes the columns of a knowledge graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.reading import Reading
+from kg_retrievers.graph.types import Triple
+
+#: The id of no source, and of no datatype.
+NONE = -1
 
 
-def build_columns(
-    triples: Iterable[Sequence[str]],
-    labels: Mapping[str, str],
-    aliases: Mapping[str, Sequence[str]],
-    types: Mapping[str, Sequence[str]],
-) -> tuple[dict[str, Array], int]:
-    """Return the columns of a graph, and how many repeated triples were dropped.
-
-    Raises:
-        InvalidArgumentError: If a triple has not three non-empty texts, or a name or type is no text.
-    """
-    unique, duplicates = _unique(triples)
-    entities, relations, names, kinds = _Ids(), _Ids(), _Ids(), _Ids()
-    rows = [(entities[head], relations[relation], entities[tail]) for head, relation, tail in unique]
-    edges = np.array(rows, np.int32).reshape(-1, 3)
-    for key in (*labels, *aliases, *types):
-        entities[key]
-    keys = list(entities)
-    label_ids = np.array([names[_text("label", key, labels.get(key, key))] for key in keys], np.int32)
-    alias_ids = [[names[_text("alias", key, alias)] for alias in _texts("aliases", key, aliases)] for key in keys]
-    type_ids = [[kinds[_text("type", key, kind)] for kind in _texts("types", key, types)] for key in keys]
-    columns: dict[str, Array] = {"triples": edges}
-    for name, table in (("entities", entities), ("relations", relations), ("names", names), ("types", kinds)):
-        columns |= _strings(table).columns(name)
-    columns["labels"] = label_ids
-    columns |= _ragged("aliases", alias_ids)
-    columns |= _ragged("entity_types", type_ids)
-    name_ids = [[label, *rest] for label, rest in zip(label_ids, alias_ids, strict=True)]
-    columns |= _inverted("name_entities", len(names), name_ids)
-    columns |= _inverted("type_entities", len(kinds), type_ids)
-    adjacency = Adjacency.of_edges(edges, len(keys))
-    columns |= {f"adjacency.{name}": array for name, array in adjacency._asdict().items()}
-    return columns, duplicates
-
-
-class _Ids(dict[str, int]):
+class TextIds(dict[str, int]):
     """Gives each new text the next id, from 0."""
 
     def __missing__(self, key: str) -> int:
+        """Number a new text."""
         new = self[key] = len(self)
         return new
 
 
-def _unique(triples: Iterable[Sequence[str]]) -> tuple[Iterable[Sequence[str]], int]:
-    """Return the triples, each once, and how many were repeated."""
-    unique: dict[Sequence[str], None] = {}
-    count = 0
-    for count, triple in enumerate(triples, 1):
-        whole = len(triple) == 3 and not isinstance(triple, str)
-        if not whole or not all(isinstance(text, str) and text for text in triple):
+class GraphBuilder:
+    """Collects the facts, names and types of a source; `columns` checks and sorts them.
+
+    Every text is held once, and a triple as three numbers: 12 bytes. Repeated triples are kept until `columns`.
+    Entities get their ids in the order of the triples; those that are described alone come after them.
+
+    Attributes:
+        labels: The label of each entity that was given one.
+        aliases: Other names by entity.
+        types: Types by entity. An entity that was only declared has an empty list here.
+        relation_labels: The label of each relation that was given one, by the relation's id.
+        datatypes: The datatype of each entity that is a literal: a prefixed name, as "xsd:date", or "@en".
+        prefixes: The IRI that each prefix of a key stands for.
+        skipped: How many malformed lines were left out.
+        reading: What was understood, and what was left out.
+
+    Example:
+        >>> builder = GraphBuilder()
+        >>> builder.add("Q1", "P57", "Q2")
+        >>> builder.describe("Q1", "Her", types=["film"])
+        >>> builder.name_relation("P57", "director")
+        >>> list(builder.triples())
+        [Triple(head='Q1', relation='P57', tail='Q2')]
+    """
+
+    def __init__(
+        self,
+        labels: Mapping[str, str] | None = None,
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        types: Mapping[str, Sequence[str]] | None = None,
+        relation_labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Begin with descriptions, if there are some."""
+        self.labels: dict[str, str] = dict(labels or {})
+        self.aliases: dict[str, Sequence[str]] = dict(aliases or {})
+        self.types: dict[str, Sequence[str]] = dict(types or {})
+        self.relation_labels: dict[str, str] = dict(relation_labels or {})
+        self.datatypes: dict[str, str] = {}
+        self.prefixes: dict[str, str] = {}
+        self.skipped = 0
+        self.reading = Reading()
+        self._entities, self._relations, self._sources = TextIds(), TextIds(), TextIds()
+        self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
+        self._triple_sources = array("i")  # empty until a triple has a source
+        self._retyped: set[str] = set()
+
+    def __len__(self) -> int:
+        """The number of triples so far, repeated ones included."""
+        return len(self._heads)
+
+    # --- in ---------------------------------------------------------------------------------------------------------
+
+    def add(self, head: str, relation: str, tail: str, source: str | None = None) -> None:
+        """Add a triple of three non-empty texts, and where it is from.
+
+        A triple may come from several sources: add it once for each.
+        """
+        self._heads.append(self._entities[head])
+        self._kinds.append(self._relations[relation])
+        self._tails.append(self._entities[tail])
+        if source is not None or self._triple_sources:
+            self._note_source(source)
+
+    def add_row(self, row: Sequence[str]) -> None:
+        """Add a triple that a user wrote.
+
+        Raises:
+            InvalidArgumentError: If it is not three non-empty texts.
+        """
+        if isinstance(row, Mapping):
             raise InvalidArgumentError(
-                f"KnowledgeGraph: triple {count} must be three non-empty texts (head, relation, tail), "
-                f"but got {triple!r}."
+                f"KnowledgeGraph: triple {len(self) + 1} is a mapping with the keys {[*row]}; wanted a sequence (head, "
+                "relation, tail).",
+                hint_python="Say which keys they are: KnowledgeGraph.from_frame(rows, head=..., relation=..., "
+                "tail=...).",
             )
-        unique[tuple(triple)] = None
-    return unique, count - len(unique)
+        whole = not isinstance(row, str) and len(row) == 3
+        if not whole or not all(isinstance(text, str) and text for text in row):
+            raise InvalidArgumentError(
+                f"KnowledgeGraph: triple {len(self) + 1} must be three non-empty texts (head, relation, tail), "
+                f"but got {row!r}."
+            )
+        self.add(*row)
+
+    def add_ids(self, heads: Array, relations: Array, tails: Array, sources: Array | None = None) -> None:
+        """Add many triples at once.
+
+        Args:
+            heads: Ids of `entity`, integers of shape (n).
+            relations: Ids of `relation`, integers of shape (n).
+            tails: Ids of `entity`, integers of shape (n).
+            sources: Ids of `source`, integers of shape (n), `NONE` where there is none.
+        """
+        before = len(self)
+        for column, ids in ((self._heads, heads), (self._kinds, relations), (self._tails, tails)):
+            column.frombytes(np.ascontiguousarray(ids, np.intc).tobytes())
+        if sources is not None or self._triple_sources:
+            self._triple_sources.extend([NONE] * (before - len(self._triple_sources)))
+            new = np.full(len(heads), NONE) if sources is None else sources
+            self._triple_sources.frombytes(np.ascontiguousarray(new, np.intc).tobytes())
+
+    def entity(self, key: str) -> int:
+        """Return the id of an entity; a new one where the key is new."""
+        return self._entities[key]
+
+    def relation(self, name: str) -> int:
+        """Return the id of a relation; a new one where the name is new."""
+        return self._relations[name]
+
+    def source(self, name: str) -> int:
+        """Return the id of a source; a new one where the name is new."""
+        return self._sources[name]
+
+    def _note_source(self, source: str | None) -> None:
+        missing = len(self) - 1 - len(self._triple_sources)
+        self._triple_sources.extend([NONE] * missing)
+        self._triple_sources.append(NONE if source is None else self._sources[source])
+
+    def describe(
+        self, key: str, label: str | None = None, aliases: Sequence[str] = (), types: Sequence[str] = ()
+    ) -> None:
+        """Add what is said about an entity; a second label becomes an alias."""
+        if label is not None and self.labels.setdefault(key, label) != label:
+            aliases = [label, *aliases]
+        if aliases:
+            self.aliases[key] = list(dict.fromkeys([*self.aliases.get(key, ()), *aliases]))
+        if types or not (label or aliases):
+            self.types[key] = list(dict.fromkeys([*self.types.get(key, ()), *types]))
+
+    def name_relation(self, id: str, label: str) -> None:
+        """Say what a relation is called; a second label is not used."""
+        self.relation_labels.setdefault(id, label)
+
+    def set_datatype(self, key: str, datatype: str) -> None:
+        """Say which datatype a literal has; of several the first in sorted order counts."""
+        before = self.datatypes.setdefault(key, datatype)
+        if before != datatype:
+            self._retyped.add(key)
+            self.datatypes[key] = min(before, datatype)
+
+    def add_descriptions(self, more: GraphBuilder) -> None:
+        """Add what another source says about entities and relations; where both give a label, its own is an alias."""
+        self.skipped += more.skipped
+        for key, label in more.labels.items():
+            if self.labels.setdefault(key, label) != label:
+                self.aliases[key] = [*self.aliases.get(key, ()), label]
+        for described, further in ((self.aliases, more.aliases), (self.types, more.types)):
+            for key, texts in further.items():
+                described[key] = [*described.get(key, ()), *texts]
+        for id, label in more.relation_labels.items():
+            self.name_relation(id, label)
+
+    # --- out --------------------------------------------------------------------------------------------------------
+
+    def triples(self) -> Iterator[Triple]:
+        """Yield the triples in their order, repeated ones included."""
+        entities, relations = [*self._entities], [*self._relations]
+        for head, relation, tail in zip(self._heads, self._kinds, self._tails, strict=True):
+            yield Triple(entities[head], relations[relation], entities[tail])
+
+    def columns(self) -> tuple[dict[str, Array], int]:
+        """Return the columns of a graph, and how many repeated triples were dropped.
+
+        Raises:
+            InvalidArgumentError: If a name or type is no text, or a text holds half a surrogate pair.
+        """
+        for key in (*self.labels, *self.aliases, *self.types):
+            self._entities[key]
+        edges, first_of = self._unique_edges()
+        columns: dict[str, Array] = {"triples": edges}
+        columns |= _table("entities", self._entities)
+        columns |= self._relation_columns()
+        columns |= self._name_columns()
+        columns |= self._datatype_columns()
+        columns |= self._source_columns(first_of, len(edges))
+        adjacency = Adjacency.of_edges(edges, len(self._entities))
+        columns |= {f"adjacency.{name}": column for name, column in adjacency._asdict().items()}
+        return columns, len(self) - len(edges)
+
+    def _unique_edges(self) -> tuple[Array, Array]:
+        """Return the triples, each once in the order of first appearance, and which of them each added triple is."""
+        edges = np.stack([np.frombuffer(column, np.intc) for column in (self._heads, self._kinds, self._tails)], axis=1)
+        if not len(edges):
+            return np.empty((0, 3), np.int32), np.empty(0, np.int64)
+        codes = _codes(edges, len(self._entities), len(self._relations))
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return edges[first[order]].astype(np.int32), rank[inverse.reshape(-1)]
+
+    def _relation_columns(self) -> dict[str, Array]:
+        names = relation_names(self._relations, self.relation_labels)
+        columns = _table("relations", names)
+        return columns if names == [*self._relations] else columns | _table("relation_ids", self._relations)
+
+    def _name_columns(self) -> dict[str, Array]:
+        names, kinds, keys = TextIds(), TextIds(), [*self._entities]
+        labels = [names[_text("label", key, self.labels.get(key, key))] for key in keys]
+        aliases = {
+            key: [names[_text("alias", key, one)] for one in _texts("aliases", key, self.aliases)] for key in keys
+        }
+        types = {key: [kinds[_text("type", key, one)] for one in _texts("types", key, self.types)] for key in keys}
+        columns: dict[str, Array] = _table("names", names) | _table("types", kinds)
+        columns["labels"] = np.array(labels, np.int32)
+        columns |= ragged("aliases", list(aliases.values()))
+        columns |= ragged("entity_types", list(types.values()))
+        name_ids = [[label, *aliases[key]] for label, key in zip(labels, keys, strict=True)]
+        columns |= inverted("name_entities", len(names), name_ids)
+        columns |= inverted("type_entities", len(kinds), list(types.values()))
+        return columns
+
+    def _datatype_columns(self) -> dict[str, Array]:
+        """Return the datatype of each entity, and their names in sorted order; nothing where none has one."""
+        if not self.datatypes:
+            return {}
+        if self._retyped:
+            self.reading.understood["texts with several datatypes"] = f"{len(self._retyped):,}, each taken as one"
+        names = sorted(set(self.datatypes.values()))
+        ids = {name: id for id, name in enumerate(names)} | {"": NONE}
+        column = np.array([ids[self.datatypes.get(key, "")] for key in self._entities], np.int32)
+        return _table("datatype_names", names) | {"datatypes": column}
+
+    def _source_columns(self, triple_of: Array, size: int) -> dict[str, Array]:
+        """Return the sources of each triple, ascending; nothing where no triple has one."""
+        if not self._triple_sources:
+            return {}
+        sources = np.frombuffer(self._triple_sources, np.intc).astype(np.int64)
+        has_source = sources != NONE
+        pairs = np.unique(triple_of[has_source] * len(self._sources) + sources[has_source])
+        indptr = np.zeros(size + 1, np.int64)
+        np.cumsum(np.bincount(pairs // len(self._sources), minlength=size), out=indptr[1:])
+        ids = (pairs % len(self._sources)).astype(np.int32)
+        return _table("sources", self._sources) | {"triple_sources.indptr": indptr, "triple_sources.values": ids}
+
+
+def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:
+    """Return what each relation is called: its label, or its id where it has none.
+
+    Where a label would name two relations, the id follows it.
+
+    Example:
+        >>> relation_names(["P57", "dbo:director", "P58"], {"P57": "director", "dbo:director": "director"})
+        ['director (P57)', 'director (dbo:director)', 'P58']
+    """
+    plain = {id: labels.get(id, id) for id in ids}
+    uses = Counter(plain.values())
+    names: dict[str, None] = {}
+    for id, name in plain.items():
+        unique = name if uses[name] == 1 or name == id else f"{name} ({id})"
+        while unique in names:  # a label may look like the name of another relation
+            unique += f" ({id})"
+        names[unique] = None
+    return [*names]
+
+
+def ragged(name: str, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
+    """Return rows of different lengths as two columns: where each begins, and their values."""
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=indptr[1:])
+    return {f"{name}.indptr": indptr, f"{name}.values": np.array([value for row in rows for value in row], np.int32)}
+
+
+def inverted(name: str, size: int, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
+    """Return for each value below `size` the rows that hold it, ascending, as two columns."""
+    values = np.array([value for row in rows for value in row], np.int64)
+    holders = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    pairs = np.unique(values * max(len(rows), 1) + holders)
+    indptr = np.zeros(size + 1, np.int64)
+    np.cumsum(np.bincount(pairs // max(len(rows), 1), minlength=size), out=indptr[1:])
+    return {f"{name}.indptr": indptr, f"{name}.values": (pairs % max(len(rows), 1)).astype(np.int32)}
+
+
+def _codes(edges: Array, entities: int, relations: int) -> Array:
+    """Return a number for each triple, equal where the triples are equal."""
+    if entities * relations * entities >= 2**63:
+        _, codes = np.unique(edges, axis=0, return_inverse=True)
+        return np.asarray(codes).reshape(-1)
+    heads, kinds, tails = edges.T.astype(np.int64)
+    codes = (heads * relations + kinds) * entities + tails
+    return np.asarray(codes)
+
+
+def _table(name: str, texts: Iterable[str]) -> dict[str, Array]:
+    try:
+        return StringTable.from_strings(texts).columns(name)
+    except UnicodeEncodeError as cause:
+        raise InvalidArgumentError(f"KnowledgeGraph: {cause.object!r} holds half a surrogate pair.") from cause
 
 
 def _text(what: str, key: str, value: object) -> str:
@@ -80,26 +328,3 @@ def _texts(what: str, key: str, values: Mapping[str, Sequence[str]]) -> Sequence
     if isinstance(texts, str):
         raise InvalidArgumentError(f"KnowledgeGraph: {what} of {key!r} must be a list of texts, but got {texts!r}.")
     return tuple(dict.fromkeys(texts))
-
-
-def _strings(texts: Iterable[str]) -> StringTable:
-    try:
-        return StringTable.from_strings(texts)
-    except UnicodeEncodeError as cause:
-        raise InvalidArgumentError(f"KnowledgeGraph: {cause.object!r} holds half a surrogate pair.") from cause
-
-
-def _ragged(name: str, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
-    """Return rows of different lengths as two columns: where each begins, and their values."""
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=indptr[1:])
-    return {f"{name}.indptr": indptr, f"{name}.values": np.array([value for row in rows for value in row], np.int32)}
-
-
-def _inverted(name: str, size: int, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
-    """Return for each value below `size` the rows that hold it, as two columns."""
-    inverse: list[list[int]] = [[] for _ in range(size)]
-    for row_id, row in enumerate(rows):
-        for value in dict.fromkeys(row):
-            inverse[value].append(row_id)
-    return _ragged(name, inverse)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,17 +14,17 @@ import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, warn_renamed
 from kg_retrievers.graph.adjacency import Adjacency
-from kg_retrievers.graph.building import build_columns
+from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
 from kg_retrievers.graph.readers import (
     GraphFormat,
-    GraphRows,
     OnError,
     read_entity_rows,
     read_graph_rows,
     read_networkx_rows,
 )
+from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.schema import Schema, relation_schemas
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class GraphSource(Protocol):
     """What a whole graph can be read from, as the executors of `kg_retrievers.database`."""
 
-    def read_graph(self, page_size: int) -> GraphRows:
+    def read_graph(self, page_size: int) -> GraphBuilder:
         """Read everything, so many rows at a time."""
 
 
@@ -60,6 +61,8 @@ class KnowledgeGraph(Immutable):
         skipped: How many unreadable lines were skipped on the way in (`on_error="skip"`).
         text_relations: The relations whose tails are texts, even where they read like numbers or dates: an entity that
             is a tail of these relations alone has no value.
+        prefixes: The IRI that each prefix of a key stands for; empty unless the graph was read from RDF.
+        reading: What the source was understood to say, and what was left out.
     """
 
     def __init__(
@@ -68,13 +71,17 @@ class KnowledgeGraph(Immutable):
         duplicates: int = 0,
         skipped: int = 0,
         text_relations: Iterable[str] = (),
+        prefixes: Mapping[str, str] | None = None,
+        reading: Reading | None = None,
     ) -> None:
-        """Take columns as `build_columns` or `open` made them; use a named constructor instead."""
+        """Take columns as `GraphBuilder.columns` or `open` made them; use a named constructor instead."""
         self._columns = dict(columns)
         self._folder: Path | None = None
         self.duplicates = duplicates
         self.skipped = skipped
         self.text_relations = tuple(dict.fromkeys(text_relations))
+        self.prefixes = dict(prefixes or {})
+        self.reading = reading or Reading()
         self.entities = StringTable.from_columns(columns, "entities")
         self.relations = StringTable.from_columns(columns, "relations")
         self.types = StringTable.from_columns(columns, "types")
@@ -93,6 +100,7 @@ class KnowledgeGraph(Immutable):
         labels: Mapping[str, str] | None = None,
         aliases: Mapping[str, Sequence[str]] | None = None,
         types: Mapping[str, Sequence[str]] | None = None,
+        relation_labels: Mapping[str, str] | None = None,
         text_relations: Iterable[str] = (),
     ) -> KnowledgeGraph:
         """Build a graph from `(head, relation, tail)` texts.
@@ -102,14 +110,18 @@ class KnowledgeGraph(Immutable):
             labels: What an entity key is called; the key itself where nothing is given.
             aliases: Further names of an entity key.
             types: Types of an entity key.
+            relation_labels: What a relation is called, by the text that the triples have. Where two relations share a
+                label, that text follows it in brackets.
             text_relations: Relations whose tails are no values, as titles and postal codes are none.
 
         Raises:
             InvalidArgumentError: If a triple has not three non-empty texts, a name or type is no text, or a text
                 relation is none of the graph.
         """
-        rows = triples, labels or {}, aliases or {}, types or {}
-        return cls(*build_columns(*rows))._with_texts(text_relations)
+        builder = GraphBuilder(labels, aliases, types, relation_labels)
+        for triple in triples:
+            builder.add_row(triple)
+        return cls._from_builder(builder, text_relations)
 
     @classmethod
     def from_file(
@@ -142,7 +154,7 @@ class KnowledgeGraph(Immutable):
         rows = read_graph_rows(path, format=format, columns=columns, on_error=on_error, encoding=encoding)
         if entities is not None:
             rows.add_descriptions(read_entity_rows(entities, on_error=on_error, encoding=encoding))
-        return cls._from_rows(rows)._with_texts(text_relations)
+        return cls._from_builder(rows, text_relations)
 
     @classmethod
     def from_networkx(
@@ -161,7 +173,7 @@ class KnowledgeGraph(Immutable):
             InvalidArgumentError: If the graph is undirected, an edge has no relation, two nodes have equal texts, or a
                 text relation is none of the graph.
         """
-        return cls._from_rows(read_networkx_rows(graph, relation))._with_texts(text_relations)
+        return cls._from_builder(read_networkx_rows(graph, relation), text_relations)
 
     @classmethod
     def from_executor(
@@ -189,7 +201,7 @@ class KnowledgeGraph(Immutable):
             )
         if page_size < 1:
             raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
-        return cls._from_rows(executor.read_graph(page_size))._with_texts(text_relations)
+        return cls._from_builder(executor.read_graph(page_size), text_relations)
 
     @classmethod
     def open(cls, path: str | Path) -> KnowledgeGraph:
@@ -207,7 +219,8 @@ class KnowledgeGraph(Immutable):
                 hint_python="Save the graph again.",
                 hint_shell=f"To index a file: kg-retrievers index FILE --output {path}",
             )
-        graph = cls(columns, meta["duplicates"], meta["skipped"], meta.get("text_relations", ()))
+        about = meta.get("text_relations", ()), meta.get("prefixes"), Reading.from_dict(meta.get("reading", {}))
+        graph = cls(columns, meta["duplicates"], meta["skipped"], *about)
         graph.fingerprint = meta["fingerprint"]
         graph._folder = Path(path).absolute()
         return graph
@@ -224,11 +237,14 @@ class KnowledgeGraph(Immutable):
         """Pickle the folder that the graph was opened from, or the columns where it does not hold them any more."""
         if self._folder and saved_meta(self._folder, "graph").get("fingerprint") == self.fingerprint:
             return KnowledgeGraph._reopen, (self._folder, self.fingerprint)
-        return KnowledgeGraph, (self._columns, self.duplicates, self.skipped, self.text_relations)
+        about = self.text_relations, self.prefixes, self.reading
+        return KnowledgeGraph, (self._columns, self.duplicates, self.skipped, *about)
 
     @classmethod
-    def _from_rows(cls, rows: GraphRows) -> KnowledgeGraph:
-        return cls(*build_columns(rows.triples, rows.labels, rows.aliases, rows.types), rows.skipped)
+    def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> KnowledgeGraph:
+        columns, duplicates = builder.columns()
+        graph = cls(columns, duplicates, builder.skipped, (), builder.prefixes, builder.reading)
+        return graph._with_texts(text_relations)
 
     def _with_texts(self, relations: Iterable[str]) -> KnowledgeGraph:
         """Return the graph with other text relations."""
@@ -240,7 +256,7 @@ class KnowledgeGraph(Immutable):
                 f"KnowledgeGraph: text_relations names {strange}, which are no relations of the graph. "
                 "See `graph.relations`."
             )
-        return type(self)(self._columns, self.duplicates, self.skipped, relations)
+        return type(self)(self._columns, self.duplicates, self.skipped, relations, self.prefixes, self.reading)
 
     # --- out --------------------------------------------------------------------------------------------------------
 
@@ -252,6 +268,7 @@ class KnowledgeGraph(Immutable):
         """
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
         meta |= {"text_relations": list(self.text_relations)}
+        meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict()}
         save_columns(path, "graph", self._columns, meta)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
@@ -281,11 +298,15 @@ class KnowledgeGraph(Immutable):
         for triple in gone:
             if triple not in self:
                 raise InvalidArgumentError(f"KnowledgeGraph.with_changes: {triple} is not in the graph.")
+        builder = GraphBuilder(
+            {key: self.label(key) for key in self.entities},
+            {key: self.aliases(key) for key in self.entities},
+            {key: self.types_of(key) for key in self.entities},
+        )
         kept = (triple for triple in self.triples() if triple not in gone)
-        labels = {key: self.label(key) for key in self.entities}
-        aliases = {key: self.aliases(key) for key in self.entities}
-        types = {key: self.types_of(key) for key in self.entities}
-        columns, duplicates = build_columns((*kept, *added), labels, aliases, types)
+        for row in chain[Sequence[str]](kept, added):
+            builder.add_row(row)
+        columns, duplicates = builder.columns()
         return type(self)(columns, duplicates, text_relations=self.text_relations)
 
     @cached_property
@@ -313,18 +334,21 @@ class KnowledgeGraph(Immutable):
         self, head: str | None = None, relation: str | None = None, tail: str | None = None
     ) -> Iterator[Triple]:
         """Yield the triples with the given head, relation and tail, in stored order; all of them by default."""
-        edges = self.edges
-        parts = ((head, self.entities), (relation, self.relations), (tail, self.entities))
-        wanted = [None if text is None else table.find(text) for text, table in parts]
+        for id in self._triple_ids((head, relation, tail)):
+            yield self.triple(int(id))
+
+    def _triple_ids(self, triple: Sequence[str | None]) -> Array:
+        """Return the ids of the triples with the given parts, ascending."""
+        edges, tables = self.edges, (self.entities, self.relations, self.entities)
+        wanted = [None if text is None else table.find(text) for text, table in zip(triple, tables, strict=True)]
         if -1 in wanted:
-            return
+            return np.empty(0, np.int64)
         ends = [end for end in (wanted[0], wanted[2]) if end is not None]
         ids = self._triples_at(ends) if ends else np.arange(len(edges))
         for column, part in enumerate(wanted):
             if part is not None:
                 ids = ids[edges[ids, column] == part]
-        for id in ids:
-            yield self.triple(int(id))
+        return ids
 
     def _triples_at(self, ends: Sequence[int]) -> Array:
         """Return the ids of the triples at that end which has the fewest, ascending."""
@@ -374,6 +398,56 @@ class KnowledgeGraph(Immutable):
         found[self.edges[is_text, 2]] = True
         found[self.edges[~is_text, 2]] = False
         return found
+
+    def datatype(self, key: str) -> str | None:
+        """Return the datatype of a literal, as "xsd:date", or its language, as "@en"; None if it has neither.
+
+        Raises:
+            InvalidArgumentError: If the graph has no such entity.
+        """
+        entity = self._id_of(key)
+        if "datatypes" not in self._columns:
+            return None
+        kind = int(self._columns["datatypes"][entity])
+        return None if kind == NONE else StringTable.from_columns(self._columns, "datatype_names")[kind]
+
+    def relation_id(self, name: str) -> str:
+        """Return how the source wrote a relation, as "P57" where it is called "director"; its name where they are one.
+
+        Raises:
+            InvalidArgumentError: If the graph has no such relation.
+        """
+        relation = self.relations.find(name)
+        if relation < 0:
+            raise InvalidArgumentError(f"KnowledgeGraph: no relation {name!r}. See `graph.relations`.")
+        ids = self.relation_ids
+        return name if ids is None else ids[relation]
+
+    @cached_property
+    def relation_ids(self) -> StringTable | None:
+        """How the source wrote each relation; None where that is its name."""
+        has_ids = "relation_ids.offsets" in self._columns
+        return StringTable.from_columns(self._columns, "relation_ids") if has_ids else None
+
+    def sources(self, triple: Sequence[str]) -> list[str]:
+        """Return where a fact is from: the named graphs, files or documents that it came with; empty where none did.
+
+        Raises:
+            InvalidArgumentError: If the graph has no such triple.
+        """
+        ids = self._triple_ids(triple)
+        if not len(ids):
+            raise InvalidArgumentError(f"KnowledgeGraph: {tuple(triple)} is not in the graph.")
+        if self.source_names is None:
+            return []
+        names = self.source_names
+        return [names[source] for source in self._row("triple_sources", int(ids[0]))]
+
+    @cached_property
+    def source_names(self) -> StringTable | None:
+        """The sources of all facts; None where no fact has one."""
+        has_sources = "sources.offsets" in self._columns
+        return StringTable.from_columns(self._columns, "sources") if has_sources else None
 
     def aliases(self, key: str) -> list[str]:
         """Return the further names of an entity."""

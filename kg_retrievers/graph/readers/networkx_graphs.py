@@ -8,13 +8,13 @@ from typing import Any
 import networkx as nx
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.readers.rows import GraphRows
+from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.types import Triple
 
 _WHO = "KnowledgeGraph.from_networkx"
 
 
-def read_networkx_rows(graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any], relation: str) -> GraphRows:
+def read_networkx_rows(graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any], relation: str) -> GraphBuilder:
     """Read triples from edges, and names and types from the attributes of nodes: see `KnowledgeGraph.from_networkx`.
 
     Args:
@@ -32,7 +32,9 @@ def read_networkx_rows(graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any], relation: 
     ((key, count),) = Counter(keys.values()).most_common(1) or [("", 0)]
     if count > 1:
         raise InvalidArgumentError(f"{_WHO}: two nodes are both written {key!r}.")
-    rows = GraphRows(triples=_triples(graph, relation, keys))
+    rows = GraphBuilder()
+    for triple in _triples(graph, relation, keys):
+        rows.add(*triple)
     rows.labels = {keys[node]: keys[node] for node in nx.isolates(graph)}
     for node, data in graph.nodes(data=True):
         for attribute, described in (("label", rows.labels), ("aliases", rows.aliases), ("types", rows.types)):

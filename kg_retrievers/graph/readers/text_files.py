@@ -17,7 +17,7 @@ from reprlib import repr as short
 from typing import Any, Literal, NoReturn, TextIO, get_args
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
-from kg_retrievers.graph.readers.rows import GraphRows
+from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.types import Triple
 
 GraphFormat = Literal["tsv", "csv", "pipe", "jsonl"]
@@ -47,7 +47,7 @@ def read_graph_rows(
     columns: Sequence[str] | None = None,
     on_error: OnError = "raise",
     encoding: str = "utf-8",
-) -> GraphRows:
+) -> GraphBuilder:
     """Read triples, and in JSONL also entities, from a file; `.gz` is unpacked on the way.
 
     - "tsv": `head<TAB>relation<TAB>tail`, split at tabs and nothing else.
@@ -73,13 +73,14 @@ def read_graph_rows(
     """
     file = _TextFile(path, on_error, encoding)
     layout = _layout(file, format, columns, width=3)
-    rows = GraphRows()
+    rows = GraphBuilder()
     if layout == "jsonl":
         _read_json_rows(file, rows, with_triples=True)
     else:
-        rows.triples.extend(map(Triple._make, _read_table(file, layout, _TRIPLE_COLUMNS, columns)))
+        for head, relation, tail in _read_table(file, layout, _TRIPLE_COLUMNS, columns):
+            rows.add(head, relation, tail)
     rows.skipped = file.skipped
-    if not rows.triples:
+    if not len(rows):
         file.fail(
             f"no triples, {file.skipped} malformed lines. Wanted a triple a line, as in head<TAB>relation<TAB>tail."
         )
@@ -93,7 +94,7 @@ def read_entity_rows(
     columns: Sequence[str] | None = None,
     on_error: OnError = "raise",
     encoding: str = "utf-8",
-) -> GraphRows:
+) -> GraphBuilder:
     """Read labels, aliases and types from a file of entities.
 
     As `read_graph_rows`, but a row of a table is `entity<TAB>label` (with a header: entity or id, label or name),
@@ -115,7 +116,7 @@ def read_entity_rows(
     """
     file = _TextFile(path, on_error, encoding)
     layout = _layout(file, format, columns, width=2)
-    rows = GraphRows()
+    rows = GraphBuilder()
     if layout == "jsonl":
         _read_json_rows(file, rows, with_triples=False)
     else:
@@ -274,7 +275,7 @@ def _header(
     return None if None in names else [folded.index(name) for name in names if name]
 
 
-def _read_json_rows(file: _TextFile, rows: GraphRows, *, with_triples: bool) -> None:
+def _read_json_rows(file: _TextFile, rows: GraphBuilder, *, with_triples: bool) -> None:
     """Add what each line says to `rows`."""
     wanted = f"wanted an object such as {_ANY_EXAMPLE if with_triples else _ENTITY_EXAMPLE}"
     for text in file.lines():
@@ -289,7 +290,7 @@ def _read_json_rows(file: _TextFile, rows: GraphRows, *, with_triples: bool) -> 
             elif missing := [key for key in Triple._fields if key not in row]:
                 raise ValueError(f"{wanted}, but there is no {missing}.")
             else:
-                rows.triples.append(Triple(*(_name(row, key) for key in Triple._fields)))
+                rows.add(*(_name(row, key) for key in Triple._fields))
         except json.JSONDecodeError as error:
             file.reject(f"not JSON: {error.msg} at column {error.colno}.", file.line)
         except RecursionError:
@@ -298,7 +299,7 @@ def _read_json_rows(file: _TextFile, rows: GraphRows, *, with_triples: bool) -> 
             file.reject(str(error), file.line)
 
 
-def _add_json_entity(rows: GraphRows, row: dict[str, Any]) -> None:
+def _add_json_entity(rows: GraphBuilder, row: dict[str, Any]) -> None:
     if strange := sorted(set(row) - _ENTITY_KEYS):
         raise ValueError(f"an entity has the keys {sorted(_ENTITY_KEYS)}, but got also {strange}.")
     given = {key: value for key, value in row.items() if value is not None}

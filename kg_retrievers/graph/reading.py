@@ -1,0 +1,42 @@
+"""Reading: what a source was understood to say, and what of it was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Reading:
+    """What a source was understood to say, so that nothing is guessed or dropped in silence.
+
+    Args:
+        format: The format, as "N-Triples"; empty for a graph that was made in Python.
+        understood: What each part of the source was taken for, as {"labels": "rdfs:label 5,012"}.
+        left_out: How many of what was left out, as {"literals in other languages (--language)": 300}.
+
+    Example:
+        >>> reading = Reading("N-Triples")
+        >>> reading.leave_out("blank nodes")
+        >>> reading.left_out
+        {'blank nodes': 1}
+    """
+
+    format: str = ""
+    understood: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def leave_out(self, what: str, count: int = 1) -> None:
+        """Count what is left out."""
+        if count:
+            self.left_out[what] = self.left_out.get(what, 0) + count
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `from_dict` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Reading:
+        """Read back what `to_dict` returned."""
+        return cls(values.get("format", ""), dict(values.get("understood", {})), dict(values.get("left_out", {})))
