@@ -72,7 +72,7 @@ class ExtractiveCitedAnswerer(Runnable[AnswerInput, CitedAnswer]):
         proposed = "The best evidence proposes these entities."
         said = tell_result(metadata) or (proposed if answers else explain_no_target(input))
         numbers = [number for number, triple in enumerate(shown.citable, 1) if triple in own]
-        citations, _ = shown.cite(numbers)
+        citations, _ = shown.cite(numbers, documents)
         return {
             "answer": result_text(metadata) or NO_TARGET,
             "answers": answers,
@@ -114,7 +114,7 @@ class LLMCitedAnswerer(CitingModel[AnswerReply, CitedAnswer]):
         super().__init__(llm, prompt, repair_prompt, structured)
 
     def _cited(self, reply: AnswerReply, shown: ShownEvidence, documents: Sequence[Document]) -> CitedAnswer:
-        citations, strange = shown.cite(reply.citations)
+        citations, strange = shown.cite(reply.citations, documents)
         return check_answer({**reply.model_dump(), "citations": citations}, shown, strange, documents=documents)
 
     def _refusal(self, input: AnswerInput) -> CitedAnswer:
@@ -143,7 +143,7 @@ def check_answer(
     value = result_value(documents)
     if isinstance(draft, str):
         text, marked, gone = shown.read_marks(draft)
-        citations, _ = shown.cite(marked)
+        citations, _ = shown.cite(marked, documents)
         answers = parse_answers(text) if parse_answers else []
         return {
             "answer": text,
@@ -155,7 +155,8 @@ def check_answer(
             "value": value,
         }
     cited = [list(citation["triple"]) for citation in draft["citations"]]
-    citations, _ = shown.cite([shown.citable.index(triple) + 1 for triple in cited if triple in shown.citable])
+    numbers = [shown.citable.index(triple) + 1 for triple in cited if triple in shown.citable]
+    citations, _ = shown.cite(numbers, documents)
     invented = sum(triple not in shown.citable for triple in cited)
     said = (draft.get("answer") or NO_ANSWER, draft.get("explanation", ""), *draft["answers"])
     texts = [shown.read_marks(str(text)) for text in said]

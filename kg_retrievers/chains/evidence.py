@@ -62,11 +62,13 @@ class Citation(TypedDict):
         number: The number under which the fact was shown, from 1.
         triple: Head, relation and tail by entity key, in stored direction.
         text: The fact in words.
+        sources: Where the fact is from; absent where the graph holds no sources.
     """
 
     number: int
     triple: list[str]
     text: str
+    sources: NotRequired[list[str]]
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,23 @@ class ShownEvidence:
     text: str
     citable: list[list[str]]
 
-    def cite(self, numbers: Sequence[int]) -> tuple[list[Citation], list[int]]:
-        """Return the facts of these numbers, each once, in their order; and the numbers that were never shown."""
+    def cite(self, numbers: Sequence[int], documents: Sequence[Document] = ()) -> tuple[list[Citation], list[int]]:
+        """Return the facts of these numbers, each once, in their order; and the numbers that were never shown.
+
+        Args:
+            numbers: The numbers.
+            documents: The evidence, which says where facts are from; without it, citations have no sources.
+        """
         once, lines = list(dict.fromkeys(numbers)), self.text.split("\n")
         shown = [number for number in once if 1 <= number <= len(self.citable)]
         citations = [
             Citation(number=n, triple=list(self.citable[n - 1]), text=lines[n - 1].removeprefix(f"[{n}] "))
             for n in shown
         ]
+        sources = _sources_of(documents)
+        for citation in citations:
+            if (triple := Triple(*citation["triple"])) in sources:
+                citation["sources"] = sources[triple]
         return citations, [number for number in once if number not in shown]
 
     def read_marks(self, text: str) -> tuple[str, list[int], list[int]]:
@@ -117,6 +128,15 @@ class ShownEvidence:
             return f" [{', '.join(map(str, shown))}]" if shown else ""
 
         return (MARK.sub(kept, text) if self.citable else text), marked, strange
+
+
+def _sources_of(documents: Sequence[Document]) -> dict[Triple, list[str]]:
+    """Return the sources of each triple of some Documents; nothing where their graph holds none."""
+    return {
+        triple: sources
+        for document in documents
+        for triple, sources in zip(_triples(document), document.metadata.get("sources", ()), strict=False)
+    }
 
 
 def _numbers(mark: str) -> list[int]:

@@ -60,7 +60,7 @@ class FactVerifier(CitingModel[VerdictReply, Verdict]):
         super().__init__(llm, prompt, repair_prompt, structured)
 
     def _cited(self, reply: VerdictReply, shown: ShownEvidence, documents: Sequence[Document]) -> Verdict:
-        citations, strange = shown.cite(reply.citations)
+        citations, strange = shown.cite(reply.citations, documents)
         explanation, _, gone = shown.read_marks(reply.explanation)
         value = result_value(documents)
         rests_on_something = bool(citations) or value is not None

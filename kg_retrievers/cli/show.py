@@ -89,9 +89,11 @@ def evidence(document: Document) -> RenderableType:
         return Text(f"\n{tell_result(metadata)}", style="bold")
     if metadata["style"] == "paths":
         lines = document.page_content.splitlines()[bool(tell_result(metadata)) :]
-        return table(title, ("#", "path"), list(enumerate(lines, 1)))
+        paths = table(title, ("#", "path"), list(enumerate(lines, 1)))
+        sources = "; ".join(dict.fromkeys(_sources([document])))
+        return Group(paths, Text(f" From {sources}")) if sources else paths
     rows = [(position, *triple) for position, triple in enumerate(triples, 1)]
-    return table(title, ("#", "head", "relation", "tail"), rows)
+    return _facts(title, ("#", "head", "relation", "tail"), rows, [document])
 
 
 def single_triples(documents: list[Document]) -> RenderableType:
@@ -99,7 +101,22 @@ def single_triples(documents: list[Document]) -> RenderableType:
     found = [(one.metadata["rank"], f"{one.metadata['score']:.3f}", _named_triples(one)) for one in documents]
     rows = [(rank, score, *triple) for rank, score, triples in found for triple in triples]
     title = f"Evidence: single triples, the best first{_limit(*documents)}"
-    return table(title, ("#", "score", "head", "relation", "tail"), rows)
+    return _facts(title, ("#", "score", "head", "relation", "tail"), rows, documents)
+
+
+def _facts(
+    title: str, columns: Sequence[str], rows: Sequence[tuple[str | int, ...]], documents: Sequence[Document]
+) -> RenderableType:
+    """Lay out facts, a row each, with their sources where the graph holds some."""
+    sources = _sources(documents)
+    if not any(sources):
+        return table(title, columns, rows)
+    return table(title, (*columns, "source"), [(*row, source) for row, source in zip(rows, sources, strict=True)])
+
+
+def _sources(documents: Sequence[Document]) -> list[str]:
+    """Return where each fact of some Documents is from; nothing of a graph without sources."""
+    return ["; ".join(map(_line, sources)) for one in documents for sources in one.metadata.get("sources", ())]
 
 
 def _named_triples(document: Document) -> list[tuple[str, str, str]]:

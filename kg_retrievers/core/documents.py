@@ -72,13 +72,23 @@ def _document(
         "truncated": evidence.truncated,
         "style": style,
         "details": dict(evidence.details),
-    }
+    } | _sources(evidence.triples, graph)
     paths = evidence.details.get("paths")
     facts = verbalize(evidence.triples, style=style, label=graph.label, paths=paths).text
     content = "\n".join(filter(None, [tell_result(metadata), facts]))
     parts = ["retriever", "triples", "answers", "details", *(["value"] if evidence.value is not None else [])]
     identity = json.dumps([metadata[name] for name in parts])
     return Document(content, id=blake2b(identity.encode(), digest_size=16).hexdigest(), metadata=metadata)
+
+
+def _sources(triples: Sequence[Triple], graph: KnowledgeGraph) -> dict[str, list[list[str]]]:
+    """Return the sources of each triple; nothing of a graph without sources.
+
+    A triple that a database has, and the graph has not, has none.
+    """
+    if graph.source_names is None:
+        return {}
+    return {"sources": [graph.sources(triple) if triple in graph else [] for triple in triples]}
 
 
 def top_answers(evidence: Sequence[Evidence]) -> list[str]:

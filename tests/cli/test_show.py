@@ -1,0 +1,43 @@
+"""What a person is shown of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
+from kg_retrievers.graph.building import GraphBuilder
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> str:
+    """A saved index of a graph with sources, one of which would steer a terminal."""
+    builder = GraphBuilder()
+    builder.add("Her", "directed_by", "Spike Jonze", "credits.csv")
+    builder.add("Her", "directed_by", "Spike Jonze", "films\x1b[2J")
+    builder.add("Her", "starring", "Amy Adams")
+    GraphIndex.build(KnowledgeGraph._from_builder(builder), default_embeddings(), tmp_path / "index")
+    return str(tmp_path / "index")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ([], " 1  Her   directed_by  Spike Jonze  credits.csv; films [2J"),
+        (["--field", "style=paths"], " From credits.csv; films [2J"),
+        (["--method", "kaping", "--k", "1"], "directed_by  Spike Jonze  credits.csv; films [2J"),
+    ],
+    ids=["a table", "paths", "single triples"],
+)
+def test_ask_shows_where_facts_are_from(run: Run, index: str, options: list[str], line: str) -> None:
+    _, out, _ = run("ask", index, "Who directed Her?", *options)
+    assert any(shown.endswith(line) for shown in out.splitlines()), out
+
+
+def test_facts_without_sources_show_none(run: Run, index: str) -> None:
+    _, out, _ = run("ask", index, "Who starred in Her?")
+    assert "source" not in out
