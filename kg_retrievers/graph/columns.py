@@ -85,6 +85,69 @@ class StringTable(Sequence[str]):
         """Whether the string is in the table."""
         return isinstance(value, str) and self.find(value) >= 0
 
+    def ids_of(self, others: StringTable) -> Array:
+        """Return the id here of each string of another table, -1 where it is missing: int32.
+
+        Cost: one search by halving for each string of the other table, all at once.
+
+        Example:
+            >>> StringTable.from_strings(["a", "b", "c"]).ids_of(StringTable.from_strings(["c", "d"])).tolist()
+            [2, -1]
+        """
+        found = np.full(len(others), -1, np.int32)
+        at = np.searchsorted(self._hashes, others._hashes)
+        hit = np.flatnonzero(at < len(self))
+        hit = hit[self._hashes[at[hit]] == others._hashes[hit]]
+        here, there = self._order[at[hit]], others._order[hit]
+        equal = self._equal(here, others, there)
+        found[there[equal]] = here[equal]
+        for id in there[~equal].tolist():  # two strings with one hash
+            found[id] = self.find(others[id])
+        return found
+
+    def _equal(self, ids: Array, others: StringTable, other_ids: Array) -> Array:
+        """Return whether strings equal strings of another table, one by one."""
+        lengths = self._offsets[ids + 1] - self._offsets[ids]
+        equal: Array = lengths == others._offsets[other_ids + 1] - others._offsets[other_ids]
+        lengths = np.where(equal, lengths, 0)
+        inside = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        here = self._data[inside + np.repeat(self._offsets[ids], lengths)]
+        there = others._data[inside + np.repeat(others._offsets[other_ids], lengths)]
+        different = np.repeat(np.arange(len(ids)), lengths)[here != there]
+        equal[different] = False
+        return equal
+
+    def subset(self, kept: Array) -> StringTable:
+        """Return the table of some strings, in their order.
+
+        Args:
+            kept: Which strings stay: bool, shape (n).
+        """
+        if kept.all():
+            return self
+        lengths = np.diff(self._offsets)
+        offsets = np.append(0, np.cumsum(lengths[kept]))
+        of_kept = kept[self._order]
+        order = (np.cumsum(kept, dtype=np.int32) - 1)[self._order[of_kept]].astype(np.int32)
+        return StringTable(offsets, self._data[np.repeat(kept, lengths)], self._hashes[of_kept], order)
+
+    def joined(self, others: StringTable) -> StringTable:
+        """Return a table with the strings of another appended; no string may be in both.
+
+        Example:
+            >>> list(StringTable.from_strings(["b"]).joined(StringTable.from_strings(["a"])))
+            ['b', 'a']
+        """
+        if not len(others):
+            return self
+        at = np.searchsorted(self._hashes, others._hashes, "right")
+        return StringTable(
+            np.append(self._offsets, self._offsets[-1] + others._offsets[1:]),
+            np.append(self._data, others._data),
+            np.insert(self._hashes, at, others._hashes),
+            np.insert(self._order, at, others._order + np.int32(len(self))),
+        )
+
     def find(self, string: str) -> int:
         """Return the id of a string, or -1."""
         encoded = string.encode(errors="surrogatepass")
