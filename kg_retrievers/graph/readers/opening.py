@@ -1,0 +1,107 @@
+"""Opens the file of a graph: a regular one, unpacked on the way, within limits."""
+
+from __future__ import annotations
+
+import bz2
+import difflib
+import gzip
+import io
+import lzma
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from kg_retrievers.errors import GraphLoadError
+from kg_retrievers.graph.readers.limits import BoundedFile, Limits, read_errors
+
+#: How like the name of a missing file another one must be to be suggested, in [0, 1].
+NAME_SHARE = 0.75
+
+#: The suffixes of compressed files.
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+_MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_BUFFER = 1 << 18
+
+
+def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = True) -> BinaryIO:
+    """Open a file for reading; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, by suffix or first bytes.
+
+    Reading raises a GraphLoadError where a limit is exceeded or the file is damaged.
+
+    Args:
+        path: A regular file.
+        limits: What the file may hold.
+        by_line: Whether `limits.line_bytes` counts: not for a format that needs no line breaks, as JSON.
+
+    Raises:
+        GraphLoadError: If there is no such file, or it is a folder, a device, a pipe or a socket.
+        MissingExtraError: If the file is packed by Zstandard and nothing here can unpack it.
+    """
+    path = Path(path)
+    check_regular(path)
+    with read_errors(path):
+        packing = packing_of(path)
+        total = limits.bytes_of(path.stat().st_size) if packing else None
+        bounded = BoundedFile(_unpacked(path, packing), path, limits, total, by_line)
+    return io.BufferedReader(bounded, _BUFFER)
+
+
+def check_regular(path: Path) -> None:
+    """Check that a path is a regular file, or a link to one.
+
+    Raises:
+        GraphLoadError: If there is no such file, or it is a folder, a device, a pipe or a socket.
+    """
+    with read_errors(path):
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            near = ", ".join(map(repr, _similar_names(path)))
+            did_you_mean = f" Did you mean: {near}?" if near else ""
+            raise GraphLoadError(f"there is no such file.{did_you_mean}", path) from None
+    if stat.S_ISDIR(mode):
+        raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
+    if not stat.S_ISREG(mode):
+        raise GraphLoadError(
+            "is a device, a pipe or a socket, which may have no end; wanted a regular file. Write it to a file first.",
+            path,
+        )
+
+
+def packing_of(path: Path) -> str:
+    """Return the suffix that says how a file is compressed, or an empty text where it is not."""
+    suffix = path.suffix.lower()
+    if suffix in PACKED:
+        return suffix
+    with open(path, "rb") as file:
+        start = file.read(6)
+    return next((packing for magic, packing in _MAGIC.items() if start.startswith(magic)), "")
+
+
+def plain_name(path: Path) -> str:
+    """Return the name of a file in lower case, without the suffix of its compression."""
+    name = path.name.lower()
+    return name.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else name
+
+
+def _unpacked(path: Path, packing: str) -> Any:
+    if packing == ".gz":
+        return gzip.open(path, "rb")
+    if packing == ".bz2":
+        return bz2.open(path, "rb")
+    if packing == ".xz":
+        return lzma.open(path, "rb")
+    if packing == ".zst":
+        from kg_retrievers.graph.readers.arrow_files import open_zstandard
+
+        return open_zstandard(path)
+    return open(path, "rb", buffering=0)
+
+
+def _similar_names(path: Path) -> list[str]:
+    """Return up to three names of files beside a path that are like its own; equal suffixes do not count."""
+    names = sorted(os.listdir(path.parent)) if path.parent.is_dir() else []
+    stems = difflib.get_close_matches(path.stem, {Path(name).stem for name in names}, cutoff=NAME_SHARE)
+    return [name for name in names if Path(name).stem in stems][:3]

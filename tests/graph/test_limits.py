@@ -1,0 +1,140 @@
+"""Files that are broken or hostile: refused within limits of memory and time, by a typed error that says what to do."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import socket
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.readers.limits import Limits, is_too_deep
+from kg_retrievers.graph.readers.opening import open_bytes, plain_name
+
+ROWS = b"Her\tdirected_by\tSpike Jonze\n" * 50
+PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+def write(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def zstandard(folder: Path, name: str, content: bytes) -> Path:
+    arrow = pytest.importorskip("pyarrow")
+    with arrow.output_stream(str(folder / name), compression="zstd") as stream:
+        stream.write(content)
+    return folder / name
+
+
+# --- what is unpacked -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize("named", [True, False])
+def test_compressed_files_are_unpacked_by_suffix_or_first_bytes(tmp_path: Path, packing: str, named: bool) -> None:
+    path = write(tmp_path, f"kb.tsv{packing if named else ''}", PACK[packing](ROWS))
+    with open_bytes(path, Limits()) as file:
+        assert file.read() == ROWS
+
+
+def test_zstandard_is_unpacked(tmp_path: Path) -> None:
+    with open_bytes(zstandard(tmp_path, "kb.tsv.zst", ROWS), Limits()) as file:
+        assert file.read() == ROWS
+
+
+def test_the_name_of_what_is_packed() -> None:
+    assert [plain_name(Path(name)) for name in ("KB.CSV.GZ", "a.xz", "b.tsv")] == ["kb.csv", "a", "b.tsv"]
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_damage_is_told(tmp_path: Path, packing: str) -> None:
+    whole = PACK[packing](os.urandom(5000))
+    for content in (whole[:-20], whole[:40] + b"\xff" * 2000 + whole[2040:], b"plain text"):
+        path = write(tmp_path, "kb.tsv" + packing, content)
+        with pytest.raises(GraphLoadError, match="cannot be read"), open_bytes(path, Limits()) as file:
+            file.read()
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packing", [*PACK, ".zst"])
+def test_a_bomb_is_refused_in_bounded_memory(tmp_path: Path, packing: str) -> None:
+    bomb = b"0123456789abcde\n" * (4 << 20)  # 64 MiB
+    name = "bomb.tsv" + packing
+    path = zstandard(tmp_path, name, bomb) if packing == ".zst" else write(tmp_path, name, PACK[packing](bomb))
+    del bomb
+    tracemalloc.start()
+    try:
+        with (
+            pytest.raises(GraphLoadError, match=r"becomes more than 8,000,000 bytes.*limits=Limits\(unpacked_bytes="),
+            open_bytes(path, Limits(unpacked_bytes=8_000_000)) as file,
+        ):
+            for _ in file:
+                pass
+        assert tracemalloc.get_traced_memory()[1] < 16_000_000  # the window of xz takes 8 MiB
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_compressed_file_may_become_200_times_its_size() -> None:
+    assert Limits().bytes_of(2_800_000) == 560_000_000
+    assert Limits().bytes_of(100) == 256 << 20
+    assert Limits(unpacked_bytes=7).bytes_of(2_800_000) == 7
+
+
+@pytest.mark.parametrize("size", [1_000, 1_000_000])
+@pytest.mark.parametrize("before", [b"", b"short\n", b"short\r\n" * 400_000])
+def test_an_endless_line_is_refused(tmp_path: Path, size: int, before: bytes) -> None:
+    path = write(tmp_path, "kb.tsv", before + b"x" * (size + 1) + b"\nshort\n")
+    with open_bytes(path, Limits(line_bytes=size + 1)) as file:
+        assert max(map(len, file)) == size + 2
+    wanted = rf"a line of more than {size:,} bytes.*limits=Limits\(line_bytes="
+    with pytest.raises(GraphLoadError, match=wanted) as caught, open_bytes(path, Limits(line_bytes=size)) as file:
+        for _ in file:
+            pass
+    assert f"--read-limit line_bytes={size + 1}" in caught.value.on_shell or "line_bytes=N" in caught.value.on_shell
+    with open_bytes(path, Limits(line_bytes=size), by_line=False) as file:
+        assert len(file.read()) == len(before) + size + 8
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"), [("", 0), ("[]", 1), ('{"a": [1, {"b": 2}]}', 3), ('["[[[", "\\"[["]', 1), ("[" * 900, 900)]
+)
+def test_depth_of_json(text: str, depth: int) -> None:
+    assert not is_too_deep(text, depth)
+    assert depth == 0 or is_too_deep(text, depth - 1)
+
+
+@pytest.mark.parametrize("name", ["unpacked_bytes", "line_bytes", "cell_length", "columns", "json_depth"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "8"])
+def test_a_limit_allows_something(name: str, value: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"{name} is {value!r}"):
+        Limits(**{name: value})
+
+
+# --- what is no regular file ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/random"])
+def test_devices_are_refused(device: str) -> None:
+    with pytest.raises(GraphLoadError, match="device, a pipe or a socket"):
+        open_bytes(device, Limits())
+
+
+def test_pipes_and_sockets_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.tsv")
+    os.symlink("pipe.tsv", tmp_path / "link.tsv")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(tmp_path / "socket.tsv"))
+        for name in ("pipe.tsv", "link.tsv", "socket.tsv"):
+            with pytest.raises(GraphLoadError, match="device, a pipe or a socket"):
+                open_bytes(tmp_path / name, Limits())
