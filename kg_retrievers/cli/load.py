@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.cli.database import open_database
+from kg_retrievers.cli.reading_options import OPTIONS
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
@@ -21,29 +22,46 @@ if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
 
-#: The options for reading a graph file, each with its argument of `KnowledgeGraph.from_file`.
-READING = {
-    "entities": "entities",
-    "graph_format": "format",
-    "columns": "columns",
-    "encoding": "encoding",
-    "on_error": "on_error",
-}
-
 
 def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
     """Read the graph of a file, of a folder that `index` saved, or of a database."""
     _check_database_options(options)
     path, in_database = Path(options.graph), is_database(options.graph)
-    given = {name: getattr(options, option) for option, name in READING.items() if getattr(options, option) is not None}
-    if given and (in_database or path.is_dir()):
-        kind = "graph database" if in_database else "folder"
-        raise InvalidArgumentError(f"{options.graph} is a {kind}; leave out what says how to read a file: {[*given]}.")
+    given = _reading_options(options, in_database)
     with status(f"reading {options.graph}"):
         if in_database:
             with open_database(options.graph, options) as executor:
-                return kg_retrievers.KnowledgeGraph.from_executor(executor)
+                return kg_retrievers.KnowledgeGraph.from_executor(executor, **given)
         return kg_retrievers.KnowledgeGraph.open(path) if path.is_dir() else _read_file(path, given)
+
+
+def _reading_options(options: argparse.Namespace, in_database: bool) -> dict[str, Any]:
+    """Return what the options say about how to read the graph, by argument of `KnowledgeGraph`.
+
+    Raises:
+        InvalidArgumentError: If an option is not for a graph like this.
+    """
+    given = [option for name, option in OPTIONS.items() if getattr(options, name) is not None]
+    saved = not in_database and Path(options.graph).is_dir()
+    if strange := [option.flag for option in given if saved or (in_database and not option.of_databases)]:
+        kind = "folder, which was read before" if saved else "graph database"
+        raise InvalidArgumentError(f"{options.graph} is a {kind}; leave out {', '.join(strange)}, for files.")
+    return {option.argument: getattr(options, option.name) for option in given}
+
+
+def verify_folder(place: str) -> int:
+    """Compare all that is saved in a folder with its checksums; return how many bytes were read.
+
+    Raises:
+        InvalidArgumentError: If it is no folder.
+        IndexLoadError: If something is damaged.
+    """
+    if not Path(place).is_dir():
+        raise InvalidArgumentError(f"--verify is for a folder of `index`, but {place} is none. Leave it out.")
+    from kg_retrievers.graph.storage import verify  # loads numpy
+
+    with status(f"verifying {place}"):
+        return verify(place)
 
 
 def _check_database_options(options: argparse.Namespace) -> None:
@@ -74,7 +92,7 @@ def read_index(options: argparse.Namespace) -> GraphIndex:
     with status(f"loading {name}"):
         embeddings = load_embeddings(name)
     if is_folder:
-        return kg_retrievers.GraphIndex.open(options.graph, embeddings, graph=graph)
+        return kg_retrievers.GraphIndex.open(options.graph, embeddings)  # with its graph, from one save
     return kg_retrievers.GraphIndex.build(graph, embeddings, progress=sys.stderr.isatty())
 
 

@@ -15,6 +15,7 @@ from kg_retrievers.cli.compare import ALL
 from kg_retrievers.cli.database import SCHEMES
 from kg_retrievers.cli.load import query_methods, quoted
 from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS, SOURCES, MethodChoice
+from kg_retrievers.cli.reading_options import add_reading_options
 from kg_retrievers.cli.show import note
 from kg_retrievers.cli.train_graph_prompt import GRAPH_FORMATS, NAMED_IN_TRAINING, SCENE_GRAPHS, SETTINGS
 from kg_retrievers.database.neo4j_login import address_in
@@ -119,7 +120,7 @@ def make_parser() -> _Parser:
 
     _ask(command("ask", "Answer a question from a graph, with the evidence"))
     _index(command("index", "Index a graph once, for many questions"))
-    _info(command("info", "Show what is in a graph"))
+    _info(command("info", "Show what was understood of a graph, and what is in it"))
     _write_questions(command("questions", "Write questions with answers and patterns from a graph alone"))
     _train(command("train", "Train a method on questions with answers"))
     _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
@@ -167,6 +168,7 @@ def _index(index: _Parser) -> None:
 
 def _info(info: _Parser) -> None:
     _graph(info)
+    info.add_argument("--verify", action="store_true", help="of a folder: compare all of it with its checksums")
     _json_flag(info)
 
 
@@ -311,18 +313,7 @@ def _graph(parser: _Parser) -> None:
 
 
 def _reading(parser: _Parser, *format_flags: str) -> None:
-    reading = parser.add_argument_group("how a graph file is read")
-    reading.add_argument("--entities", metavar="FILE", help="a second file: labels, aliases and types of entities")
-    formats = ("tsv", "csv", "pipe", "jsonl")
-    reading.add_argument(*format_flags, dest="graph_format", choices=formats, help="if the suffix does not tell")
-    reading.add_argument(
-        "--columns",
-        type=lambda text: text.split(","),
-        metavar="HEAD,RELATION,TAIL",
-        help="what the header calls them, where unusual",
-    )
-    reading.add_argument("--encoding", help="of the files (default: utf-8)")
-    reading.add_argument("--on-error", choices=("raise", "skip"), help="at a malformed line (default: raise)")
+    add_reading_options(parser, *format_flags)
     database = parser.add_argument_group(
         "how a graph database is read", "User name and password come from NEO4J_USERNAME and NEO4J_PASSWORD."
     )

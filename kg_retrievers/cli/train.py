@@ -14,7 +14,8 @@ from os import W_OK, access
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kg_retrievers.cli.load import READING, read_index, read_training_questions
+from kg_retrievers.cli.load import read_index, read_training_questions
+from kg_retrievers.cli.reading_options import OPTIONS
 from kg_retrievers.cli.show import announce_compilation, grid, note, show, status
 from kg_retrievers.cli.train_graph_prompt import (
     GRAPH_FORMATS,
@@ -30,9 +31,6 @@ from kg_retrievers.methods.registry import GRAPH_PROMPT
 
 if TYPE_CHECKING:
     from kg_retrievers.training.dataset import TrainingQuestions
-
-#: The options that `ask` calls by another name.
-_FLAGS = {"graph_format": "--format"}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -137,10 +135,11 @@ def _ask_command(options: argparse.Namespace) -> str:
     """Return the command that asks the model, reading the graph as the training did."""
     graph = "GRAPH" if options.format in GRAPH_FORMATS else options.graph
     command = ["kg-retrievers", "ask", graph, "Who ...?"]
-    for option in (*READING, "embeddings"):
-        if value := getattr(options, option):
-            command += [_FLAGS.get(option, f"--{option.replace('_', '-')}")]
-            command += [value if isinstance(value, str) else ",".join(value)]
+    for name, option in OPTIONS.items():
+        if value := getattr(options, name):
+            command += option.words(value)
+    if options.embeddings is not None:
+        command += ["--embeddings", options.embeddings]
     if options.database_name is not None:
         command += ["--database-name", options.database_name]
     for label, key in options.key:

@@ -18,6 +18,7 @@ import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import quiet, refuse_prompts
 from kg_retrievers.cli.load import read_index, read_training_questions
+from kg_retrievers.cli.reading_options import OPTIONS
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.file_writing import write_file
@@ -59,7 +60,7 @@ SETTINGS = ("frozen", "prompt-tuning", "lora")
 
 #: The options of a training on questions about one graph.
 OF_ONE_GRAPH = (
-    *("split", "validation_split", "hops", "entities", "graph_format", "columns", "encoding", "on_error"),
+    *("split", "validation_split", "hops", *OPTIONS),
     *("key", "database_name"),
 )
 

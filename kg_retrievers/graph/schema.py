@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,12 +33,32 @@ class RelationSchema:
 
 @dataclass(frozen=True)
 class Schema:
-    """The shape of a graph: relations by falling number of triples, and the number of entities of each type."""
+    """The shape of a graph.
+
+    Attributes:
+        entities: The number of entities.
+        triples: The number of triples.
+        relations: What each relation joins, by falling number of triples.
+        types: The number of entities of each type, the most frequent first.
+        datatypes: The number of literals of each datatype or language, the most frequent first; empty where none has
+            one.
+        sources: The number of triples from each source, the most frequent first; empty where none has one.
+    """
 
     entities: int
     triples: int
     relations: tuple[RelationSchema, ...]
     types: Mapping[str, int]
+    datatypes: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, int] = field(default_factory=dict)
+
+
+def count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:
+    """Return how often each name has its id among `ids`, the most frequent first; ids below 0 stand for no name."""
+    if names is None or ids is None:
+        return {}
+    counts = np.bincount(ids[ids >= 0], minlength=len(names)).tolist()
+    return dict(sorted(zip(names, counts, strict=True), key=lambda item: (-item[1], item[0])))
 
 
 def relation_schemas(

@@ -195,7 +195,7 @@ def test_the_next_command_reads_the_graph_alike(run: Run) -> None:
     assert err.startswith("kg-retrievers: --visits is called --num-examples now\n")
     assert config("m")["training"]["schedule"]["num_examples"] == 8
     command = out.splitlines()[-1].partition(": kg-retrievers ")[2]
-    flags = "--entities labels.tsv --format csv --columns a,b,c --embeddings hashed"
+    flags = "--entities labels.tsv --graph-format csv --columns a,b,c --embeddings hashed"
     assert command == f"ask films.txt 'Who ...?' {flags} --model m"
     code, out, _ = run(*shlex.split(command.replace("Who ...?", "Who directed Her (film)?")))
     assert code == 0

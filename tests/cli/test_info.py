@@ -1,0 +1,164 @@
+"""The command `info`: what was understood of a graph before any question, and what is in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+from kg_retrievers.graph.building import GraphBuilder
+
+Run = Callable[..., tuple[int, str, str]]
+
+SAMPLE = Path(__file__).parents[2] / "kg_retrievers" / "sample" / "graph.jsonl"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def rich(folder: Path) -> str:
+    """A saved graph with labels of relations, datatypes, sources, prefixes and things left out."""
+    builder = GraphBuilder()
+    builder.add("Q1", "P57", "Q2", "credits")
+    builder.add("Q1", "P57", "Q2", "archive")
+    builder.add("Q1", "P577", "2013-12-18", "credits")
+    builder.describe("Q1", "Her", types=["film"])
+    builder.describe("Q2", "Spike Jonze", types=["person"])
+    builder.name_relation("P57", "director")
+    builder.set_datatype("2013-12-18", "xsd:date")
+    builder.prefixes = {"wd": "http://www.wikidata.org/entity/"}
+    builder.reading.format = "N-Triples"
+    builder.reading.understood = {"labels": "rdfs:label 2", "types": "rdf:type 2"}
+    builder.reading.leave_out("literals in other languages", 3)
+    builder.reading.leave_out("blank nodes", 1_234)
+    KnowledgeGraph._from_builder(builder, ["P577"]).save("rich")
+    return "rich"
+
+
+def rows(out: str) -> list[list[str]]:
+    return [line.split() for line in out.splitlines()]
+
+
+def test_it_says_how_the_source_was_read(run: Run, rich: str) -> None:
+    code, out, err = run("info", rich)
+    assert (code, err) == (0, "")
+    found = rows(out)
+    assert found[0] == ["Format", "N-Triples"]
+    assert ["Labels", "rdfs:label", "2"] in found
+    assert ["Types", "rdf:type", "2"] in found
+    assert ["Texts,", "not", "values", "P577"] in found
+    left_out = out.index("Left out")
+    assert left_out < out.index("blank nodes") < out.index("literals in other languages")
+    assert ["blank", "nodes", "1,234"] in found
+
+
+def test_it_shows_relations_as_they_are_called_and_as_they_are_written(run: Run, rich: str) -> None:
+    _, out, _ = run("info", rich)
+    assert ["relation", "in", "the", "source", "triples", "head", "types", "tail", "types", "values"] in rows(out)
+    assert ["director", "P57", "1", "film", "person"] in rows(out)
+    assert ["P577", "P577", "1", "film"] in rows(out)
+
+
+def test_it_counts_datatypes_and_sources(run: Run, rich: str) -> None:
+    _, out, _ = run("info", rich)
+    assert ["xsd:date", "1"] in rows(out)
+    assert ["credits", "2"] in rows(out)
+    assert ["archive", "1"] in rows(out)
+    assert ["wd", "http://www.wikidata.org/entity/"] in rows(out)
+
+
+def test_json_holds_all_of_it(run: Run, rich: str) -> None:
+    _, out, _ = run("info", rich, "--json")
+    found = json.loads(out)
+    assert found["format"] == "N-Triples"
+    assert found["understood"] == {"labels": "rdfs:label 2", "types": "rdf:type 2"}
+    assert found["left_out"] == {"literals in other languages": 3, "blank nodes": 1234}
+    assert [(row["relation"], row["id"]) for row in found["relations"]] == [("director", "P57"), ("P577", "P577")]
+    assert found["datatypes"] == {"xsd:date": 1}
+    assert found["sources"] == {"credits": 2, "archive": 1}
+    assert found["prefixes"] == {"wd": "http://www.wikidata.org/entity/"}
+    assert found["text_relations"] == ["P577"]
+
+
+def test_a_plain_graph_shows_no_empty_tables(run: Run, folder: Path) -> None:
+    (folder / "twice.tsv").write_text("Her\tdirected_by\tSpike Jonze\n" * 2 + "Her\tstarring\tAmy Adams\n")
+    _, out, _ = run("info", "twice.tsv")
+    assert ["Repeated", "triples", "dropped", "1"] in rows(out)
+    for title in ("Left out", "Types\n", "Datatypes", "Sources", "Prefixes", "in the source"):
+        assert title not in out
+
+
+def test_many_relations_and_types_are_cut_short(run: Run, folder: Path) -> None:
+    lines = [json.dumps({"head": "x", "relation": f"r{number}", "tail": "y"}) for number in range(5_000)]
+    lines += [json.dumps({"head": "x", "relation": "frequent", "tail": f"y{number}"}) for number in range(3)]
+    lines += [json.dumps({"entity": "x", "types": [f"type {number}" for number in range(100)]})]
+    (folder / "many.jsonl").write_text("\n".join(lines))
+    _, out, _ = run("info", "many.jsonl")
+    assert len(out.splitlines()) < 80
+    assert " 4,981 more; --json has all." in out
+    shown = next(line for line in out.splitlines() if line.startswith(" frequent "))
+    assert " ".join(shown.split()) == "frequent 3 type 0, type 1, type 10, type 11, type 12 and 95 more"
+    _, out, _ = run("info", "many.jsonl", "--json")
+    found: dict[str, Any] = json.loads(out)
+    assert len(found["relations"]) == 5_001
+    assert len(found["relations"][0]["head_types"]) == 100
+
+
+def test_text_relations_have_no_values(run: Run, folder: Path) -> None:
+    (folder / "codes.tsv").write_text("Ann\tpostal code\t10115\nAnn\tborn\t1990\n")
+    _, out, _ = run("info", "codes.tsv", "--text-relations", "postal code", "--json")
+    found = {row["relation"]: row["least"] for row in json.loads(out)["relations"]}
+    assert found == {"postal code": None, "born": "1990"}
+    code, _, err = run("info", "codes.tsv", "--text-relations", "post code")
+    assert code == 2
+    assert "post code" in err
+
+
+def test_a_saved_folder_takes_no_options_for_reading(run: Run, rich: str) -> None:
+    code, _, err = run("info", rich, "--text-relations", "P57", "--encoding", "utf-8")
+    assert code == 2
+    assert "rich is a folder, which was read before; leave out --encoding, --text-relations, for files." in err
+
+
+def test_verify_reads_every_column(run: Run, folder: Path) -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")])
+    GraphIndex.build(graph, HashedEmbeddings(), folder / "index")
+    code, out, _ = run("info", "index", "--verify")
+    assert code == 0
+    assert "bytes, all as they were saved" in out
+    _, out, _ = run("info", "index", "--verify", "--json")
+    size = json.loads(out)["verified_bytes"]
+    largest = max(folder.glob("index/*.column"), key=lambda path: path.stat().st_size)
+    assert size >= largest.stat().st_size
+    content = bytearray(largest.read_bytes())
+    content[len(content) // 2] ^= 1
+    largest.write_bytes(content)
+    code, out, err = run("info", "index", "--verify")
+    assert (code, out) == (2, "")
+    assert "index" in err
+
+
+def test_verify_is_for_folders(run: Run, folder: Path) -> None:
+    (folder / "one.tsv").write_text("Her\tdirected_by\tSpike Jonze\n")
+    code, _, err = run("info", "one.tsv", "--verify")
+    assert code == 2
+    assert "--verify is for a folder of `index`, but one.tsv is none. Leave it out." in err
+
+
+def test_it_shows_what_relations_join(run: Run) -> None:
+    code, out, err = run("info", str(SAMPLE))
+    assert (code, err) == (0, "")
+    found = rows(out)
+    assert ["Entities", "171"] in found
+    assert ["directed_by", "40", "film", "person"] in found
+    assert ["release_year", "40", "film", "year", "1950", "...", "2023"] in found
+    assert ["person", "74"] in found
+    assert ["Rashomon", "directed_by", "Akira", "Kurosawa"] in found
