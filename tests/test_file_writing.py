@@ -29,7 +29,6 @@ from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued, 
 from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embedding_cache import EmbeddingCache
-from kg_retrievers.serving.loading import record_embeddings
 
 resource = pytest.importorskip("resource")
 
@@ -70,7 +69,6 @@ WRITERS: dict[str, Callable[[Path, int], Any]] = {
     "graph": lambda path, count: graph(count).save(path),
     "index": lambda path, count: GraphIndex.build(graph(count), HashedEmbeddings(), path),
     "model": lambda path, count: save_checkpoint(path, "gnn-rag", {"count": count}, {"w": np.zeros(count, np.float32)}),
-    "embeddings of an index": lambda path, count: record_embeddings(path, "x" * 10 * count),
     "questions": lambda path, count: write_questions(path / "q.jsonl", [Question("Who is it?")] * count),
     "text": lambda path, count: write_file(path / "file.txt", "x" * 10 * count),
     "embedding cache": lambda path, count: put_vectors(path / "cache.sqlite", count),

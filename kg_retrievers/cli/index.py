@@ -11,22 +11,33 @@ import kg_retrievers
 from kg_retrievers.cli.load import read_graph
 from kg_retrievers.cli.show import show, status
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.serving.loading import STATIC, load_embeddings, record_embeddings
+from kg_retrievers.serving.loading import STATIC, load_embeddings
 
 
 def run(options: argparse.Namespace) -> int:
     """Index a graph once, for many questions."""
+    from kg_retrievers.graph.storage import is_saved, may_hold_save  # loads numpy
+
     output = Path(options.output)
     if output.exists() and not output.is_dir():
         raise InvalidArgumentError(f"{output} is a file. Name a folder: --output ...")
-    if output.exists() and any(output.iterdir()) and not (output / "index.json").exists():
+    if not may_hold_save(output):
         raise InvalidArgumentError(f"the folder {output} is not empty and holds no index. Name a new one: --output ...")
+    replaced = is_saved(output)
     graph = read_graph(options)
     name = options.embeddings or STATIC
     with status(f"loading {name}"):
         embeddings = load_embeddings(name)
-    kg_retrievers.GraphIndex.build(graph, embeddings, output, triples=options.triples, progress=sys.stderr.isatty())
-    record_embeddings(output, name)
+    kg_retrievers.GraphIndex.build(
+        graph,
+        embeddings,
+        output,
+        triples=options.triples,
+        progress=sys.stderr.isatty(),
+        embeddings_name=name,
+    )
+    if replaced:
+        show(f"Replaced the earlier index in {output}.")
     show(
         f"Indexed {len(graph.entities):,} entities, {len(graph.relations):,} relations, {len(graph):,} triples "
         f"in {output}, with {name} embeddings{', also of the triples' if options.triples else ''}.",

@@ -1,26 +1,14 @@
-"""Columns on disk: named arrays and unique strings, written atomically, opened memory-mapped."""
+"""Columns of a graph: arrays, and unique strings as arrays."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from hashlib import blake2b
-from pathlib import Path
-from typing import Any, BinaryIO, overload
-from uuid import uuid4
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
-
-from kg_retrievers.errors import FileFormatError
-from kg_retrievers.file_writing import raise_write_errors
-
-#: Raised by one with every change of the layout; a folder of another version is refused.
-FORMAT_VERSION = 1
 
 Array = npt.NDArray[Any]
 
@@ -173,128 +161,3 @@ def fingerprint(columns: Mapping[str, Array], meta: Mapping[str, Any]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.data.cast("B") if array.size else b"")
     return digest.hexdigest()
-
-
-def save_columns(folder: str | Path, kind: str, columns: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
-    """Write columns to a folder so that a reader finds the old ones or the new ones, never a mixture.
-
-    The arrays go to a sub-folder of their own; the manifest `<kind>.json`, replaced last and in one step, names it.
-
-    Raises:
-        FileWriteError: If the disk is full, or this user may not write there; the old ones stay.
-    """
-    with raise_write_errors(folder):
-        _save_columns(Path(folder), kind, columns, meta)
-
-
-def _save_columns(folder: Path, kind: str, columns: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
-    name, before = f"{kind}-{uuid4().hex}", _named_by(folder / f"{kind}.json")
-    (folder / name).mkdir(parents=True)
-    manifest: dict[str, Any] = {"format": FORMAT_VERSION, "data": name, "columns": {}, "meta": dict(meta)}
-    try:
-        for column, array in columns.items():
-            with _synced(folder / name / f"{column}.npy") as file:
-                np.save(file, array, allow_pickle=False)
-            manifest["columns"][column] = [array.dtype.str, list(array.shape)]
-        with _synced(folder / name / "manifest.json") as file:
-            file.write(json.dumps(manifest, indent=1, sort_keys=True).encode())
-        os.replace(folder / name / "manifest.json", folder / f"{kind}.json")
-    except BaseException:
-        shutil.rmtree(folder / name, ignore_errors=True)
-        raise
-    if before is not None and (folder / before) in _data_folders(folder, kind):
-        shutil.rmtree(folder / before, ignore_errors=True)
-
-
-def saved_meta(folder: Path, kind: str) -> dict[str, Any]:
-    """Return the meta that `save_columns` wrote to a folder; empty where nothing can be read there."""
-    meta = _manifest(folder / f"{kind}.json").get("meta")
-    return meta if isinstance(meta, dict) else {}
-
-
-def _named_by(manifest: Path) -> str | None:
-    """Return the sub-folder that a manifest names; None where there is none, or it cannot be read."""
-    name = _manifest(manifest).get("data")
-    return None if name is None else str(name)
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    """Return what a manifest holds; nothing where there is none, or it cannot be read."""
-    try:
-        manifest = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
-
-
-def _data_folders(folder: Path, kind: str) -> list[Path]:
-    """Return the sub-folders that `save_columns` made, and no others that a user may have."""
-    return [path for path in folder.glob(f"{kind}-*") if re.fullmatch(r"[0-9a-f]{32}", path.name[len(kind) + 1 :])]
-
-
-@contextmanager
-def _synced(path: Path) -> Iterator[BinaryIO]:
-    with open(path, "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def open_columns(
-    folder: str | Path, kind: str, error: type[FileFormatError]
-) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return columns (memory-mapped, read-only) and meta as `save_columns` wrote them.
-
-    Args:
-        folder: The folder.
-        kind: The kind that `save_columns` was given.
-        error: The class to raise.
-
-    Raises:
-        FileFormatError: Of the class `error`, if there is no such folder, its last save was interrupted before
-            anything was complete, a file is damaged, or it was written by another version of this package.
-    """
-    folder = Path(folder)
-    while True:
-        named = _named_by(folder / f"{kind}.json")
-        try:
-            return _open_columns(folder, kind, error)
-        except FileFormatError:
-            if named == _named_by(folder / f"{kind}.json"):
-                raise  # else another save replaced the columns while they were opened
-
-
-def _open_columns(folder: Path, kind: str, error: type[FileFormatError]) -> tuple[dict[str, Array], dict[str, Any]]:
-    if not folder.is_dir():
-        raise error(
-            f"{'a file, but no folder' if folder.exists() else 'no such folder'}; no {kind} is saved there.", folder
-        )
-    manifest_path = folder / f"{kind}.json"
-    on_shell = f"To index a file: kg-retrievers index FILE --output {folder}"
-    save_again: dict[str, Any] = {"hint_python": "Save it again.", "hint_shell": on_shell}
-    if not manifest_path.exists():
-        if _data_folders(folder, kind):
-            raise error("the save was interrupted before it was complete.", folder, **save_again)
-        message = f"the folder holds no saved {kind}."
-        raise error(message, folder, hint_python="Save it there first.", hint_shell=on_shell)
-    try:
-        manifest = json.loads(manifest_path.read_text("utf-8"))
-        version, data, meta = (manifest[key] for key in ("format", "data", "meta"))
-        shapes = [(column, dtype, shape) for column, (dtype, shape) in manifest["columns"].items()]
-    except (ValueError, KeyError, TypeError, AttributeError) as cause:
-        raise error("the manifest is damaged.", manifest_path, **save_again) from cause
-    if version != FORMAT_VERSION:
-        message = f"written in format {version}, this package reads {FORMAT_VERSION}."
-        raise error(message, manifest_path, **save_again)
-    columns = {}
-    for column, dtype, shape in shapes:
-        file = folder / data / f"{column}.npy"
-        try:
-            array = np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
-        except (OSError, ValueError, EOFError) as cause:
-            raise error(f"the column cannot be read ({cause}).", file, **save_again) from cause
-        if array.dtype.str != dtype or list(array.shape) != shape:
-            message = f"wanted {dtype} of shape {shape}, got {array.dtype.str} of {array.shape}."
-            raise error(message, file, **save_again)
-        columns[column] = array
-    return columns, meta

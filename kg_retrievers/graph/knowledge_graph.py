@@ -16,7 +16,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, warn_rena
 from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.cache import Immutable
-from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
+from kg_retrievers.graph.columns import Array, StringTable, fingerprint
 from kg_retrievers.graph.readers import (
     GraphFormat,
     OnError,
@@ -26,6 +26,7 @@ from kg_retrievers.graph.readers import (
 )
 from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.schema import Schema, relation_schemas
+from kg_retrievers.graph.storage import KEEP, FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
 from kg_retrievers.graph.values import Value, read_value
@@ -210,7 +211,16 @@ class KnowledgeGraph(Immutable):
         Raises:
             GraphLoadError: If the folder holds no complete graph.
         """
-        columns, meta = open_columns(path, "graph", GraphLoadError)
+        return cls.from_part(path, open_parts(path, ["graph"])["graph"])
+
+    @classmethod
+    def from_part(cls, path: str | Path, part: OpenedPart) -> KnowledgeGraph:
+        """Take the part "graph" of a folder that was opened.
+
+        Raises:
+            GraphLoadError: If it is not complete.
+        """
+        columns, meta = part.columns, part.meta
         wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]
         if missing := [name for name in wanted if name not in columns and name not in meta]:
             raise GraphLoadError(
@@ -263,13 +273,23 @@ class KnowledgeGraph(Immutable):
     def save(self, path: str | Path) -> None:
         """Write the graph to a folder, replacing what was saved there only when all is written.
 
+        An index that the folder holds stays if it is one of this graph; one of another graph is removed.
+
         Raises:
-            FileWriteError: If the disk is full, or this user may not write there.
+            FileWriteError: If another process writes there, the disk is full, or this user may not write there.
+            InvalidArgumentError: If the folder holds a `manifest.json` of something else.
         """
+        with FolderWriter(path) as writer:
+            index = writer.before.parts.get("index")
+            keeps = index is not None and index.meta.get("graph") == self.fingerprint
+            writer.replace({"graph": self.to_part()} | ({"index": KEEP} if keeps else {}))
+
+    def to_part(self) -> Part:
+        """Return what `from_part` reads back once it is saved."""
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
         meta |= {"text_relations": list(self.text_relations)}
         meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict()}
-        save_columns(path, "graph", self._columns, meta)
+        return Part(self._columns, meta)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Return a MultiDiGraph with the relation as key and attribute, and "label", "aliases", "types" on nodes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
@@ -14,8 +15,9 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, check_picklable
-from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
+from kg_retrievers.graph.columns import Array, StringTable, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.storage import FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
@@ -108,22 +110,27 @@ class GraphIndex(Immutable):
         cache: EmbeddingCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
+        embeddings_name: str = "",
     ) -> GraphIndex:
         """Embed the names, relations and types of a graph.
 
         Args:
             graph: The graph.
             embeddings: Any LangChain embeddings.
-            path: A folder for the graph and the index, which `open` needs; nothing is saved by default.
+            path: A folder for the graph and the index, which `open` needs; nothing is saved by default. What it holds
+                is replaced in one step when all is written; nobody else can write there before.
             triples: Whether to embed every triple now, rather than those that a question needs when it is asked.
             store: A vector store for the names, empty or holding names of this graph; an exact search by default.
             cache: Keeps vectors over several builds, so that only new names are embedded.
             batch_size: How many texts the embeddings get at once.
             progress: Whether to show a progress bar on stderr.
+            embeddings_name: What the shell calls the embeddings (`--embeddings`), kept in the folder.
 
         Raises:
-            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
+            InvalidArgumentError: If the embeddings return something else than one finite vector for each text, or the
+                folder holds a `manifest.json` of something else.
             IndexLoadError: If the cache is damaged.
+            FileWriteError: If another process writes to the folder, the disk is full, or this user may not write there.
         """
         if not isinstance(graph, KnowledgeGraph) or not isinstance(embeddings, Embeddings):
             raise InvalidArgumentError(
@@ -131,22 +138,17 @@ class GraphIndex(Immutable):
             )
         if isinstance(cache, str | Path):
             cache = EmbeddingCache(cache)
-        tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
-        texts = {kind: [readable(name) for name in table] for kind, table in tables.items()}
-        if triples:
-            texts["triples"] = _triple_texts(graph, np.arange(len(graph)))
-        vectors = embed(embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress)
-        ends = np.cumsum([len(of_kind) for of_kind in texts.values()])[:-1]
-        columns: dict[str, Array] = dict(zip(texts, np.split(vectors, ends), strict=True))
-        if store:
-            store.add(range(len(graph.names)), texts["names"], columns.pop("names"), batch_size)
-        dimension = vectors.shape[1]
-        if path is not None:
-            graph.save(path)
-            linking = name_columns(graph)
-            saved = columns | {_LINKING + name: column for name, column in linking.items()}
-            meta = _identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
-            save_columns(path, "index", saved, meta)
+        with nullcontext() if path is None else FolderWriter(path) as writer:
+            columns = _embedded(graph, embeddings, triples, batch_size, cache, progress)
+            dimension = columns["names"].shape[1]
+            if store:
+                names = [readable(name) for name in graph.names]
+                store.add(range(len(names)), names, columns.pop("names"), batch_size)
+            if writer:
+                linking = {_LINKING + name: column for name, column in name_columns(graph).items()}
+                meta = _identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
+                meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
+                writer.replace({"graph": graph.to_part(), "index": Part(columns | linking, meta)})
         return cls(graph, embeddings, dimension, *_searches(columns, store), triples=columns.get("triples"))
 
     @classmethod
@@ -171,10 +173,12 @@ class GraphIndex(Immutable):
             StaleIndexError: If the graph, the embeddings or the names in the store are others than at build.
             InvalidArgumentError: If `store` is missing, or the index was built without one.
         """
-        columns, meta = open_columns(path, "index", IndexLoadError)
+        wanted = ["index"] if graph else ["index", "graph"]
+        parts = open_parts(path, wanted, IndexLoadError)
+        columns, meta = parts["index"].columns, parts["index"].meta
         try:
             _check_parts(path, meta, embeddings, store)
-            graph = _graph_of(path, meta["graph"], graph)
+            graph = _graph_of(path, meta["graph"], graph, parts.get("graph"))
             if store:
                 _check_store(store, graph)
             searches = _searches(columns, store)
@@ -419,6 +423,24 @@ def _identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> 
     return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
 
 
+def _embedded(
+    graph: KnowledgeGraph,
+    embeddings: Embeddings,
+    triples: bool,
+    batch_size: int,
+    cache: EmbeddingCache | None,
+    progress: bool,
+) -> dict[str, Array]:
+    """Return the vectors of names, relations and types, and of triples where they are wanted."""
+    tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
+    texts = {kind: [readable(name) for name in table] for kind, table in tables.items()}
+    if triples:
+        texts["triples"] = _triple_texts(graph, np.arange(len(graph)))
+    vectors = embed(embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress)
+    ends = np.cumsum([len(of_kind) for of_kind in texts.values()])[:-1]
+    return dict(zip(texts, np.split(vectors, ends), strict=True))
+
+
 def _triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
     label = cache(lambda entity: readable(graph.label(graph.entities[entity])))
     words = cache(lambda relation: readable(graph.relations[relation]))
@@ -453,13 +475,16 @@ def _check_parts(
         )
 
 
-def _graph_of(path: str | Path, fingerprint: str, graph: KnowledgeGraph | None) -> KnowledgeGraph:
+def _graph_of(
+    path: str | Path, fingerprint: str, graph: KnowledgeGraph | None, part: OpenedPart | None
+) -> KnowledgeGraph:
     """Return the graph that was given, or else the one saved beside the index, if the index was built from it."""
-    if graph is None:
-        saved = KnowledgeGraph.open(path)
+    if part is not None:
+        saved = KnowledgeGraph.from_part(path, part)
         if saved.fingerprint != fingerprint:
             raise IndexLoadError("the graph was saved without its index. Build the index again.", path)
         return saved
+    assert graph is not None
     if graph.fingerprint != fingerprint:
         raise StaleIndexError(
             f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}.",

@@ -5,7 +5,6 @@ Modules are loaded on first use, so that the shell shows its help, or a misspelt
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, ModelLoadError
-from kg_retrievers.file_writing import write_file
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
 
-#: The file that records an index's embeddings, or a graph prompt's retriever.
+#: The file that records a graph prompt's retriever.
 RECORD = "cli.json"
 
 #: The default embeddings: static token vectors, which the package brings.
@@ -81,19 +79,13 @@ def recorded_embeddings(folder: str | Path) -> str:
 
     An index that was built in Python records the class alone; `STATIC` if that is none of this package's two.
     """
-    record = Path(folder) / RECORD
-    if record.exists():
-        return str(json.loads(record.read_text("utf-8"))["embeddings"])
-    from kg_retrievers.graph.columns import saved_meta  # loads numpy
+    from kg_retrievers.graph.storage import saved_meta  # loads numpy
     from kg_retrievers.index import embedding_name
 
-    built_with = saved_meta(Path(folder), "index").get("embeddings")
-    return HASHED if built_with == embedding_name(load_embeddings(HASHED)) else STATIC
-
-
-def record_embeddings(folder: str | Path, name: str) -> None:
-    """Record the name of the embeddings, as `load_embeddings` takes it, in the folder of an index."""
-    write_file(Path(folder) / RECORD, json.dumps({"embeddings": name}))
+    meta = saved_meta(Path(folder), "index")
+    if "embeddings_name" in meta:
+        return str(meta["embeddings_name"])
+    return HASHED if meta.get("embeddings") == embedding_name(load_embeddings(HASHED)) else STATIC
 
 
 def is_uri(where: str) -> bool:

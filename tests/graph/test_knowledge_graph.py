@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -18,8 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
-from kg_retrievers.graph import KnowledgeGraph, RelationSchema, Triple
+from kg_retrievers.graph import KnowledgeGraph, RelationSchema, Triple, storage
 from kg_retrievers.graph import columns as columns_module
+from kg_retrievers.graph.manifest import Manifest, SavedColumn, SavedPart
 from kg_retrievers.testing import tiny_graph
 
 FACTS = [
@@ -307,20 +309,21 @@ def test_saving_again_replaces_what_was_there(tmp_path: Path) -> None:
     first = KnowledgeGraph.open(tmp_path)
     KnowledgeGraph.from_triples(FACTS).save(tmp_path)
     assert len(KnowledgeGraph.open(tmp_path)) == 4
-    assert len(list(tmp_path.glob("graph-*"))) == 1
+    assert len(list(tmp_path.glob("graph.triples-*"))) == 1
     assert len(list(first.triples())) == 16, "a graph that is open stays readable"
 
 
-@pytest.mark.parametrize("broken", ["numpy.save", "os.fsync", "os.replace"])
+@pytest.mark.parametrize("broken", ["zlib.crc32", "os.fsync", "os.replace"])
 @pytest.mark.parametrize("stopped_by", [OSError("disk full"), KeyboardInterrupt()], ids=repr)
 def test_interrupted_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, stopped_by: BaseException
 ) -> None:
     """The old graph stays, and nothing of the new one; where there was none, the error says so."""
     tiny_graph().save(tmp_path / "old")
+    before = set(os.listdir(tmp_path / "old"))
     calls = iter(range(100))
     module, name = broken.split(".")
-    owner = {"numpy": np, "os": columns_module.os}[module]
+    owner = getattr(storage, module)
     real = getattr(owner, name)
 
     def stop_later(*args: Any, **kwargs: Any) -> Any:
@@ -335,60 +338,64 @@ def test_interrupted_save(
             KnowledgeGraph.from_triples(FACTS).save(tmp_path / folder)
     monkeypatch.undo()
     assert KnowledgeGraph.open(tmp_path / "old").fingerprint == tiny_graph().fingerprint
-    assert len(list((tmp_path / "old").iterdir())) == 2
-    with pytest.raises(GraphLoadError, match="holds no saved graph"):
+    assert set(os.listdir(tmp_path / "old")) == before
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(GraphLoadError, match="no such folder"):
         KnowledgeGraph.open(tmp_path / "new")
 
 
 def test_killed_save(tmp_path: Path) -> None:
     """A process that was killed could not clean up behind it."""
     tiny_graph().save(tmp_path)
-    shutil.copytree(next(tmp_path.glob("graph-*")), tmp_path / f"graph-{'0123abcd' * 4}")
-    (tmp_path / "graph-of-mine").mkdir()
+    shutil.copy(column(tmp_path), tmp_path / f"graph.triples-{'0123abcd' * 4}.column")
+    (tmp_path / "graph.triples-of-mine.column").touch()
     assert len(KnowledgeGraph.open(tmp_path)) == 16
-    (tmp_path / "graph.json").unlink()
+    (tmp_path / "manifest.json").unlink()
     with pytest.raises(GraphLoadError, match="interrupted before it was complete"):
         KnowledgeGraph.open(tmp_path)
     KnowledgeGraph.from_triples(FACTS).save(tmp_path)
     assert len(KnowledgeGraph.open(tmp_path)) == 4
-    assert (tmp_path / "graph-of-mine").is_dir()
+    (tmp_path / "graph.triples-of-mine.column").unlink()
     KnowledgeGraph.from_triples(FACTS[:1]).save(tmp_path)  # each save clears away the one before it
-    assert len(list(tmp_path.glob("graph-*"))) == 4
+    assert len(list(tmp_path.glob("graph.triples-*"))) == 1
 
 
-def edit_manifest(folder: Path, **changes: Any) -> None:
-    path = folder / "graph.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change the part "graph", as a save of something else would."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    change(manifest["parts"]["graph"])
+    parts = manifest["parts"].items()
+    columns = [{name: SavedColumn(**saved) for name, saved in part["columns"].items()} for _, part in parts]
+    saved = {name: SavedPart(of_part, part["meta"]) for (name, part), of_part in zip(parts, columns, strict=True)}
+    (folder / "manifest.json").write_text(Manifest(saved).to_json())
 
 
 def column(folder: Path, name: str = "triples") -> Path:
-    return next(folder.glob(f"graph-*/{name}.npy"))
-
-
-def without_a_column(folder: Path) -> None:
-    shapes = json.loads((folder / "graph.json").read_text())["columns"]
-    edit_manifest(folder, columns={name: shape for name, shape in shapes.items() if name != "labels"})
+    return next(folder.glob(f"graph.{name}-*.column"))
 
 
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
         (shutil.rmtree, "no such folder"),
-        (lambda folder: (folder / "graph.json").write_text("{"), "manifest is damaged"),
-        (lambda folder: (folder / "graph.json").write_text("[1]"), "manifest is damaged"),
-        (lambda folder: (folder / "graph.json").write_text('{"format": 1}'), "manifest is damaged"),
-        (lambda folder: (folder / "graph.json").write_bytes(b"\xff\xfe"), "manifest is damaged"),
-        (lambda folder: edit_manifest(folder, columns=[]), "manifest is damaged"),
-        (lambda folder: edit_manifest(folder, format=99), "written in format 99, this package reads 1"),
-        (lambda folder: edit_manifest(folder, meta={}), "duplicates, skipped, fingerprint is missing"),
-        (without_a_column, "labels is missing"),
-        (lambda folder: column(folder).unlink(), "triples.npy: the column cannot be read"),
-        (lambda folder: column(folder).write_bytes(b""), "triples.npy: the column cannot be read"),
-        (lambda folder: column(folder).write_bytes(column(folder).read_bytes()[:-4]), "cannot be read"),
-        (lambda folder: column(folder).write_text("no array"), "cannot be read"),
-        (lambda folder: np.save(column(folder), np.array([{}], object)), "cannot be read"),
-        (lambda folder: np.save(column(folder), np.zeros((2, 3), np.int32)), r"wanted <i4 of shape \[16, 3\]"),
-        (lambda folder: np.save(column(folder), np.zeros((16, 3), np.int64)), "wanted <i4"),
+        (lambda folder: (folder / "manifest.json").write_text("{"), "manifest is damaged"),
+        (lambda folder: (folder / "manifest.json").write_text("[1]"), "manifest is damaged"),
+        (lambda folder: (folder / "manifest.json").write_text('{"format": 2}'), "manifest is damaged"),
+        (lambda folder: (folder / "manifest.json").write_bytes(b"\xff\xfe"), "manifest is damaged"),
+        (lambda folder: (folder / "manifest.json").write_text('{"format": 9}'), "format 9, this package reads 2"),
+        (lambda folder: edit_manifest(folder, lambda graph: graph["meta"].clear()), "duplicates, skipped, fingerprint"),
+        (lambda folder: edit_manifest(folder, lambda graph: graph["columns"].pop("labels")), "labels is missing"),
+        (
+            lambda folder: edit_manifest(folder, lambda graph: graph["columns"]["labels"].update(file="/etc/passwd")),
+            "manifest is damaged",
+        ),
+        (
+            lambda folder: edit_manifest(folder, lambda graph: graph["columns"]["labels"].update(dtype="|O")),
+            "manifest is damaged",
+        ),
+        (lambda folder: column(folder).unlink(), "the column cannot be read"),
+        (lambda folder: column(folder).write_bytes(b""), r"the column cannot be read \(0 bytes, wanted 192\)"),
+        (lambda folder: column(folder).write_bytes(column(folder).read_bytes()[:-4]), "188 bytes, wanted 192"),
     ],
 )
 def test_damaged_folder(tmp_path: Path, damage: Callable[[Path], Any], words: str) -> None:

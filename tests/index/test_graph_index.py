@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import json
 import multiprocessing
+import os
 import pickle
 import signal
 import subprocess
@@ -27,6 +27,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.storage import KEEP, Part, open_parts, save_parts
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import (
     EXACT_NAME_MARGIN,
@@ -296,7 +297,7 @@ def test_triples_are_embedded_once(
     assert asked == ["Her?", "directed by"]
     texts = [] if stored else [[TRIPLE_TEXTS[number] for number in batch] for batch in ([0, 2], [3, 4], [1])]
     assert made == texts
-    assert bool(list(tmp_path.glob("index-*/triples.npy"))) is stored
+    assert bool(list(tmp_path.glob("index.triples-*"))) is stored
 
 
 def test_triples_of_equal_text_are_embedded_once_a_batch() -> None:
@@ -416,7 +417,7 @@ def test_triples_of_another_model_are_refused(tmp_path: Path, graph: KnowledgeGr
 
 def test_damaged_triples(tmp_path: Path, graph: KnowledgeGraph) -> None:
     GraphIndex.build(graph, HashedEmbeddings(), tmp_path, triples=True)
-    (path,) = files(tmp_path, "index-*/triples.npy")
+    (path,) = files(tmp_path, "index.triples-*")
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(IndexLoadError, match="again"):
         GraphIndex.open(tmp_path, HashedEmbeddings())
@@ -646,10 +647,12 @@ def test_no_index(tmp_path: Path, graph: KnowledgeGraph) -> None:
 
 
 def test_graph_saved_without_its_index(tmp_path: Path, graph: KnowledgeGraph) -> None:
-    """As an interruption between the two leaves it, when another index was there."""
+    """An index of another graph does not stay; one of this graph does."""
     GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
+    graph.save(tmp_path)
+    GraphIndex.open(tmp_path, HashedEmbeddings())
     graph.with_changes(added=[("a", "b", "c")]).save(tmp_path)
-    with pytest.raises(IndexLoadError, match="the graph was saved without its index"):
+    with pytest.raises(IndexLoadError, match="the folder holds no saved index"):
         GraphIndex.open(tmp_path, HashedEmbeddings())
 
 
@@ -659,7 +662,7 @@ def files(folder: Path, pattern: str) -> Iterator[Path]:
     return iter(found)
 
 
-@pytest.mark.parametrize("pattern", ["index.json", "graph.json", "index-*/names.npy", "graph-*/triples.npy"])
+@pytest.mark.parametrize("pattern", ["manifest.json", "index.names-*", "graph.triples-*"])
 @pytest.mark.parametrize("left", [None, 0, 40, -1])
 def test_damaged_files(tmp_path: Path, graph: KnowledgeGraph, pattern: str, left: int | None) -> None:
     GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
@@ -675,48 +678,52 @@ def test_damaged_files(tmp_path: Path, graph: KnowledgeGraph, pattern: str, left
 @pytest.mark.parametrize("missing", ["names", "dimension"])
 def test_incomplete_manifest(tmp_path: Path, graph: KnowledgeGraph, missing: str) -> None:
     GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
-    manifest = json.loads((tmp_path / "index.json").read_text())
-    (manifest["columns"] if missing == "names" else manifest["meta"]).pop(missing)
-    (tmp_path / "index.json").write_text(json.dumps(manifest))
+    part = open_parts(tmp_path, ["index"])["index"]
+    columns = dict.fromkeys(name for name in part.columns if name != missing)
+    meta = {name: value for name, value in part.meta.items() if name != missing}
+    save_parts(tmp_path, {"graph": KEEP, "index": Part(dict.fromkeys(columns, KEEP), meta)})
     with pytest.raises(IndexLoadError, match=f"'{missing}' is missing. Build the index again"):
         GraphIndex.open(tmp_path, HashedEmbeddings())
 
 
 SAVE_AND_DIE = """
 import os, signal, sys
-import numpy as np
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 
 folder, deadly = sys.argv[1], int(sys.argv[2])
-saved, save = 0, np.save
-def dying(*args, **kwargs):
+saved, sync = 0, os.fsync
+def dying(descriptor):
     global saved
     saved += 1
     if saved == deadly:
         os.kill(os.getpid(), signal.SIGKILL)
-    save(*args, **kwargs)
-np.save = dying
+    sync(descriptor)
+os.fsync = dying
 GraphIndex.build(KnowledgeGraph.from_triples([("new", "r", "graph")]), HashedEmbeddings(), folder)
 """
 
 
 @pytest.mark.parametrize("before", [False, True], ids=["empty folder", "over another index"])
-@pytest.mark.parametrize("deadly", [2, -2], ids=["in the graph", "in the index"])
+@pytest.mark.parametrize("deadly", [2, 30, -1, 0], ids=["in the graph", "in the index", "before", "after"])
 def test_killed_while_saving(tmp_path: Path, graph: KnowledgeGraph, before: bool, deadly: int) -> None:
-    """A reader finds the whole old index, or is told, never a half one; building again mends it."""
+    """A reader finds the whole old index, or the new one, or is told; building again mends it and sweeps."""
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "count")
+    files = len(os.listdir(tmp_path / "count"))  # columns and the manifest; two folders are synced after them
+    folder = tmp_path / "index"
     if before:
-        old = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
-    columns = len(list(GraphIndex.build(graph, HashedEmbeddings(), tmp_path / "count").graph._columns)) + 3
-    process = subprocess.run([sys.executable, "-c", SAVE_AND_DIE, str(tmp_path), str(deadly % columns)], check=False)
+        GraphIndex.build(graph, HashedEmbeddings(), folder)
+    syncs = deadly if deadly > 0 else files + 2 + deadly
+    process = subprocess.run([sys.executable, "-c", SAVE_AND_DIE, str(folder), str(syncs)], check=False)
     assert process.returncode == -signal.SIGKILL
-    if before and deadly == 2:
-        assert answers(GraphIndex.open(tmp_path, HashedEmbeddings())) == answers(old)
+    if before or deadly == 0:
+        assert len(GraphIndex.open(folder, HashedEmbeddings()).graph) == (1 if deadly == 0 else len(graph))
     else:
-        with pytest.raises(IndexLoadError, match=r"again|first"):
-            GraphIndex.open(tmp_path, HashedEmbeddings())
-    new = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
-    assert answers(GraphIndex.open(tmp_path, HashedEmbeddings())) == answers(new)
+        with pytest.raises(IndexLoadError, match="interrupted"):
+            GraphIndex.open(folder, HashedEmbeddings())
+    new = GraphIndex.build(graph, HashedEmbeddings(), folder)
+    assert answers(GraphIndex.open(folder, HashedEmbeddings())) == answers(new)
+    assert len(os.listdir(folder)) == files
 
 
 # --- with a vector store ----------------------------------------------------------------------------------------------
@@ -744,7 +751,7 @@ def test_names_in_chroma(graph: KnowledgeGraph, index: GraphIndex, tmp_path: Pat
     for a, b in zip(opened.nearest_entities(texts, 999), index.nearest_entities(texts, 999), strict=True):
         assert sorted(a.ids) == sorted(b.ids)
         assert np.allclose(a.distances, b.distances, atol=1e-6)
-    assert not list(tmp_path.glob("index-*/names.npy"))
+    assert not list(tmp_path.glob("index.names-*"))
 
 
 def test_store_must_be_handed_in(graph: KnowledgeGraph, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.columns import Array, open_columns, save_columns
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.storage import KEEP, Part, open_parts, save_parts
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.index.name_table import NameTable, RunningHash, hashes_of, name_columns
 
@@ -92,10 +93,11 @@ def test_a_saved_index_holds_it(graph: KnowledgeGraph, tmp_path: Path) -> None:
 @pytest.mark.parametrize("linking", [None, 0])
 def test_an_index_without_it_opens(graph: KnowledgeGraph, tmp_path: Path, linking: int | None) -> None:
     built = GraphIndex.build(graph, HashedEmbeddings(), tmp_path)
-    columns, meta = open_columns(tmp_path, "index", Exception)  # type: ignore[arg-type]
-    kept = {name: np.array(column) for name, column in columns.items() if not name.startswith("linking.")}
-    old = {name: value for name, value in meta.items() if name != "linking"}
-    save_columns(tmp_path, "index", kept, old if linking is None else old | {"linking": linking})
+    saved = open_parts(tmp_path, ["index"])["index"]
+    kept = dict.fromkeys((name for name in saved.columns if not name.startswith("linking.")), KEEP)
+    old = {name: value for name, value in saved.meta.items() if name != "linking"}
+    index = Part(kept, old if linking is None else old | {"linking": linking})
+    save_parts(tmp_path, {"graph": KEEP, "index": index})
     opened = GraphIndex.open(tmp_path, HashedEmbeddings())
     assert opened.fingerprint == built.fingerprint
     assert [EntityLinker(opened).link(q) for q in QUESTIONS] == [EntityLinker(built).link(q) for q in QUESTIONS]

@@ -159,8 +159,8 @@ def test_an_index_that_was_built_in_python_opens_with_its_own_embeddings(
 
 
 def test_an_index_whose_record_says_hashed_opens_with_it(tmp_path: Path) -> None:
-    GraphIndex.build(KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")]), HashedEmbeddings(), tmp_path)
-    loading.record_embeddings(tmp_path, "hashed")
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+    GraphIndex.build(graph, HashedEmbeddings(), tmp_path, embeddings_name="hashed")
     assert isinstance(loading.open_index(tmp_path).embeddings, HashedEmbeddings)
     with pytest.raises(StaleIndexError, match=r"was built with .*Hashed.*, but got .*Static"):
         loading.open_index(tmp_path, "static")
