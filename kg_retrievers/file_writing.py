@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 from kg_retrievers.errors import FileWriteError
@@ -83,38 +84,60 @@ def write_file(path: str | Path, data: str | bytes) -> None:
         kg_retrievers.errors.FileWriteError: /no/such/folder/notes.txt: cannot be written: No such file or directory. \
 Make its folder, or name another one.
     """
-    content = data.encode() if isinstance(data, str) else data
+    with replace_file(path) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
+
+
+@contextmanager
+def replace_file(path: str | Path) -> Iterator[BinaryIO]:
+    """Yield a file that takes the place of another when the block ends, as `write_file` does; not after an error.
+
+    Args:
+        path: The file, as of `write_file`.
+
+    Raises:
+        FileWriteError: As of `write_file`.
+    """
     with raise_write_errors(path):
         if os.path.exists(path) and not os.path.isfile(path):  # the real path of a pipe names nothing
             with open(path, "wb") as stream:
-                stream.write(content)
+                yield stream
             return
         target = Path(os.path.realpath(path))
+        written = target.with_name(f".{uuid4().hex}.tmp")
         try:
-            _replace(target, content)
+            file = open(written, "xb")
         except OSError as error:
-            if error.errno not in _IRREPLACEABLE or not target.exists():
-                raise
-            _overwrite(target, content)
+            _check_replaceable(error, target)
+            with open(target, "r+b") as file:
+                yield file
+                file.truncate()
+            return
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            _move(written, target)
+        finally:
+            with suppress(OSError):
+                written.unlink(missing_ok=True)
 
 
-def _replace(path: Path, content: bytes) -> None:
-    written = path.with_name(f".{uuid4().hex}.tmp")
+def _move(written: Path, target: Path) -> None:
+    """Put a file in the place of another, or its content where nothing can take that place."""
+    with suppress(FileNotFoundError):
+        shutil.copymode(target, written)
     try:
-        with open(written, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            shutil.copymode(path, written)
-        os.replace(written, path)
-    except BaseException:
-        with suppress(OSError):
-            written.unlink(missing_ok=True)
-        raise
+        os.replace(written, target)
+    except OSError as error:
+        _check_replaceable(error, target)
+        with open(written, "rb") as source, open(target, "r+b") as file:
+            shutil.copyfileobj(source, file)
+            file.truncate()
 
 
-def _overwrite(path: Path, content: bytes) -> None:
-    with open(path, "r+b") as file:
-        file.write(content)
-        file.truncate()
+def _check_replaceable(error: OSError, target: Path) -> None:
+    """Raise an error again, unless it says that a file which is there can only be written to."""
+    if error.errno not in _IRREPLACEABLE or not target.exists():
+        raise error
