@@ -224,20 +224,37 @@ class GraphBuilder:
         return columns if names == [*self._relations] else columns | _table("relation_ids", self._relations)
 
     def _name_columns(self) -> dict[str, Array]:
-        names, kinds, keys = TextIds(), TextIds(), [*self._entities]
-        labels = [names[_text("label", key, self.labels.get(key, key))] for key in keys]
-        aliases = {
-            key: [names[_text("alias", key, one)] for one in _texts("aliases", key, self.aliases)] for key in keys
+        names, kinds, size = TextIds(), TextIds(), len(self._entities)
+        for key, label in self.labels.items():
+            _check_text("label", key, label)
+        labels = np.array([names[self.labels.get(key, key)] for key in self._entities], np.int32)
+        aliased, aliases = self._described("alias", "aliases", self.aliases, names)
+        typed, types = self._described("type", "types", self.types, kinds)
+        named, of_entity = np.concatenate([labels, aliases]), np.concatenate([np.arange(size), aliased])
+        return {
+            **_table("names", names),
+            **_table("types", kinds),
+            "labels": labels,
+            **ragged("aliases", aliased, aliases, size),
+            **ragged("entity_types", typed, types, size),
+            **inverted("name_entities", named, of_entity, len(names)),
+            **inverted("type_entities", types, typed, len(kinds)),
         }
-        types = {key: [kinds[_text("type", key, one)] for one in _texts("types", key, self.types)] for key in keys}
-        columns: dict[str, Array] = _table("names", names) | _table("types", kinds)
-        columns["labels"] = np.array(labels, np.int32)
-        columns |= ragged("aliases", list(aliases.values()))
-        columns |= ragged("entity_types", list(types.values()))
-        name_ids = [[label, *aliases[key]] for label, key in zip(labels, keys, strict=True)]
-        columns |= inverted("name_entities", len(names), name_ids)
-        columns |= inverted("type_entities", len(kinds), list(types.values()))
-        return columns
+
+    def _described(
+        self, one: str, many: str, described: Mapping[str, Sequence[str]], ids: TextIds
+    ) -> tuple[Array, Array]:
+        """Return the entities that have further texts, ascending, one for each text, and the ids of the texts."""
+        entities, texts = array("i"), array("i")
+        for key in sorted(described, key=self._entities.__getitem__):
+            if isinstance(described[key], str):
+                message = f"{many} of {key!r} must be a list of texts, but got {described[key]!r}."
+                raise InvalidArgumentError(f"KnowledgeGraph: {message}")
+            for text in dict.fromkeys(described[key]):
+                _check_text(one, key, text)
+                entities.append(self._entities[key])
+                texts.append(ids[text])
+        return np.array(entities, np.int32), np.array(texts, np.int32)
 
     def _datatype_columns(self) -> dict[str, Array]:
         """Return the datatype of each entity, and their names in sorted order; nothing where none has one."""
@@ -257,10 +274,8 @@ class GraphBuilder:
         sources = np.frombuffer(self._triple_sources, np.intc).astype(np.int64)
         has_source = sources != NONE
         pairs = np.unique(triple_of[has_source] * len(self._sources) + sources[has_source])
-        indptr = np.zeros(size + 1, np.int64)
-        np.cumsum(np.bincount(pairs // len(self._sources), minlength=size), out=indptr[1:])
-        ids = (pairs % len(self._sources)).astype(np.int32)
-        return _table("sources", self._sources) | {"triple_sources.indptr": indptr, "triple_sources.values": ids}
+        count = len(self._sources)
+        return _table("sources", self._sources) | ragged("triple_sources", pairs // count, pairs % count, size)
 
 
 def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:
@@ -283,21 +298,25 @@ def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:
     return [*names]
 
 
-def ragged(name: str, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
-    """Return rows of different lengths as two columns: where each begins, and their values."""
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=indptr[1:])
-    return {f"{name}.indptr": indptr, f"{name}.values": np.array([value for row in rows for value in row], np.int32)}
+def ragged(name: str, rows: Array, values: Array, size: int) -> dict[str, Array]:
+    """Return rows of different lengths as two columns: where each begins, and their values.
 
-
-def inverted(name: str, size: int, rows: Sequence[Sequence[int]]) -> dict[str, Array]:
-    """Return for each value below `size` the rows that hold it, ascending, as two columns."""
-    values = np.array([value for row in rows for value in row], np.int64)
-    holders = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    pairs = np.unique(values * max(len(rows), 1) + holders)
+    Args:
+        name: Begins the names of the columns.
+        rows: The row of each value, ascending; below `size`.
+        values: The values.
+        size: How many rows there are.
+    """
     indptr = np.zeros(size + 1, np.int64)
-    np.cumsum(np.bincount(pairs // max(len(rows), 1), minlength=size), out=indptr[1:])
-    return {f"{name}.indptr": indptr, f"{name}.values": (pairs % max(len(rows), 1)).astype(np.int32)}
+    np.cumsum(np.bincount(rows, minlength=size), out=indptr[1:])
+    return {f"{name}.indptr": indptr, f"{name}.values": values.astype(np.int32)}
+
+
+def inverted(name: str, values: Array, rows: Array, size: int) -> dict[str, Array]:
+    """Return for each value below `size` the rows that hold it, each once and ascending, as two columns."""
+    width = int(rows.max(initial=0)) + 1
+    pairs = np.unique(values.astype(np.int64) * width + rows)
+    return ragged(name, pairs // width, pairs % width, size)
 
 
 def _codes(edges: Array, entities: int, relations: int) -> Array:
@@ -317,14 +336,6 @@ def _table(name: str, texts: Iterable[str]) -> dict[str, Array]:
         raise InvalidArgumentError(f"KnowledgeGraph: {cause.object!r} holds half a surrogate pair.") from cause
 
 
-def _text(what: str, key: str, value: object) -> str:
+def _check_text(what: str, key: str, value: object) -> None:
     if not isinstance(value, str) or not value:
         raise InvalidArgumentError(f"KnowledgeGraph: a {what} of {key!r} must be a non-empty text, but got {value!r}.")
-    return value
-
-
-def _texts(what: str, key: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    texts = values.get(key, ())
-    if isinstance(texts, str):
-        raise InvalidArgumentError(f"KnowledgeGraph: {what} of {key!r} must be a list of texts, but got {texts!r}.")
-    return tuple(dict.fromkeys(texts))
