@@ -25,7 +25,7 @@ from kg_retrievers.graph.readers import (
     read_networkx_rows,
 )
 from kg_retrievers.graph.reading import Reading
-from kg_retrievers.graph.schema import Schema, relation_schemas
+from kg_retrievers.graph.schema import Schema, count_names, relation_schemas
 from kg_retrievers.graph.storage import KEEP, FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
@@ -426,10 +426,16 @@ class KnowledgeGraph(Immutable):
             InvalidArgumentError: If the graph has no such entity.
         """
         entity = self._id_of(key)
-        if "datatypes" not in self._columns:
+        if self.datatype_names is None:
             return None
         kind = int(self._columns["datatypes"][entity])
-        return None if kind == NONE else StringTable.from_columns(self._columns, "datatype_names")[kind]
+        return None if kind == NONE else self.datatype_names[kind]
+
+    @cached_property
+    def datatype_names(self) -> StringTable | None:
+        """The datatypes and languages of all literals; None where no literal has one."""
+        has_datatypes = "datatypes" in self._columns
+        return StringTable.from_columns(self._columns, "datatype_names") if has_datatypes else None
 
     def relation_id(self, name: str) -> str:
         """Return how the source wrote a relation, as "P57" where it is called "director"; its name where they are one.
@@ -500,13 +506,15 @@ class KnowledgeGraph(Immutable):
         return np.flatnonzero(np.diff(self._columns["entity_types.indptr"]) == 0)
 
     def schema(self) -> Schema:
-        """Count relations and types, and say which types and values each relation joins."""
+        """Count relations, types, datatypes and sources, and say which types and values each relation joins."""
         sizes = {name: len(self.type_entities(kind)) for kind, name in enumerate(self.types)}
         return Schema(
             entities=len(self.entities),
             triples=len(self),
             relations=relation_schemas(self.edges, self.relations, self.types, self.entity_types, self._value_range),
             types=dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
+            datatypes=count_names(self.datatype_names, self._columns.get("datatypes")),
+            sources=count_names(self.source_names, self._columns.get("triple_sources.values")),
         )
 
     def _value_range(self, entities: Array) -> tuple[str, str] | None:
