@@ -44,8 +44,9 @@ def _reading_options(options: argparse.Namespace, in_database: bool) -> dict[str
     given = [option for name, option in OPTIONS.items() if getattr(options, name) is not None]
     saved = not in_database and Path(options.graph).is_dir()
     if strange := [option.flag for option in given if saved or (in_database and not option.of_databases)]:
-        kind = "folder, which was read before" if saved else "graph database"
-        raise InvalidArgumentError(f"{options.graph} is a {kind}; leave out {', '.join(strange)}, for files.")
+        kind = "folder" if saved else "graph database"
+        flags = ", ".join(strange)
+        raise InvalidArgumentError(f"{options.graph} is a {kind}; leave out what says how to read a file: {flags}.")
     return {option.argument: getattr(options, option.name) for option in given}
 
 

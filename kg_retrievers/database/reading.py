@@ -10,9 +10,16 @@ from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, ba
 from kg_retrievers.database.values import Rows
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder
+from kg_retrievers.graph.reading import Reading
 
 #: How many seconds one page may take.
 PAGE_TIMEOUT = 600.0
+
+#: What `info` calls a database of each dialect.
+NAMES: Mapping[Dialect, str] = {"ladybug": "LadybugDB", "neo4j": "Neo4j, or a database that speaks Bolt"}
+
+#: How many keys, or properties that are left out, are named.
+NAMES_SHOWN = 10
 
 #: What to do with nodes that have no label.
 _GIVE_LABEL = "Give them one, as by MATCH (n) WHERE size(labels(n)) = 0 SET n:Entity, and a key."
@@ -48,6 +55,7 @@ def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: in
                 hint_shell=_GIVE_LABEL,
             )
     rows = GraphBuilder()
+    rows.reading = describe_reading(schema, dialect)
     relations = {relation.name: relation.relation or relation.name for relation in schema.relations}
     read: dict[str, set[str]] = {}
     for label in schema.labels:
@@ -61,6 +69,31 @@ def read_graph(run: Run, schema: DatabaseSchema, dialect: Dialect, page_size: in
                 rows.add(head, relations.get(type, type), tail)
         read[label.name] = set(keys)
     return rows
+
+
+def describe_reading(schema: DatabaseSchema, dialect: Dialect) -> Reading:
+    """Return what each part of a database is taken for, and which properties are left out: they are no facts."""
+    reading = Reading(NAMES[dialect])
+    keys = [f"{label.name}.{label.key}" for label in schema.labels]
+    read = {name for name in (schema.label, schema.types, schema.aliases) if name is not None}
+    of_nodes = [
+        f"{label.name}.{name}" for label in schema.labels for name in label.properties if name not in {label.key, *read}
+    ]
+    of_relationships = [f"{relation.name}.{name}" for relation in schema.relations for name in relation.properties]
+    reading.understood = {
+        "keys": _first(keys),
+        "labels": f"the property {schema.label}" if schema.label else "the keys",
+        "types": f"the property {schema.types}" if schema.types else "the labels of nodes",
+    }
+    reading.leave_out(f"properties of nodes: {_first(of_nodes)}", len(of_nodes))
+    reading.leave_out(f"properties of relationships: {_first(of_relationships)}", len(of_relationships))
+    return reading
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _read_entities(run: Run, schema: DatabaseSchema, label: NodeLabel, page_size: int, rows: GraphBuilder) -> list[str]:

@@ -513,7 +513,7 @@ def test_demo(run: Run) -> None:
         (["ask", "garbage", HER], "the folder holds no saved graph"),
         (
             ["ask", "garbage", HER, "--format", "csv"],
-            "garbage is a folder, which was read before; leave out --graph-format, ",
+            "leave out what says how to read a file: --graph-format.",
         ),
         (["info", "garbage"], "To index a file: kg-retrievers index FILE --output garbage"),
         (["info", "none.csv"], "none.csv: there is no such file"),

@@ -30,6 +30,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph import Path as Walk
+from kg_retrievers.graph.reading import Reading
 from kg_retrievers.testing.other_process import call_in_other_process
 
 HER = ("Her", "directed by", "Spike Jonze")
@@ -271,6 +272,14 @@ def test_a_database_of_somebody_else(tmp_path: Path) -> None:
         graph = KnowledgeGraph.from_executor(executor)
         assert list(graph.triples()) == [("Her", "STARS", "Amy Adams")]
         assert graph.types_of("Amy Adams") == ["Person"]
+        assert graph.reading == Reading(
+            "LadybugDB",
+            {"keys": "Film.title, Person.name", "labels": "the keys", "types": "the labels of nodes"},
+            {
+                "properties of nodes: Film.year, Film.cut, Film.rated, Person.title": 4,
+                "properties of relationships: STARS.role": 1,
+            },
+        )
     with LadybugExecutor(path, label="title") as executor:
         assert executor.run("MATCH ()-[s]->() RETURN s").labels == {"Amy Adams": "Ms"}
         assert KnowledgeGraph.from_executor(executor).label("Amy Adams") == "Ms"
