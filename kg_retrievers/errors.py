@@ -158,6 +158,10 @@ class StaleIndexError(KGRetrieversError):
     """A saved index was built from another graph, embedding model or parameters than those given now."""
 
 
+class DamagedDataError(KGRetrieversError):
+    """A text or a vector that was read from a folder is damaged, as it shows when it is used."""
+
+
 class PatternError(KGRetrieversError, ValueError):
     """A pattern cannot be built or matched, for example because nothing in it is known."""
 

@@ -20,6 +20,7 @@ from kg_retrievers.core.trained_model import TrainedModel
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import (
     BudgetError,
+    DamagedDataError,
     DatabaseLoginError,
     DatabaseUnavailableError,
     InvalidArgumentError,
@@ -48,6 +49,7 @@ _OF_THE_RUN = (
     ModelMismatchError,
     BudgetError,
     StaleIndexError,
+    DamagedDataError,
     DatabaseUnavailableError,
     DatabaseLoginError,
 )

@@ -10,7 +10,12 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from kg_retrievers.errors import DamagedDataError
+
 Array = npt.NDArray[Any]
+
+#: What to do about damaged data.
+DAMAGED = "Save or build it again. To see what else is damaged: kg-retrievers info FOLDER --verify"
 
 
 class StringTable(Sequence[str]):
@@ -63,7 +68,12 @@ class StringTable(Sequence[str]):
             index += len(self)
         if not 0 <= index < len(self):
             raise IndexError(f"StringTable holds {len(self)} strings, but got index {index}.")
-        return self._data[self._offsets[index] : self._offsets[index + 1]].tobytes().decode()
+        encoded = self._data[self._offsets[index] : self._offsets[index + 1]].tobytes()
+        try:
+            return encoded.decode()
+        except UnicodeDecodeError as cause:
+            text = f"a text of the graph is damaged: {encoded!r:.100}."
+            raise DamagedDataError(text, hint_python=DAMAGED) from cause
 
     def __iter__(self) -> Iterator[str]:
         """Yield the strings in order."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, warn_renamed
 from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.bounds import check_graph
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint
@@ -218,17 +219,20 @@ class KnowledgeGraph(Immutable):
         """Take the part "graph" of a folder that was opened.
 
         Raises:
-            GraphLoadError: If it is not complete.
+            GraphLoadError: If it is not complete, or damaged so that an id leads to nothing.
         """
         columns, meta = part.columns, part.meta
         wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]
+        save_again = {
+            "hint_python": "Save the graph again.",
+            "hint_shell": f"To index a file: kg-retrievers index FILE --output {path}",
+        }
         if missing := [name for name in wanted if name not in columns and name not in meta]:
-            raise GraphLoadError(
-                f"{', '.join(missing)} is missing.",
-                path,
-                hint_python="Save the graph again.",
-                hint_shell=f"To index a file: kg-retrievers index FILE --output {path}",
-            )
+            raise GraphLoadError(f"{', '.join(missing)} is missing.", path, None, **save_again)
+        try:
+            check_graph(columns)
+        except (ValueError, KeyError) as cause:
+            raise GraphLoadError(f"the graph is damaged: {cause}.", path, None, **save_again) from cause
         about = meta.get("text_relations", ()), meta.get("prefixes"), Reading.from_dict(meta.get("reading", {}))
         graph = cls(columns, meta["duplicates"], meta["skipped"], *about)
         graph.fingerprint = meta["fingerprint"]

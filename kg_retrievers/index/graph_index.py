@@ -19,6 +19,7 @@ from kg_retrievers.graph.columns import Array, StringTable, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage import FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.name_table import NAME_COLUMNS, VERSION, NameTable, name_columns
@@ -181,14 +182,20 @@ class GraphIndex(Immutable):
             graph = _graph_of(path, meta["graph"], graph, parts.get("graph"))
             if store:
                 _check_store(store, graph)
+            check_vectors(columns, graph, meta["dimension"])
             searches = _searches(columns, store)
             index = cls(graph, embeddings, meta["dimension"], *searches, triples=columns.get("triples"))
             if len(graph.relations):
                 index._probe = (readable(graph.relations[0]), columns["relations"][0])
             if meta.get("linking") == VERSION:
                 index._linking = {name: columns[_LINKING + name] for name in NAME_COLUMNS}
+                check_name_table(index._linking, graph)
         except KeyError as cause:
             raise IndexLoadError(f"{cause} is missing. Build the index again.", path) from cause
+        except InvalidArgumentError:
+            raise
+        except ValueError as cause:
+            raise IndexLoadError(f"the index is damaged: {cause}. Build the index again.", path) from cause
         except GraphLoadError as cause:
             raise IndexLoadError(f"the graph of the index cannot be read: {cause}", path) from cause
         index._folder = Path(path).absolute()

@@ -11,10 +11,10 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.deadline import call_foreign
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import DamagedDataError, InvalidArgumentError
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, check_picklable
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import DAMAGED, Array
 from kg_retrievers.redaction import hide_secrets
 
 Score = Literal["squared_l2", "l2", "cosine_distance", "cosine_similarity"]
@@ -74,6 +74,8 @@ class ExactSearch:
                 near = np.flatnonzero(similarities >= least - SLACK)
                 exact = self._distances(near, vectors[row])
                 order = np.argsort(exact, kind="stable")[:k]
+                if len(order) < k:  # a vector holds what is no number
+                    raise DamagedDataError("GraphIndex: a vector is damaged.", hint_python=DAMAGED)
                 ids[row], distances[row] = near[order], exact[order]
         return ids, distances
 
