@@ -106,12 +106,12 @@ def replace_file(path: str | Path) -> Iterator[BinaryIO]:
         target = Path(os.path.realpath(path))
         written = target.with_name(f".{uuid4().hex}.tmp")
         try:
-            file = open(written, "xb")
+            file = open(written, "xb")  # noqa: SIM115
         except OSError as error:
             _check_replaceable(error, target)
-            with open(target, "r+b") as file:
-                yield file
-                file.truncate()
+            with open(target, "r+b") as itself:
+                yield itself
+                itself.truncate()
             return
         try:
             with file:

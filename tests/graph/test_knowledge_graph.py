@@ -224,7 +224,7 @@ def bad_networkx(kind: str) -> Any:
     if kind == "twice":
         source.add_edge("a", "1", relation="r")
     if kind == "label":
-        source.add_node("a", label=3)
+        source.add_node("a", label={"en": "A"})
         source["a"][1]["relation"] = "r"
     return source
 
@@ -236,7 +236,7 @@ def bad_networkx(kind: str) -> Any:
         ("no relation", "no text in its attribute 'relation', but None"),
         ("multi without key", "no text in its attribute 'relation', but 0"),
         ("twice", "two nodes are both written '1'"),
-        ("label", "a label of 'a' must be"),
+        ("label", "the label of 'a' must be"),
     ],
 )
 def test_networkx_that_is_no_knowledge_graph(kind: str, words: str) -> None:

@@ -1,0 +1,229 @@
+"""What the attributes of nodes and edges say: names, types, facts, or nothing that a graph of facts can hold."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from reprlib import repr as short
+from typing import Any, Literal, get_args
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.building import GraphBuilder
+
+#: What becomes of the attributes of nodes that are no names or types.
+Attributes = Literal["facts", "drop"]
+
+#: A list of more numbers with a fraction than this is a vector, and no fact.
+VECTOR_SIZE = 16
+
+#: How many attributes `Reading` names one by one.
+SHOWN_ATTRIBUTES = 20
+
+#: The attributes of a node that say what it is called and what it is.
+NODE_ATTRIBUTES = ("label", "name", "aliases", "types", "type", "datatype")
+
+#: The attributes of an edge that `KnowledgeGraph.to_networkx` and `write` give beside the relation.
+EDGE_ATTRIBUTES = ("relation_id", "sources")
+
+
+class AttributeReader:
+    """Adds nodes and edges with attributes to a builder, and counts what is left out.
+
+    Of a node, "label" is its label, or "name" where there is none, else an alias; "aliases", "types" and "type" are a
+    text or a list of texts, also one written in JSON; "datatype" is the datatype of a literal. Each other attribute
+    is a relation to its value, or to each of its values, if `attributes` is "facts". A number, date or truth value
+    brings its XML Schema datatype. None, NaN and empty texts say nothing. Nested values, and lists of more than 16
+    numbers with a fraction, are left out.
+
+    An edge may have a "relation_id", which is how the source writes its relation, and "sources". No fact can hold
+    further attributes: they are left out.
+
+    Args:
+        builder: What takes the facts.
+        attributes: "facts" or "drop".
+        who: Begins the messages of errors.
+
+    Raises:
+        InvalidArgumentError: If `attributes` is neither.
+    """
+
+    def __init__(self, builder: GraphBuilder, attributes: Attributes, who: str) -> None:
+        """Begin with nothing counted."""
+        if attributes not in get_args(Attributes):
+            raise InvalidArgumentError(f'{who}: attributes is "facts" or "drop", but got {attributes!r}.')
+        self.builder = builder
+        self.who = who
+        self._attributes = attributes
+        self._names: Counter[str] = Counter()
+        self._facts: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
+        self._unread: Counter[str] = Counter()
+        self._of_edges: Counter[str] = Counter()
+        self._nodes: set[str] = set()
+        self._values: set[str] = set()
+
+    def add_node(self, key: str, attributes: Mapping[str, Any]) -> None:
+        """Add what the attributes of a node say."""
+        self._nodes.add(key)
+        label, name = (self._texts(key, one, attributes) for one in ("label", "name"))
+        aliases = self._texts(key, "aliases", attributes)
+        if label and name and name != label:
+            aliases = [*name, *aliases]
+        types = [*self._texts(key, "types", attributes), *self._texts(key, "type", attributes)]
+        self.builder.describe(key, next(iter(label or name), None), aliases, types)
+        datatype = attributes.get("datatype")
+        if isinstance(datatype, str) and datatype:
+            self.builder.set_datatype(key, datatype)
+        for name, value in attributes.items():
+            if name not in NODE_ATTRIBUTES:
+                self._add_attribute(key, str(name), value)
+
+    def add_edge(self, head: str, relation: str, tail: str, attributes: Mapping[str, Any], used: str = "") -> None:
+        """Add a fact; `used` names the attribute that holds the relation."""
+        id = attributes.get("relation_id")
+        if isinstance(id, str) and id and id != relation:
+            self.builder.name_relation(id, relation)
+            relation = id
+        sources = _texts_of(attributes.get("sources"))
+        for source in sources or (None,):
+            self.builder.add(head, relation, tail, source)
+        read = {used, "relation_id" if isinstance(id, str) else used, used if sources is None else "sources"}
+        for name, value in attributes.items():
+            if name not in read and not _is_absent(value):
+                self._of_edges[str(name)] += 1
+
+    def finish(self) -> None:
+        """Say in `builder.reading` what was used and what was left out."""
+        reading, say = self.builder.reading, self.builder.reading.understood
+        if self._names:
+            say["names and types"] = "node attributes " + _listed(self._names)
+        if self._facts:
+            say["facts from node attributes"] = _listed(self._facts)
+        if shared := len(self._values & self._nodes):
+            say["attribute values that are keys of nodes"] = f"{shared:,}, each taken as that node"
+        keeps = '(attributes="facts" keeps it)'
+        for name, count in _first(self._dropped):
+            reading.leave_out(f"node attribute {name} {keeps}", count)
+        for name, count in _first(self._unread):
+            reading.leave_out(f"node attribute {name} with nested values or vectors", count)
+        for name, count in _first(self._of_edges):
+            reading.leave_out(f"edge attribute {name} (a fact holds none)", count)
+
+    def _add_attribute(self, key: str, name: str, value: Any) -> None:
+        if _is_absent(value):
+            return
+        values = [*_values(value)]
+        if not name or _is_vector(values) or any(_scalar(one) is None for one in values if not _is_absent(one)):
+            self._unread[name] += 1
+        elif self._attributes == "drop":
+            self._dropped[name] += 1
+        else:
+            for one in values:
+                if not _is_absent(one):
+                    self._add_value(key, name, *(_scalar(one) or ("", None)))
+
+    def _add_value(self, key: str, name: str, text: str, datatype: str | None) -> None:
+        self._facts[name] += 1
+        self._values.add(text)
+        self.builder.add(key, name, text)
+        if datatype:
+            self.builder.set_datatype(text, datatype)
+
+    def _texts(self, key: str, name: str, attributes: Mapping[str, Any]) -> list[str]:
+        """Return the texts that an attribute holds: its value, or each of its list."""
+        value = attributes.get(name)
+        if _is_absent(value):
+            return []
+        is_one = name in ("label", "name")
+        texts = _texts_of(value, lists=not is_one)
+        if texts is None or (is_one and len(texts) > 1):
+            wanted = "a text" if is_one else "a text or a list of texts, none of them empty"
+            raise InvalidArgumentError(f"{self.who}: the {name} of {key!r} must be {wanted}, but got {short(value)}.")
+        self._names[name] += 1
+        return texts
+
+
+def _texts_of(value: Any, *, lists: bool = True) -> list[str] | None:
+    """Return the text of a value, or of each in a list, also of one that is written in JSON; None where one has none.
+
+    Args:
+        value: A value of an attribute.
+        lists: Whether a text that begins like a list in JSON is one: formats such as GraphML hold no other lists.
+    """
+    if _is_absent(value):
+        return []
+    if lists and isinstance(value, str) and value.startswith("["):
+        value = _json_list(value)
+    texts = [(_scalar(one) or ("", None))[0] for one in _values(value)]
+    return texts if all(texts) else None
+
+
+def _values(value: Any) -> Iterator[Any]:
+    """Yield the value, or each of a list, set or array."""
+    value = _plain(value)
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, list | tuple):
+        yield from value
+    else:
+        yield value
+
+
+def _scalar(value: Any) -> tuple[str, str | None] | None:
+    """Return the text and datatype of a single value; None of any other."""
+    match value:
+        case str():
+            return value, None
+        case bool():
+            return str(value).lower(), "xsd:boolean"
+        case int():
+            return str(value), "xsd:integer"
+        case float():
+            return str(value), "xsd:double"
+        case Decimal():
+            return str(value), "xsd:decimal"
+        case datetime():
+            return value.isoformat(), "xsd:dateTime"
+        case date():
+            return value.isoformat(), "xsd:date"
+    return None
+
+
+def _is_absent(value: Any) -> bool:
+    """Whether a value says nothing: None, NaN, an empty text, an empty list."""
+    value = _plain(value)
+    if value is None or (isinstance(value, str | list | tuple | set | frozenset | dict) and not value):
+        return True
+    return isinstance(value, float | Decimal | datetime) and value != value  # NaN, and NaT of pandas
+
+
+def _plain(value: Any) -> Any:
+    """Return what numpy, torch and their like hold as plain values of Python."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _is_vector(values: list[Any]) -> bool:
+    return len(values) > VECTOR_SIZE and all(isinstance(value, float) for value in values)
+
+
+def _json_list(text: str) -> Any:
+    """Return the list that a text writes in JSON, for formats that hold no lists; the text where it writes none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _first(counts: Counter[str]) -> list[tuple[str, int]]:
+    """Return the names that occur most often, quoted, and all the rest as one."""
+    common = counts.most_common(SHOWN_ATTRIBUTES)
+    shown = [(repr(name), count) for name, count in common]
+    rest = counts.total() - sum(count for _, count in common)
+    return [*shown, (f"of {len(counts) - len(common):,} other names", rest)] if rest else shown
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in _first(counts))

@@ -1,0 +1,111 @@
+"""What a writer writes: the facts and entities of a graph as texts, read from its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from kg_retrievers.graph.building import NONE
+from kg_retrievers.graph.columns import Array, StringTable
+
+
+class Fact(NamedTuple):
+    """A fact with all that is known of it.
+
+    Attributes:
+        head: The key of its head.
+        relation: What its relation is called.
+        relation_id: How the source wrote the relation.
+        tail: The key of its tail.
+        sources: Where it is from.
+    """
+
+    head: str
+    relation: str
+    relation_id: str
+    tail: str
+    sources: list[str]
+
+
+class Entity(NamedTuple):
+    """An entity with all that is known of it; `datatype` is that of a literal, None of others."""
+
+    key: str
+    label: str
+    aliases: list[str]
+    types: list[str]
+    datatype: str | None
+
+    @property
+    def is_described(self) -> bool:
+        """Whether more than its key is known."""
+        return bool(self.label != self.key or self.aliases or self.types or self.datatype)
+
+
+class GraphContent:
+    """The facts and entities of a graph, in stored order.
+
+    Args:
+        columns: The columns of the graph, as `GraphBuilder.columns` makes them.
+
+    Attributes:
+        keys: The keys of the entities.
+        relations: What the relations are called.
+        relation_ids: How the source wrote the relations; equal to `relations` where it wrote their names.
+        edges: The facts: integers, shape (n, 3).
+    """
+
+    def __init__(self, columns: Mapping[str, Array]) -> None:
+        """Read the texts of facts; those of entities are read when they are asked for."""
+        self._columns = columns
+        self.keys = self._texts("entities")
+        self.relations = self._texts("relations")
+        self.relation_ids = self._texts("relation_ids") or self.relations
+        self.edges = columns["triples"]
+
+    @property
+    def has_relation_ids(self) -> bool:
+        """Whether the source wrote some relation in another way than it is called."""
+        return self.relation_ids is not self.relations
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether some fact has a source."""
+        return "sources.offsets" in self._columns
+
+    @property
+    def has_datatypes(self) -> bool:
+        """Whether some entity has a datatype."""
+        return "datatypes" in self._columns
+
+    def facts(self) -> Iterator[Fact]:
+        """Yield the facts."""
+        sources = self._rows("triple_sources", self._texts("sources")) if self.has_sources else None
+        for head, relation, tail in self.edges.tolist():
+            own = next(sources) if sources else []
+            yield Fact(self.keys[head], self.relations[relation], self.relation_ids[relation], self.keys[tail], own)
+
+    def entities(self) -> Iterator[Entity]:
+        """Yield the entities."""
+        names, kinds = self._texts("names"), ["", *self._texts("datatype_names")]
+        labels = self._columns["labels"].tolist()
+        aliases, types = self._rows("aliases", names), self._rows("entity_types", self._texts("types"))
+        datatypes = self._columns["datatypes"].tolist() if self.has_datatypes else [NONE] * len(labels)
+        for key, label, datatype in zip(self.keys, labels, datatypes, strict=True):
+            yield Entity(key, names[label], next(aliases), next(types), kinds[datatype + 1] or None)
+
+    def lonely(self) -> set[str]:
+        """Return the keys of the entities that are in no fact."""
+        at_ends = set(self.edges[:, (0, 2)].reshape(-1).tolist())
+        return {key for id, key in enumerate(self.keys) if id not in at_ends}
+
+    def _texts(self, name: str) -> list[str]:
+        has_texts = f"{name}.offsets" in self._columns
+        return StringTable.from_columns(self._columns, name)[:] if has_texts else []
+
+    def _rows(self, name: str, texts: list[str]) -> Iterator[list[str]]:
+        """Yield the texts of each row of ids."""
+        values, starts = self._columns[f"{name}.values"].tolist(), self._columns[f"{name}.indptr"].tolist()
+        for start, stop in pairwise(starts):
+            yield [texts[id] for id in values[start:stop]]

@@ -1,0 +1,155 @@
+"""Writes a graph to a file of any format, and never loses a part of it in silence."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, Literal, get_args
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.file_writing import replace_file
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.writers.arrow_files import write_entity_parquet, write_fact_parquet
+from kg_retrievers.graph.writers.content import GraphContent
+from kg_retrievers.graph.writers.graphs_as_text import graphml_lines, node_link_lines
+from kg_retrievers.graph.writers.rows_as_text import (
+    entity_lines,
+    entity_table,
+    fact_table,
+    json_lines,
+    relation_lines,
+)
+
+#: The formats that `KnowledgeGraph.write` knows.
+WriteFormat = Literal["csv", "tsv", "jsonl", "parquet", "graphml", "node-link"]
+
+#: What to do about parts of a graph that a format cannot hold.
+OnLoss = Literal["raise", "drop"]
+
+_SUFFIXES: dict[str, WriteFormat] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".graphml": "graphml",
+    ".json": "node-link",
+}
+
+#: The formats that hold nothing but facts.
+_TABLES = ("csv", "tsv", "parquet")
+
+_WHO = "KnowledgeGraph.write"
+
+
+def write_graph(
+    columns: Mapping[str, Array],
+    path: str | Path,
+    format: WriteFormat | None = None,
+    *,
+    entities: str | Path | None = None,
+    on_loss: OnLoss = "raise",
+) -> None:
+    """Write the columns of a graph to a file: see `KnowledgeGraph.write`."""
+    content, layout = GraphContent(columns), _layout(path, format)
+    if on_loss not in get_args(OnLoss):
+        raise InvalidArgumentError(f'{_WHO}: on_loss is "raise" or "drop", but got {on_loss!r}.')
+    if entities is not None and layout not in _TABLES:
+        raise InvalidArgumentError(f"{_WHO}: {layout} holds the entities too. Leave out entities={str(entities)!r}.")
+    beside = None if entities is None else _layout(entities, None)
+    if beside in ("graphml", "node-link"):
+        raise InvalidArgumentError(f"{_WHO}: entities are written as JSONL, CSV, TSV or Parquet, but got {beside!r}.")
+    if on_loss == "raise":
+        _check_loss(content, layout, beside)
+    with _open(path) as file:
+        if layout == "parquet":
+            write_fact_parquet(content, file, content.relation_ids if beside == "jsonl" else content.relations)
+        else:
+            file.writelines(line.encode() for line in _lines(content, layout, beside))
+    if entities is not None and beside is not None:
+        with _open(entities) as file:
+            if beside == "parquet":
+                write_entity_parquet(content, file)
+            else:
+                file.writelines(line.encode() for line in _entity_lines(content, beside))
+
+
+def _layout(path: str | Path, format: WriteFormat | None) -> WriteFormat:
+    """Return the format that is asked for, or that a suffix names; `.gz` may follow it."""
+    if format is not None and format not in get_args(WriteFormat):
+        raise InvalidArgumentError(f"{_WHO}: format is one of {[*get_args(WriteFormat)]} or None, but got {format!r}.")
+    name = Path(str(path).lower().removesuffix(".gz"))
+    layout = format or _SUFFIXES.get(name.suffix)
+    if layout is None:
+        raise InvalidArgumentError(
+            f"{_WHO}: {str(path)!r} ends in none of {', '.join(_SUFFIXES)}. Give it such a name, or format=..."
+        )
+    return layout
+
+
+def _check_loss(content: GraphContent, layout: WriteFormat, beside: WriteFormat | None) -> None:
+    """Raise if the graph holds something that neither file can hold."""
+    lost = {what: count for what, count in _beyond_facts(content).items() if what not in _held(layout, beside)}
+    if any(lost.values()):
+        parts = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)
+        raise InvalidArgumentError(
+            f"{_WHO}: {layout} cannot hold {parts}. Write JSONL, GraphML or node-link JSON, which hold all; or "
+            'give a second file, entities="entities.jsonl", which holds all but sources; or leave them out with '
+            'on_loss="drop".'
+        )
+
+
+def _beyond_facts(content: GraphContent) -> dict[str, int]:
+    """Count what a table of facts has no place for."""
+    entities = [*content.entities()]
+    differing = sum(id != name for id, name in zip(content.relation_ids, content.relations, strict=True))
+    return {
+        "labels": sum(entity.label != entity.key for entity in entities),
+        "aliases": sum(len(entity.aliases) for entity in entities),
+        "types": sum(len(entity.types) for entity in entities),
+        "datatypes": sum(entity.datatype is not None for entity in entities),
+        "entities without a fact": len(content.lonely()),
+        "ids of relations": differing,
+        "sources": sum(len(fact.sources) for fact in content.facts()) if content.has_sources else 0,
+    }
+
+
+def _held(layout: WriteFormat, beside: WriteFormat | None) -> set[str]:
+    """Return what two files hold of that."""
+    everything = {"labels", "aliases", "types", "datatypes", "entities without a fact", "ids of relations", "sources"}
+    if layout not in _TABLES:
+        return everything
+    held = {"sources"} if layout == "parquet" else set()
+    if beside == "jsonl":
+        return held | everything - {"sources"}
+    if beside == "parquet":
+        return held | everything - {"sources", "ids of relations"}
+    return held | {"labels", "entities without a fact"} if beside else held
+
+
+def _lines(content: GraphContent, layout: WriteFormat, beside: WriteFormat | None) -> Iterable[str]:
+    if layout in ("csv", "tsv"):
+        return fact_table(content, layout, by_id=beside == "jsonl")
+    if layout == "jsonl":
+        return json_lines(content)
+    return graphml_lines(content) if layout == "graphml" else node_link_lines(content)
+
+
+def _entity_lines(content: GraphContent, layout: WriteFormat) -> Iterator[str]:
+    if layout != "jsonl":
+        return entity_table(content, layout)
+    return chain(relation_lines(content), entity_lines(content))
+
+
+@contextmanager
+def _open(path: str | Path) -> Iterator[BinaryIO]:
+    """Yield a file that takes the place of `path` at the end, packed if its name says so."""
+    with replace_file(path) as file:
+        if not str(path).lower().endswith(".gz"):
+            yield file
+            return
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            yield packed  # type: ignore[misc]
