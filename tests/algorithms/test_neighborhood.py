@@ -24,7 +24,7 @@ def graph_of(facts: Facts, entities: int) -> KnowledgeGraph:
     """A graph in which entity i is written "i" and numbered i."""
     everything = [(str(e), "padding", str(e)) for e in range(entities)]
     graph = KnowledgeGraph.from_triples(everything + [(str(h), f"r{r}", str(t)) for h, r, t in facts])
-    return graph.with_changes(removed=everything)
+    return graph.with_changes(removed=everything, types={str(e): [] for e in range(entities)})
 
 
 def ends(graph: KnowledgeGraph) -> list[tuple[int, int]]:

@@ -1,0 +1,268 @@
+"""Changes of a graph against a graph made anew from the facts and descriptions that result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph, Triple
+from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.changes import change_graph
+from kg_retrievers.testing import tiny_graph
+
+KEYS = st.sampled_from(["a", "b", "c", "d", "Q1", "Q2"])
+RELATIONS = st.sampled_from(["r", "s", "P57", "P58"])
+LABELS = st.sampled_from(["a", "b", "Her", "Her two", "X", "é"])
+TYPES = st.sampled_from(["film", "person", "a"])
+SOURCES = st.sampled_from([None, "one", "two"])
+TRIPLES = st.tuples(KEYS, RELATIONS, KEYS)
+FACTS = st.lists(st.tuples(TRIPLES, SOURCES), max_size=12)
+DESCRIPTIONS = st.fixed_dictionaries(
+    {
+        "labels": st.dictionaries(KEYS, LABELS, max_size=3),
+        "aliases": st.dictionaries(KEYS, st.lists(LABELS, max_size=2, unique=True), max_size=3),
+        "types": st.dictionaries(KEYS, st.lists(TYPES, max_size=2, unique=True), max_size=3),
+    }
+)
+RELATION_LABELS = st.dictionaries(RELATIONS, st.sampled_from(["director", "R"]), max_size=3)
+
+
+def made(facts: Any, descriptions: Any, relation_labels: Any, datatypes: Any = None) -> KnowledgeGraph:
+    """Make a graph from all that is said."""
+    builder = GraphBuilder(**descriptions, relation_labels=relation_labels)
+    for triple, source in facts:
+        head, relation, tail = triple
+        builder.add(head, relation, tail, source)
+    for key, datatype in (datatypes or {}).items():
+        builder.set_datatype(key, datatype)
+    return KnowledgeGraph._from_builder(builder)
+
+
+def content(graph: KnowledgeGraph) -> dict[str, Any]:
+    """Return all that a graph says, without any order."""
+    keys = list(graph.entities)
+    return {
+        "facts": {triple: set(graph.sources(triple)) for triple in graph.triples()},
+        "labels": {key: graph.label(key) for key in keys},
+        "aliases": {key: graph.aliases(key) for key in keys},
+        "types": {key: graph.types_of(key) for key in keys},
+        "named": {name: set(graph.entities_named(name)) for name in graph.names},
+        "typed": {kind: {graph.entities[id] for id in graph.type_entities(at)} for at, kind in enumerate(graph.types)},
+        "relations": {name: graph.relation_id(name) for name in graph.relations},
+        "datatypes": {key: graph.datatype(key) for key in keys},
+        "columns": set(graph._columns),
+    }
+
+
+def check_sound(graph: KnowledgeGraph) -> None:
+    """Check that the columns fit together."""
+    wanted = Adjacency.of_edges(graph.edges, len(graph.entities))
+    for name, column in wanted._asdict().items():
+        assert np.array_equal(getattr(graph.adjacency, name), column), name
+        assert getattr(graph.adjacency, name).dtype == column.dtype, name
+    for table in (graph.entities, graph.relations, graph.names, graph.types):
+        assert [table.find(text) for text in table] == list(range(len(table)))
+    again = KnowledgeGraph.from_triples(graph.triples())
+    plain = {name: (column.dtype, column.ndim) for name, column in again._columns.items()}
+    assert {name: (graph._columns[name].dtype, graph._columns[name].ndim) for name in plain} == plain
+    assert all(
+        graph._row("name_entities", id) == sorted(graph._row("name_entities", id)) for id in range(len(graph.names))
+    )
+
+
+def sourced(facts: Any) -> dict[Any, set[str]]:
+    """Return the sources of each fact."""
+    sources: dict[Any, set[str]] = {}
+    for triple, source in facts:
+        sources.setdefault(triple, set()).update({source} - {None})
+    return sources
+
+
+def ends_of(triples: Any) -> set[str]:
+    return {key for head, _, tail in triples for key in (head, tail)}
+
+
+def made_anew(before: Any, said: Any, after: Any, more: Any, names: Any) -> KnowledgeGraph:
+    """Make a graph from the facts that result and the descriptions before and after."""
+    whole = {kind: said[kind] | more[kind] for kind in said}
+    alone = set().union(*said.values()) - ends_of(before)
+    mentioned = set().union(*more.values())
+    for key in set().union(*said.values()) - alone - mentioned:
+        label, aliases, types = (whole[kind].get(key) for kind in ("labels", "aliases", "types"))
+        if (label or key) == key and not aliases and not types:  # nothing describes it
+            for values in whole.values():
+                values.pop(key, None)
+    whole["types"] = {key: [] for key in alone | mentioned} | whole["types"]
+    return made([(triple, one) for triple, of in after.items() for one in of or {None}], whole, names)
+
+
+@settings(max_examples=300)
+@given(FACTS, DESCRIPTIONS, RELATION_LABELS, FACTS, DESCRIPTIONS, RELATION_LABELS, SOURCES, st.data())
+def test_a_changed_graph_equals_one_made_anew(
+    facts: Any, said: Any, names: Any, added: Any, more: Any, more_names: Any, source: Any, data: Any
+) -> None:
+    graph, before = made(facts, said, names), sourced(facts)
+    removed = data.draw(st.sets(st.sampled_from(sorted(before)))) if before else set()
+    known = sorted(set().union(*before.values()))
+    lost = data.draw(st.sets(st.sampled_from(known))) if known else set()
+    after = {triple: of - lost for triple, of in before.items() if triple not in removed and (of - lost or not of)}
+    for triple, _ in added:
+        after.setdefault(triple, set()).update({source} - {None})
+    entities = {*graph.entities, *ends_of(triple for triple, _ in added), *more["types"]}
+    for kind in ("labels", "aliases"):
+        more[kind] = {key: value for key, value in more[kind].items() if key in entities}
+    more_names = {id: label for id, label in more_names.items() if id in {relation for _, relation, _ in after}}
+    changed = graph.with_changes(
+        added=[triple for triple, _ in added],
+        removed=removed,
+        removed_sources=lost,
+        source=source,
+        relation_labels=more_names,
+        **more,
+    )
+    names = {graph.relation_id(name): names.get(graph.relation_id(name), name) for name in graph.relations}
+    check_sound(changed)
+    assert content(changed) == content(made_anew(before, said, after, more, names | more_names))
+
+
+@settings(max_examples=100)
+@given(FACTS, DESCRIPTIONS, RELATION_LABELS, FACTS, DESCRIPTIONS, RELATION_LABELS)
+def test_a_graph_is_added_with_all_that_it_says(
+    facts: Any, said: Any, names: Any, added: Any, more: Any, more_names: Any
+) -> None:
+    graph, addition = made(facts, said, names), made(added, more, more_names)
+    changed = graph.with_changes(added=addition)
+    check_sound(changed)
+    assert set(changed.entities) == {*graph.entities, *addition.entities}
+    for key in changed.entities:
+        both = [one for one in (graph, addition) if key in one.entities]
+        labels = [one.label(key) for one in both if one.label(key) != key] or [key]
+        assert changed.label(key) == labels[-1]
+        assert set(changed.aliases(key)) == {name for one in both for name in one.aliases(key)}
+        assert set(changed.types_of(key)) == {kind for one in both for kind in one.types_of(key)}
+    sources = sourced(facts + added)
+    found = {(t.head, changed.relation_id(t.relation), t.tail): set(changed.sources(t)) for t in changed.triples()}
+    assert found == sources
+
+
+# --- by hand ---
+
+
+@pytest.mark.parametrize(
+    ("removed", "message"),
+    [
+        (("Her", "director", "Spike Jonze"), "nearest is ('Her', 'directed_by', 'Spike Jonze')"),
+        (("Dune", "written_by", "Denis Villeneuve"), "nearest is ('Dune (2021)', "),
+        (("No", "such", "fact"), "Neither end is an entity of the graph."),
+    ],
+)
+def test_removing_what_is_not_there_names_the_nearest(removed: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="is not in the graph") as caught:
+        tiny_graph().with_changes(removed=[removed])
+    assert message in str(caught.value)
+
+
+def test_several_missing_triples_are_counted() -> None:
+    graph = tiny_graph()
+    with pytest.raises(InvalidArgumentError, match=r"'a', 'b'\) is not in the graph, nor are 2 others to remove"):
+        graph.with_changes(removed=[graph.triple(0), ("a", "a", "b"), ("a", "a", "c"), ("Her", "a", "b")])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"labels": {"Duna": "Dune"}}, "no entity has the key 'Duna'"),
+        ({"aliases": {"Dune": ["Duna"]}}, r"It is a name of 'Dune \("),
+        ({"relation_labels": {"directed": "director"}}, "did you mean 'directed_by'"),
+        ({"removed_sources": ["one"]}, "no fact of the graph is from 'one'; none has a source"),
+        ({"labels": {"Her": ""}}, "a label of 'Her' must be"),
+        ({"types": {"Her": "film"}}, "types of 'Her' must be a list"),
+        ({"added": [("Her", "", "x")]}, "triple 1 must be three non-empty texts"),
+    ],
+)
+def test_wrong_changes_are_refused(changes: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        tiny_graph().with_changes(**changes)
+
+
+def test_a_misspelt_source_is_refused() -> None:
+    graph = tiny_graph().with_changes(added=[("a", "r", "b")], source="monday.tsv")
+    with pytest.raises(InvalidArgumentError, match=r"did you mean 'monday\.tsv'\?"):
+        graph.with_changes(removed_sources=["mondays.tsv"])
+
+
+def test_a_prefix_has_one_meaning() -> None:
+    one = KnowledgeGraph(tiny_graph()._columns, prefixes={"ex": "http://example.org/"})
+    other = KnowledgeGraph(tiny_graph()._columns, prefixes={"ex": "http://example.com/"})
+    assert one.with_changes(added=one).prefixes == one.prefixes
+    with pytest.raises(InvalidArgumentError, match=r"the prefix 'ex' of the graph stands for http://example\.org/"):
+        one.with_changes(added=other)
+
+
+def test_relations_are_added_by_id_or_name() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "P57", "Jonze")], relation_labels={"P57": "director"})
+    changed = graph.with_changes(added=[("Dune", "P57", "Lynch"), ("Dune 2", "director", "Villeneuve")])
+    assert {triple.relation for triple in changed.triples()} == {"director"}
+    assert changed.with_changes(removed=[("Dune", "director", "Lynch")]).relation_id("director") == "P57"
+
+
+def test_a_label_of_two_relations_is_told_apart() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "P57", "Jonze")], relation_labels={"P57": "director"})
+    more = graph.with_changes(added=[("Her", "P58", "Ann")], relation_labels={"P58": "director"})
+    assert list(more.relations) == ["director (P57)", "director (P58)"]
+    assert list(more.with_changes(removed=[("Her", "P58", "Ann")]).relations) == ["director"]
+
+
+def test_what_is_removed_and_added_is_there_with_its_new_source() -> None:
+    graph = KnowledgeGraph.from_triples([("a", "r", "b"), ("c", "r", "d")]).with_changes(
+        added=[("a", "r", "b")], source="one"
+    )
+    changed = graph.with_changes(added=[("a", "r", "b")], removed=[("a", "r", "b")], source="two")
+    assert changed.sources(("a", "r", "b")) == ["two"]
+
+
+def test_datatypes_change_with_the_facts() -> None:
+    facts = [(("Her", "released", "2013"), None), (("Her", "length", "126"), None)]
+    nothing: Any = {"labels": {}, "aliases": {}, "types": {}}
+    graph = made(facts[:1], nothing, {}, {"2013": "xsd:gYear"})
+    addition = made(facts, nothing, {}, {"2013": "xsd:date", "126": "xsd:int"})
+    changed = graph.with_changes(added=addition)
+    assert content(changed) == content(made(facts, nothing, {}, {"2013": "xsd:date", "126": "xsd:int"}))
+    assert changed.with_changes(removed=changed.triples(head="Her", relation="length")).datatype_names is not None
+    assert tiny_graph().with_changes(added=addition).datatype("126") == "xsd:int"
+    assert changed.with_changes(removed=[triple for triple, _ in facts], added=[("a", "r", "b")]).datatype_names is None
+
+
+def test_a_graph_is_added_and_described_at_once() -> None:
+    graph = KnowledgeGraph.from_triples([("Q1", "r", "Q2"), ("Q2", "r", "Q9")])
+    addition = KnowledgeGraph.from_triples([("Q3", "r", "Q1")], labels={"Q3": "Her"})
+    changed = change_graph(graph, added=addition, labels={"Q3": "Dune", "Q1": "One"}, removed=[("Q2", "r", "Q9")])
+    assert [changed.graph.label(key) for key in changed.graph.entities] == ["One", "Q2", "Dune"]
+    assert (changed.entities.tolist(), changed.triples.tolist()) == ([0, 1, -1], [0, -1])
+    assert (changed.names.tolist(), changed.relations.tolist()) == ([1, -1, -1], [0])
+
+
+def test_text_relations_follow_their_relations() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "title", "1917"), ("Her", "r", "7")], text_relations=["title", "r"])
+    changed = graph.with_changes(relation_labels={"title": "called"}, removed=[("Her", "r", "7")])
+    assert changed.text_relations == ("called",)
+
+
+def test_counts_of_what_was_read_go_on() -> None:
+    graph = KnowledgeGraph.from_triples([("a", "r", "b"), ("a", "r", "b")])
+    changed = graph.with_changes(added=[("a", "r", "b"), ("a", "r", "c"), ("a", "r", "c")])
+    assert (len(changed), changed.duplicates) == (2, 3)
+
+
+def test_order_is_that_of_before_with_the_new_behind() -> None:
+    graph = tiny_graph()
+    changed = graph.with_changes(added=[("new", "r", "Her")])
+    assert list(changed.triples()) == [*graph.triples(), Triple("new", "r", "Her")]
+    assert list(changed.entities) == [*graph.entities, "new"]
+    assert graph.with_changes().fingerprint == graph.fingerprint
