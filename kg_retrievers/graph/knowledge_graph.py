@@ -19,11 +19,15 @@ from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.changes import change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint
 from kg_retrievers.graph.readers import (
+    Attributes,
     GraphFormat,
     OnError,
     read_entity_rows,
+    read_graph_document_rows,
     read_graph_rows,
     read_networkx_rows,
+    read_property_graph_rows,
+    read_pyg_rows,
 )
 from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.schema import Schema, count_names, relation_schemas
@@ -31,6 +35,7 @@ from kg_retrievers.graph.storage import KEEP, FolderWriter, OpenedPart, Part, op
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
 from kg_retrievers.graph.values import Value, read_value
+from kg_retrievers.graph.writers import GraphContent, OnLoss, WriteFormat, networkx_graph, write_graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -164,18 +169,102 @@ class KnowledgeGraph(Immutable):
         graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any],
         *,
         relation: str = "relation",
+        attributes: Attributes = "facts",
         text_relations: Iterable[str] = (),
     ) -> KnowledgeGraph:
         """Read a directed NetworkX graph.
 
-        The relation of an edge is its attribute `relation`, else its key in a multigraph. Nodes are taken by `str`;
-        their attributes "label", "aliases" and "types" are used.
+        The relation of an edge is its attribute `relation`, else its key in a multigraph. Of a node, "label" or "name"
+        is its label, "aliases", "types" and "type" are used as such, and each other attribute is a relation to its
+        value. No fact can hold further attributes of edges. `reading` says what was used and what was left out.
+
+        Args:
+            graph: The graph. Nodes that are no texts are taken by `str`.
+            relation: The attribute of an edge that holds its relation.
+            attributes: "drop" leaves out the other attributes of nodes.
+            text_relations: As of `from_triples`.
 
         Raises:
             InvalidArgumentError: If the graph is undirected, an edge has no relation, two nodes have equal texts, or a
                 text relation is none of the graph.
         """
-        return cls._from_builder(read_networkx_rows(graph, relation), text_relations)
+        return cls._from_builder(read_networkx_rows(graph, relation, attributes), text_relations)
+
+    @classmethod
+    def from_graph_documents(
+        cls,
+        documents: Iterable[Any],
+        *,
+        source: str | None = None,
+        attributes: Attributes = "facts",
+        text_relations: Iterable[str] = (),
+    ) -> KnowledgeGraph:
+        """Read the `GraphDocument`s of LangChain's packages, or whatever has `nodes` and `relationships` as they do.
+
+        A node has an `id`, a `type` and `properties`, which are read as the attributes of a node of `from_networkx`.
+        A relationship has a `source`, a `target` and a `type`. Facts are from the `source` document.
+
+        Args:
+            documents: The documents. Nodes with one id are one entity.
+            source: The entry of a document's metadata that says where its facts are from; None takes the id of the
+                document, else "id" or "source" of its metadata.
+            attributes: As of `from_networkx`.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            InvalidArgumentError: If something is no such document, or a text relation is none of the graph.
+
+        Example:
+            >>> jonze = {"id": "Spike Jonze", "type": "Person"}
+            >>> directed = {"source": "Her", "target": "Spike Jonze", "type": "DIRECTED_BY"}
+            >>> origin = {"metadata": {"source": "films.txt"}}
+            >>> document = {"nodes": [jonze], "relationships": [directed], "source": origin}
+            >>> graph = KnowledgeGraph.from_graph_documents([document])
+            >>> graph.types_of("Spike Jonze"), graph.sources(("Her", "DIRECTED_BY", "Spike Jonze"))
+            (['Person'], ['films.txt'])
+        """
+        rows = read_graph_document_rows(documents, source=source, attributes=attributes)
+        return cls._from_builder(rows, text_relations)
+
+    @classmethod
+    def from_property_graph(
+        cls, store: Any, *, attributes: Attributes = "facts", text_relations: Iterable[str] = ()
+    ) -> KnowledgeGraph:
+        """Read a LlamaIndex `PropertyGraphStore`, or the store of a `PropertyGraphIndex`.
+
+        Labels of nodes are types, properties are read as the attributes of a node of `from_networkx`. A fact is from
+        its `triplet_source_id`. Text chunks, relations to them, and what LlamaIndex copies from a chunk into the
+        properties of entities are left out and counted in `reading`.
+
+        Args:
+            store: The store or index.
+            attributes: As of `from_networkx`.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            InvalidArgumentError: If it is neither, or a text relation is none of the graph.
+        """
+        return cls._from_builder(read_property_graph_rows(store, attributes=attributes), text_relations)
+
+    @classmethod
+    def from_pyg(
+        cls, data: Any, *, entities: Sequence[str] | None = None, relations: Sequence[str] | None = None
+    ) -> KnowledgeGraph:
+        """Read a `Data` or `HeteroData` of torch-geometric, as `kg_retrievers.to_pyg` writes it or with ids alone.
+
+        `data.entities` are the keys of nodes, `data.labels` their labels, `data.relations` the relation of each edge,
+        or of each id in `data.edge_type`. Where there are no names, ids are names. In HeteroData the types of nodes
+        are types, and the key of a node without a name is its type and position, as "person/0".
+
+        Args:
+            data: The graph.
+            entities: The key of each node of `Data`.
+            relations: The relation of each id in `edge_type` of `Data`.
+
+        Raises:
+            InvalidArgumentError: If there are no edges, an edge has no relation, or names are missing or equal.
+        """
+        return cls._from_builder(read_pyg_rows(data, entities=entities, relations=relations))
 
     @classmethod
     def from_executor(
@@ -295,14 +384,53 @@ class KnowledgeGraph(Immutable):
         meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict()}
         return Part(self._columns, meta)
 
+    def write(
+        self,
+        path: str | Path,
+        format: WriteFormat | None = None,
+        *,
+        entities: str | Path | None = None,
+        on_loss: OnLoss = "raise",
+    ) -> None:
+        """Write the graph to a file that other programs, and `from_file`, read; an earlier file is replaced at the end.
+
+        - "jsonl", "graphml", "node-link" (`.json`): all of the graph.
+        - "parquet" (extra `arrow`): facts and their sources.
+        - "csv", "tsv": facts. TSV has no place for tabs and line breaks in texts.
+
+        Args:
+            path: The file. `.gz` at the end of its name packs it.
+            format: How to write; None goes by the suffix.
+            entities: A second file for what a table of facts has no place for. As `.jsonl` it holds all but sources,
+                as `.parquet` labels, aliases, types and datatypes, as `.csv` or `.tsv` labels.
+            on_loss: "raise" refuses to write a graph that holds more than the files can; "drop" leaves that out.
+
+        Raises:
+            InvalidArgumentError: If the files cannot hold the graph, or no format has this name or suffix.
+            FileWriteError: If the disk is full, or this user may not write there.
+            MissingExtraError: If pyarrow is needed and not installed.
+
+        Example:
+            >>> KnowledgeGraph.from_triples([("Q1", "r", "Q2")], labels={"Q1": "Her"}).write("her.csv")
+            Traceback (most recent call last):
+            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: csv cannot hold 1 labels. Write JSONL, \
+GraphML or node-link JSON, which hold all; or give a second file, entities="entities.jsonl", which holds all but \
+sources; or leave them out with on_loss="drop".
+        """
+        write_graph(self._columns, path, format, entities=entities, on_loss=on_loss)
+
+    def to_triples(self) -> list[Triple]:
+        """Return all triples in stored order, as `from_triples` takes them."""
+        content = GraphContent(self._columns)
+        return [Triple(fact.head, fact.relation, fact.tail) for fact in content.facts()]
+
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """Return a MultiDiGraph with the relation as key and attribute, and "label", "aliases", "types" on nodes."""
-        graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-        for key in self.entities:
-            graph.add_node(key, label=self.label(key), aliases=self.aliases(key), types=self.types_of(key))
-        for head, relation, tail in self.triples():
-            graph.add_edge(head, tail, key=relation, relation=relation)
-        return graph
+        """Return a MultiDiGraph that holds all of the graph, as `from_networkx` takes it.
+
+        Nodes have "label", "aliases" and "types", and "datatype" where they have one. Edges have the relation as key
+        and as "relation", and "relation_id" and "sources" where they have some.
+        """
+        return networkx_graph(GraphContent(self._columns))
 
     def to_pyg(self, index: Any = None) -> Data:
         """Deprecated: `kg_retrievers.to_pyg(graph, index)` does this."""
