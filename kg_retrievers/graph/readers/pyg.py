@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,10 @@ def _edge_index(store: Any) -> Array:
 
 def _array(values: Any, name: str) -> Array:
     try:
-        return np.asarray(values).astype(np.int64)
+        array = np.asarray(values)
+        if array.size and array.dtype.kind not in "iu":
+            raise TypeError(f"it holds {array.dtype}")
+        return array.astype(np.int64)
     except (TypeError, ValueError, RuntimeError) as cause:
         raise InvalidArgumentError(
             f"{_WHO}: {name} is no array of integers in main memory ({cause}). Hand in data.cpu()."
@@ -97,16 +101,17 @@ def _array(values: Any, name: str) -> Array:
 
 def _size(store: Any, ends: Array) -> int:
     """Return how many nodes there are: as many as the store says, or as the edges need."""
-    given = store.get("num_nodes") if isinstance(store, Mapping) else getattr(store, "num_nodes", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that PyG had to count the nodes by the edges
+        given = store.num_nodes
     return max(int(given or 0), int(ends.max(initial=-1)) + 1)
 
 
 def _keys(names: Any, size: int, prefix: str, builder: GraphBuilder) -> list[str]:
     """Return the key of each node: what it is called, or its position."""
     if names is None:
-        builder.reading.understood[f"keys of {prefix or 'all '}nodes".replace("/ ", " ")] = (
-            "their positions: there are no `entities`"
-        )
+        what = f"keys of nodes {prefix}*" if prefix else "keys of nodes"
+        builder.reading.understood[what] = "their positions: there are no `entities`"
         return [f"{prefix}{position}" for position in range(size)]
     keys = [str(name) for name in names]
     if len(keys) < size or len(set(keys)) < len(keys) or not all(keys):
