@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +21,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: Errors of the system where a file may be writable although its folder is not, or nothing can replace the file: a
 #: single file that is mounted, for example.
 _IRREPLACEABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
+
+#: The names of files that are written before they take the place of others.
+_UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.tmp")
 
 _MAY_NOT_WRITE = "Name a file or folder that this user may write."
 
@@ -119,9 +124,31 @@ def replace_file(path: str | Path) -> Iterator[BinaryIO]:
                 file.flush()
                 os.fsync(file.fileno())
             _move(written, target)
+            sync_folder(target.parent)
         finally:
             with suppress(OSError):
                 written.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what `replace_file` left in a folder when its process was killed. Nobody else may write there now."""
+    for path in folder.iterdir():
+        if _UNFINISHED.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of the files in a folder are on the disk."""
+    if sys.platform == "win32":
+        return  # it opens no folders
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return  # who may write to a folder may not always read it
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _move(written: Path, target: Path) -> None:

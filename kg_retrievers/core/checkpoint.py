@@ -20,8 +20,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from kg_retrievers.errors import InvalidArgumentError, ModelLoadError
-from kg_retrievers.file_writing import raise_write_errors, write_file
+from kg_retrievers.file_writing import raise_write_errors, remove_unfinished, write_file
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.folder_lock import FolderLock
 
 #: Raised by one with every change of the layout; a later one is refused.
 FORMAT_VERSION = 2
@@ -56,7 +57,8 @@ class Header:
 def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], weights: Mapping[str, Array]) -> None:
     """Write a trained model to a folder, in place of an earlier one there.
 
-    The file is replaced in one step, so that a reader finds the earlier model or this one. Other files stay.
+    The file is replaced in one step, so that a reader finds the earlier model or this one. What a save that was killed
+    left is removed. Other files stay.
 
     Args:
         folder: The folder; it is made where it is missing.
@@ -67,7 +69,8 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
     Raises:
         InvalidArgumentError: If the config is not JSON, the weights are no such arrays, or there is a file in place of
             the folder, or a model of Hugging Face in it.
-        FileWriteError: If the disk is full, or this user may not write there; an earlier model is whole then.
+        FileWriteError: If another process writes there, the disk is full, or this user may not write there; an earlier
+            model is whole then.
     """
     folder = Path(folder)
     data = _serialize(method, config, weights)
@@ -78,9 +81,11 @@ def save_checkpoint(folder: str | Path, method: str, config: Mapping[str, Any], 
         except (FileExistsError, NotADirectoryError) as cause:
             reason = f"save_checkpoint: {folder} is a file, or inside of one. Name a folder."
             raise InvalidArgumentError(reason) from cause
-        write_file(folder / WEIGHTS, data)
-        if "format_version" in read_config(folder):  # an earlier model, of version 0.1
-            (folder / CONFIG).unlink()
+        with FolderLock(folder):
+            remove_unfinished(folder)
+            write_file(folder / WEIGHTS, data)
+            if "format_version" in read_config(folder):  # an earlier model, of version 0.1
+                (folder / CONFIG).unlink()
 
 
 def load_checkpoint(folder: str | Path, method: str) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -61,6 +61,14 @@ class FolderLock:
             os.truncate(self._path, 0)
             os.write(self._descriptor, str(os.getpid()).encode())
 
+    def __enter__(self) -> FolderLock:
+        """Return the lock, which is held already."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let others write."""
+        self.release()
+
     def release(self) -> None:
         """Let others write."""
         with suppress(OSError):

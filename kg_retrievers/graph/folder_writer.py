@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 
 from kg_retrievers.errors import FileWriteError, InvalidArgumentError
-from kg_retrievers.file_writing import raise_write_errors
+from kg_retrievers.file_writing import raise_write_errors, sync_folder
 from kg_retrievers.graph import format_1
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.folder_lock import FolderLock
@@ -185,18 +184,26 @@ class FolderWriter:
         return SavedColumn(saved.file, saved.dtype, (saved.shape[0] + len(rows), *saved.shape[1:]), checksum)
 
     def _switch(self, after: Manifest) -> None:
+        text = after.to_json()
+        try:
+            Manifest.from_json(text)
+        except ValueError as cause:
+            raise InvalidArgumentError(
+                "FolderWriter: wanted arrays of numbers, by names of lower-case letters, digits, dots and underscores, "
+                f"but got {[*after.sizes]}."
+            ) from cause
         if (read_manifest(self._folder) or Manifest()).version != self.before.version:
             reason = "somebody else saved there meanwhile"
             hint = "Open it again, and change what is there now."
             raise FileWriteError(f"{reason}.", self._folder, reason=reason, hint_python=hint)
         written = self._folder / f"manifest-{uuid4().hex}.json"
         with open(written, "xb") as stream:
-            _write(stream, np.frombuffer(after.to_json().encode(), np.uint8))
-        _sync_folder(self._folder)
+            _write(stream, np.frombuffer(text.encode(), np.uint8))
+        sync_folder(self._folder)
         os.replace(written, self._folder / MANIFEST)
-        _sync_folder(self._folder)
+        sync_folder(self._folder)
         if self._is_new:
-            _sync_folder(self._folder.absolute().parent)
+            sync_folder(self._folder.absolute().parent)
 
 
 def _write(stream: BinaryIO, values: Array, checksum: int = 0) -> int:
@@ -210,17 +217,6 @@ def _write(stream: BinaryIO, values: Array, checksum: int = 0) -> int:
     stream.flush()
     os.fsync(stream.fileno())
     return checksum
-
-
-def _sync_folder(folder: Path) -> None:
-    """Wait until the names of a folder are on the disk."""
-    if sys.platform == "win32":
-        return  # it opens no folders
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sweep(folder: Path, manifest: Manifest) -> None:
