@@ -18,6 +18,7 @@ from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.changes import change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint
+from kg_retrievers.graph.datatypes import read_typed_value
 from kg_retrievers.graph.readers import (
     Attributes,
     GraphFormat,
@@ -29,6 +30,9 @@ from kg_retrievers.graph.readers import (
     read_property_graph_rows,
     read_pyg_rows,
 )
+from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.rdf import read_rdf
+from kg_retrievers.graph.readers.rdf_statements import ALIASES, LABELS, RDF_LIMITS, Kept, RdfOptions
 from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.schema import Schema, count_names, relation_schemas
 from kg_retrievers.graph.storage import KEEP, FolderWriter, OpenedPart, Part, open_parts, saved_meta
@@ -162,6 +166,69 @@ class KnowledgeGraph(Immutable):
         if entities is not None:
             rows.add_descriptions(read_entity_rows(entities, on_error=on_error, encoding=encoding))
         return cls._from_builder(rows, text_relations)
+
+    @classmethod
+    def from_rdf(
+        cls,
+        source: str | Path | Any,
+        *,
+        format: str | None = None,
+        languages: Sequence[str] = ("en",),
+        label_predicates: Sequence[str] = LABELS,
+        alias_predicates: Sequence[str] = ALIASES,
+        type_predicates: Sequence[str] = ("rdf:type",),
+        literals: Kept = "keep",
+        graphs: Sequence[str] | None = None,
+        blank_nodes: Kept = "keep",
+        prefixes: Mapping[str, str] | None = None,
+        base_iri: str | None = None,
+        on_error: OnError = "raise",
+        limits: Limits = RDF_LIMITS,
+        text_relations: Iterable[str] = (),
+    ) -> KnowledgeGraph:
+        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
+
+        The key of an entity is its prefixed name, as "dbr:Her", or its IRI where no prefix fits. The key of a literal
+        is its text, in quotes where an entity has that key. Entities, relations and types are called by their labels.
+        An entity without one is called by the end of its IRI in words, a relation or type by its prefixed name, or by
+        the end of its IRI where no prefix fits. `reading` says what was understood and what was left out.
+
+        Args:
+            source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), or an rdflib Graph or Dataset.
+            format: The format of a file by its name or media type; found by suffix where not given.
+            languages: The languages of labels and texts, best first; "en" takes "en-GB", "*" takes all. Then come texts
+                without a language, then, for a thing without any of these, the first other language in sorted order.
+            label_predicates: Predicates of labels, best first. Further labels become aliases.
+            alias_predicates: Predicates of aliases.
+            type_predicates: Predicates of types, as "wdt:P31".
+            literals: "drop" leaves out the facts whose tails are literals.
+            graphs: The named graphs to take, and "default" for the default graph; all of them where not given.
+            blank_nodes: "drop" leaves out the statements with blank nodes.
+            prefixes: Prefixes beside those that are well known and those that the file declares: {prefix: namespace}.
+            base_iri: What relative IRIs in the file are relative to.
+            on_error: "skip" counts malformed statements in `skipped`; RDF/XML and JSON-LD end at the first one.
+            limits: What a file may hold; a literal has 1,048,576 characters at most.
+            text_relations: As of `from_triples`, by the names that the graph gives its relations.
+
+        Raises:
+            GraphLoadError: With file name and line, if something cannot be read, is malformed or exceeds a limit.
+            InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
+            MissingExtraError: If a file is to be read and the extra `rdf` is not installed.
+        """
+        options = RdfOptions(
+            languages=languages,
+            label_predicates=label_predicates,
+            alias_predicates=alias_predicates,
+            type_predicates=type_predicates,
+            literals=literals,
+            graphs=graphs,
+            blank_nodes=blank_nodes,
+            prefixes=dict(prefixes or {}),
+            base_iri=base_iri,
+            on_error=on_error,
+            limits=limits,
+        )
+        return cls._from_builder(read_rdf(source, format, options), text_relations)
 
     @classmethod
     def from_networkx(
@@ -567,7 +634,11 @@ sources; or leave them out with on_loss="drop".
 
     def entity_value(self, entity: int) -> Value | None:
         """Return what the label of an entity, given by its id, says as a value."""
-        return None if self._texts[entity] else read_value(self.names[int(self.labels[entity])])
+        if self._texts[entity]:
+            return None
+        label, datatypes = self.names[int(self.labels[entity])], self.datatype_names
+        kind = NONE if datatypes is None else int(self._columns["datatypes"][entity])
+        return read_value(label) if datatypes is None or kind == NONE else read_typed_value(label, datatypes[kind])
 
     @cached_property
     def value_columns(self) -> ValueColumns:

@@ -1,0 +1,135 @@
+"""Prefixes: the short form of an IRI, as "dbo:director", and the IRI again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
+
+#: Prefixes that are known without being declared. What a file declares goes before them.
+WELL_KNOWN: Mapping[str, str] = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "skosxl": "http://www.w3.org/2008/05/skos-xl#",
+    "schema": "http://schema.org/",
+    "sdo": "https://schema.org/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "dcat": "http://www.w3.org/ns/dcat#",
+    "void": "http://rdfs.org/ns/void#",
+    "prov": "http://www.w3.org/ns/prov#",
+    "sh": "http://www.w3.org/ns/shacl#",
+    "org": "http://www.w3.org/ns/org#",
+    "time": "http://www.w3.org/2006/time#",
+    "sosa": "http://www.w3.org/ns/sosa/",
+    "qb": "http://purl.org/linked-data/cube#",
+    "vcard": "http://www.w3.org/2006/vcard/ns#",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "geosparql": "http://www.opengis.net/ont/geosparql#",
+    "gn": "http://www.geonames.org/ontology#",
+    "bibo": "http://purl.org/ontology/bibo/",
+    "mo": "http://purl.org/ontology/mo/",
+    "obo": "http://purl.obolibrary.org/obo/",
+    "oboInOwl": "http://www.geneontology.org/formats/oboInOwl#",
+    "ontolex": "http://www.w3.org/ns/lemon/ontolex#",
+    "fb": "http://rdf.freebase.com/ns/",
+    "yago": "http://yago-knowledge.org/resource/",
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbr": "http://dbpedia.org/resource/",
+    "dbp": "http://dbpedia.org/property/",
+    "dbc": "http://dbpedia.org/resource/Category:",
+    "dbd": "http://dbpedia.org/datatype/",
+    "wikibase": "http://wikiba.se/ontology#",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+    "wds": "http://www.wikidata.org/entity/statement/",
+    "p": "http://www.wikidata.org/prop/",
+    "ps": "http://www.wikidata.org/prop/statement/",
+    "pq": "http://www.wikidata.org/prop/qualifier/",
+    "pr": "http://www.wikidata.org/prop/reference/",
+}
+
+
+class Prefixes:
+    """Writes IRIs short and reads them back: `expand(compact(iri)) == iri` for every IRI.
+
+    The longest namespace that begins an IRI gives its prefix; what follows stays as it is, so that
+    "dbr:AC/DC" needs no escapes. An IRI that no namespace begins stays whole, in angle brackets where its
+    scheme looks like a prefix.
+
+    Args:
+        declared: What a file declares: {prefix: namespace}. It goes before the well-known ones.
+
+    Example:
+        >>> prefixes = Prefixes({"ex": "http://example.org/"})
+        >>> prefixes.compact("http://dbpedia.org/ontology/director"), prefixes.compact("http://example.org/a/b")
+        ('dbo:director', 'ex:a/b')
+        >>> prefixes.compact("urn:isbn:1"), prefixes.compact("wd:Q42"), prefixes.expand("wd:Q42")
+        ('urn:isbn:1', '<wd:Q42>', 'http://www.wikidata.org/entity/Q42')
+    """
+
+    def __init__(self, declared: Mapping[str, str] | None = None) -> None:
+        """Put the declared prefixes before the well-known ones."""
+        self._declared = {prefix: namespace for prefix, namespace in (declared or {}).items() if namespace}
+        self.namespaces = {**WELL_KNOWN, **self._declared}
+        names = {namespace: prefix for prefix, namespace in self.namespaces.items()}
+        names |= {namespace: prefix for prefix, namespace in self._declared.items()}
+        self._prefix_of = names
+        self._odd = [namespace for namespace in names if namespace[-1] not in "/#"]
+        self._odd.sort(key=lambda namespace: (-len(namespace), namespace))
+
+    def compact(self, iri: str) -> str:
+        """Return the short form of an IRI."""
+        namespace = self.namespace_of(iri)
+        if namespace:
+            return f"{self._prefix_of[namespace]}:{iri[len(namespace) :]}"
+        return f"<{iri}>" if iri.partition(":")[0] in self.namespaces else iri
+
+    def datatype(self, iri: str) -> str:
+        """Return the short form of a datatype: those of XML Schema are "xsd:..." whatever a file calls them."""
+        namespace = WELL_KNOWN["xsd"]
+        return f"xsd:{iri[len(namespace) :]}" if iri.startswith(namespace) else self.compact(iri)
+
+    def datatype_iri(self, name: str) -> str:
+        """Return the IRI of a short form that `datatype` gave."""
+        return WELL_KNOWN["xsd"] + name[4:] if name.startswith("xsd:") else self.expand(name)
+
+    def expand(self, name: str) -> str:
+        """Return the IRI that a short form stands for; an IRI is returned as it is."""
+        if name.startswith("<") and name.endswith(">"):
+            return name[1:-1]
+        prefix, colon, rest = name.partition(":")
+        return self.namespaces[prefix] + rest if colon and prefix in self.namespaces else name
+
+    def namespace_of(self, iri: str) -> str:
+        """Return the longest known namespace that an IRI begins with; an empty text where there is none."""
+        end, found = len(iri), ""
+        while not found and end > 0:
+            end = max(iri.rfind("/", 0, end), iri.rfind("#", 0, end))
+            if iri[: end + 1] in self._prefix_of:
+                found = iri[: end + 1]
+        odd = next((namespace for namespace in self._odd if iri.startswith(namespace)), "")
+        return max(found, odd, key=len)
+
+    def used(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the prefixes that some short forms have, in sorted order."""
+        prefixes = {name.partition(":")[0] for name in names}
+        return {prefix: self.namespaces[prefix] for prefix in sorted(prefixes & self.namespaces.keys())}
+
+
+def local_words(iri: str) -> str:
+    """Return what stands behind the last "#" or "/" of an IRI, as words; an empty text where nothing does.
+
+    Example:
+        >>> local_words("http://dbpedia.org/resource/Am%C3%A9lie_(film)"), local_words("urn:isbn:1")
+        ('Amélie (film)', '')
+    """
+    start = max(iri.rfind("/"), iri.rfind("#"))
+    local = iri[start + 1 :] if start >= 0 else ""
+    if "%" in local:
+        decoded = unquote(local)
+        local = local if "\ufffd" in decoded or "\0" in decoded else decoded
+    return local.replace("_", " ").strip()

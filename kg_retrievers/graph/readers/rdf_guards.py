@@ -1,0 +1,164 @@
+"""Guards of RDF files: what would exhaust the memory or the stack of a parser is refused before the parser sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import BinaryIO, NoReturn, Protocol
+from xml.parsers import expat
+
+#: How deep lists, blank nodes, triple terms, objects and elements may be nested.
+MAX_DEPTH = 256
+
+#: The longest value of an entity in a DTD, in characters. Files of ontologies declare namespaces so.
+MAX_ENTITY_LENGTH = 256
+
+#: The longest text between two tags of RDF/XML, in bytes.
+MAX_RUN = 16 << 20
+
+#: The same in a file that declares entities, which make a text longer.
+MAX_RUN_WITH_ENTITIES = 1 << 20
+
+#: How many bytes are read at a time.
+CHUNK = 1 << 18
+
+#: Raises the error of a file.
+Refuse = Callable[[str], NoReturn]
+
+# All of Turtle and its kin in which a bracket is none; at last what begins so and does not end yet.
+_TURTLE = re.compile(
+    rb'"""(?:[^"\\]|\\.|""?(?!"))*+"""'
+    rb"|'''(?:[^'\\]|\\.|''?(?!'))*+'''"
+    rb'|"(?!"")(?:[^"\\\r\n]|\\.)*+"'
+    rb"|'(?!'')(?:[^'\\\r\n]|\\.)*+'"
+    rb'|<[^<>"{}|^`\x00-\x20]*+>|#[^\r\n]*+[\r\n]|\\.'
+    rb"|(?P<open>[\"'#\\].*+|<<?[^<>\"{}|^`\x00-\x20]*+\Z)",
+    re.DOTALL,
+)
+_JSON = re.compile(rb'"(?:[^"\\]|\\.)*+"|(?P<open>".*+)', re.DOTALL)
+_BRACKETS = re.compile(rb"<<|>>|[][(){}]")
+_OPENING = {b"<<", b"[", b"(", b"{"}
+
+
+class Guard(Protocol):
+    """Looks at the bytes of a file in their order, and refuses what a parser could not bear."""
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next bytes."""
+
+
+class DepthGuard:
+    """Refuses Turtle, TriG, N3 or JSON that is nested more deeply than `MAX_DEPTH`."""
+
+    def __init__(self, refuse: Refuse, is_json: bool = False) -> None:
+        """Begin outside of all brackets."""
+        self._refuse, self._texts = refuse, _JSON if is_json else _TURTLE
+        self._depth, self._rest = 0, b""
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next bytes."""
+        data, self._rest = self._rest + data, b""
+
+        def blank(match: re.Match[bytes]) -> bytes:
+            may_go_on = match[0] in (b'""', b"''") and match.end() == len(data)
+            if may_go_on or match["open"]:
+                self._rest = match[0]
+            return b" "
+
+        bare = self._texts.sub(blank, data)
+        if bare.endswith(b">") and not bare.endswith(b">>"):
+            bare, self._rest = bare[:-1], b">"
+        self._count(_BRACKETS.findall(bare))
+
+    def _count(self, brackets: list[bytes]) -> None:
+        for bracket in brackets:
+            self._depth = self._depth + 1 if bracket in _OPENING else max(0, self._depth - 1)
+            if self._depth > MAX_DEPTH:
+                self._refuse(f"brackets are nested more than {MAX_DEPTH} deep.")
+
+
+class LineGuard:
+    """Refuses a line of N-Triples or N-Quads with triple terms that are nested more deeply than `MAX_DEPTH`."""
+
+    def __init__(self, refuse: Refuse) -> None:
+        """Begin before the first line."""
+        self._refuse, self._line = refuse, b""
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next bytes."""
+        data = self._line + data
+        self._line = data[data.rfind(b"\n") + 1 :]
+        if data.count(b"<<") > MAX_DEPTH:
+            for line in data.split(b"\n"):
+                DepthGuard(self._refuse).feed(line)
+
+
+class XmlGuard:
+    """Refuses RDF/XML with entities that refer to others or to files, deep elements, and texts without end."""
+
+    def __init__(self, refuse: Refuse) -> None:
+        """Begin before the first element."""
+        self._refuse = refuse
+        self._depth = self._tags = self._run = 0
+        self._longest_run = MAX_RUN
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.EntityDeclHandler = self._declare
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next bytes."""
+        before = self._tags
+        try:
+            self._parser.Parse(data, False)
+        except expat.ExpatError as error:
+            self._refuse(f"is no well-formed XML: {error}.")
+        self._run = self._run + len(data) if self._tags == before else 0
+        if self._run > self._longest_run:
+            self._refuse(f"more than {self._longest_run:,} bytes stand between two tags.")
+
+    def _start(self, name: str, attributes: object) -> None:
+        self._tags += 1
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            self._refuse(f"elements are nested more than {MAX_DEPTH} deep, at line {self._parser.CurrentLineNumber}.")
+
+    def _end(self, name: str) -> None:
+        self._tags += 1
+        self._depth -= 1
+
+    def _declare(self, name: str, is_parameter: bool, value: str | None, *place: object) -> None:
+        self._longest_run = MAX_RUN_WITH_ENTITIES
+        if value is None:
+            self._refuse(f"the entity {name!r} is declared as another file, which is never read.")
+        if "&" in value or "%" in value or len(value) > MAX_ENTITY_LENGTH:
+            self._refuse(
+                f"the entity {name!r} is declared with more than a plain text of {MAX_ENTITY_LENGTH} characters."
+            )
+
+
+class GuardedFile:
+    """Gives the bytes of a file to a parser after a guard has looked at them."""
+
+    def __init__(self, file: BinaryIO, guard: Guard) -> None:
+        """Begin at the first byte."""
+        self._file, self._guard = file, guard
+        self._chunk, self._at = b"", 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, `size` at most; none at the end."""
+        if self._at >= len(self._chunk):
+            self._chunk, self._at = self._file.read(CHUNK), 0
+            self._guard.feed(self._chunk)
+        end = len(self._chunk) if size is None or size < 0 else self._at + size
+        data, self._at = self._chunk[self._at : end], end
+        return data
+
+
+def guard_of(format: str, refuse: Refuse) -> Guard:
+    """Return the guard of a format, by its name."""
+    if format == "RDF/XML":
+        return XmlGuard(refuse)
+    if format in ("N-Triples", "N-Quads"):
+        return LineGuard(refuse)
+    return DepthGuard(refuse, is_json=format == "JSON-LD")
