@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.readers.limits import BoundedFile, Limits, read_errors
+from kg_retrievers.graph.readers.other_files import check_may_hold_graph
 
 #: How like the name of a missing file another one must be to be suggested, in [0, 1].
 NAME_SHARE = 0.75
@@ -36,12 +37,14 @@ def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = 
         by_line: Whether `limits.line_bytes` counts: not for a format that needs no line breaks, as JSON.
 
     Raises:
-        GraphLoadError: If there is no such file, or it is a folder, a device, a pipe or a socket.
+        GraphLoadError: If there is no such file, it is a folder, a device, a pipe or a socket, or it is known to hold
+            no graph, as a PDF.
         MissingExtraError: If the file is packed by Zstandard and nothing here can unpack it.
     """
     path = Path(path)
     check_regular(path)
     with read_errors(path):
+        check_may_hold_graph(path)
         packing = packing_of(path)
         total = limits.bytes_of(path.stat().st_size) if packing else None
         bounded = BoundedFile(_unpacked(path, packing), path, limits, total, by_line)
