@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import kg_retrievers
 from kg_retrievers.cli.database import open_database
 from kg_retrievers.cli.reading_options import OPTIONS
 from kg_retrievers.cli.show import note, status
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.loading import STATIC, is_database, is_uri, load_embeddings, recorded_embeddings
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
+
+
+#: The suffixes of files of graphs.
+GRAPH_SUFFIXES = {
+    *(".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".graphml", ".gexf"),
+    *(".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".jsonld"),
+}
 
 
 def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
@@ -32,7 +40,27 @@ def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
         if in_database:
             with open_database(options.graph, options) as executor:
                 return kg_retrievers.KnowledgeGraph.from_executor(executor, **given)
-        return kg_retrievers.KnowledgeGraph.open(path) if path.is_dir() else _read_file(path, given)
+        return _open_folder(path) if path.is_dir() else _read_file(path, given)
+
+
+def _open_folder(path: Path) -> KnowledgeGraph:
+    """Open what `index` saved in a folder.
+
+    Raises:
+        GraphLoadError: If it holds no saved graph, with the files in it that may be one.
+    """
+    try:
+        return kg_retrievers.KnowledgeGraph.open(path)
+    except GraphLoadError:
+        files = sorted(str(file) for file in path.iterdir() if GRAPH_SUFFIXES & set(file.suffixes))
+        if not files:
+            raise
+        count = "a file" if len(files) == 1 else f"{len(files):,} files"
+        raise GraphLoadError(
+            f"the folder holds no saved graph, but {count} that may be one.",
+            path,
+            hint_shell=f"Name the file: kg-retrievers info {shlex.quote(files[0])}",
+        ) from None
 
 
 def _reading_options(options: argparse.Namespace, in_database: bool) -> dict[str, Any]:
