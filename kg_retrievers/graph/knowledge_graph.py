@@ -23,7 +23,7 @@ from kg_retrievers.graph.readers import (
     Attributes,
     GraphFormat,
     OnError,
-    read_entity_rows,
+    read_frame,
     read_graph_document_rows,
     read_graph_rows,
     read_networkx_rows,
@@ -142,29 +142,114 @@ class KnowledgeGraph(Immutable):
         entities: str | Path | None = None,
         format: GraphFormat | None = None,
         columns: Sequence[str] | None = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        facts: Sequence[str] = (),
+        attributes: Attributes = "facts",
         on_error: OnError = "raise",
         encoding: str = "utf-8",
+        limits: Limits | None = None,
         text_relations: Iterable[str] = (),
     ) -> KnowledgeGraph:
-        """Read a graph from TSV, CSV, `head|relation|tail` or JSONL.
+        """Read a graph from a file of any format; `graph.reading` says what was understood and what was left out.
+
+        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
+        (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
+        Exports: Neo4j CSV, APOC JSON, PrimeKG, Wikidata, UMLS RRF. Each may be packed as `.gz`, `.bz2`, `.xz` or
+        `.zst`, but for Parquet and Arrow, which are packed within.
 
         Args:
-            path: The file of triples. JSONL may also hold rows `{"entity", "label", "aliases", "types"}`.
-            entities: A second file with names and types of entities: such JSONL rows, or `entity<TAB>label`. Where
-                both files give a label, the first file's counts and the other becomes an alias.
-            format: "tsv", "csv", "pipe" or "jsonl"; found by suffix and first line where not given.
+            path: The file; of Neo4j CSV and UMLS also a folder. JSON rows may also be entities,
+                `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
+            entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`,
+                or a table with a header. Where both files give a label, the first file's counts and the other becomes
+                an alias.
+            format: The format; found by suffix, then by content where not given.
             columns: The header's names for head, relation and tail, where they are unusual.
+            delimiter: What stands between the cells of a table; found by the first lines where not given.
+            header: Whether the first row of a table names its columns; found by its names where not given.
+            facts: Columns of a table of facts whose cells become facts about the head.
+            attributes: Attributes of entities become facts, or with "drop" are left out.
             on_error: "raise" stops at a malformed line, "skip" counts it in `skipped`.
             encoding: Of both files.
+            limits: What a file may hold; see `Limits` for the defaults.
             text_relations: As of `from_triples`.
 
         Raises:
-            GraphLoadError: With file name and line number, if something cannot be read.
-            InvalidArgumentError: If a text relation is none of the graph.
+            GraphLoadError: With file name and line number, if something cannot be read or exceeds a limit.
+            InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
+            MissingExtraError: If the format needs an extra that is not installed.
         """
-        rows = read_graph_rows(path, format=format, columns=columns, on_error=on_error, encoding=encoding)
-        if entities is not None:
-            rows.add_descriptions(read_entity_rows(entities, on_error=on_error, encoding=encoding))
+        rows = read_graph_rows(
+            path,
+            entities=entities,
+            format=format,
+            columns=columns,
+            delimiter=delimiter,
+            header=header,
+            facts=facts,
+            attributes=attributes,
+            on_error=on_error,
+            encoding=encoding,
+            limits=limits or Limits(),
+        )
+        return cls._from_builder(rows, text_relations)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        source: str | None = None,
+        entities: Any = None,
+        facts: Sequence[str] = (),
+        attributes: Attributes = "facts",
+        on_error: OnError = "raise",
+        text_relations: Iterable[str] = (),
+    ) -> KnowledgeGraph:
+        """Read a frame of pandas or polars, an Arrow table, or a list of dictionaries, with a fact in each row.
+
+        Columns called head (or subject, source, from), relation (or predicate, edge) and tail (or object, target, to)
+        are found; `graph.reading` says which they are. Truth values become "true" and "false". A float becomes a whole
+        number if its column holds no others: 2013.0 is "2013". Dates and times are written as in ISO 8601, times as
+        dates if their column holds midnights alone.
+
+        Args:
+            frame: The facts.
+            head: The column of heads.
+            relation: The column of relations.
+            tail: The column of tails.
+            source: The column that says where a fact is from, as text or list of texts.
+            entities: A second frame, with a row for each entity: entity (or id, key), label (or name), aliases, types;
+                further columns are attributes. Aliases and types are lists, or texts between pipes.
+            facts: Columns whose cells become facts about the head.
+            attributes: Attributes of entities become facts, or with "drop" are left out.
+            on_error: "raise" stops at a row with an empty cell, "skip" counts it in `skipped`.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            InvalidArgumentError: If it is no frame, a column is not found, a row holds no fact, an argument has no
+                such value, or a text relation is none of the graph.
+
+        Example:
+            >>> rows = [{"film": "Her", "fact": "year", "value": 2013.0}]
+            >>> [*KnowledgeGraph.from_frame(rows, head="film", relation="fact", tail="value").triples()]
+            [Triple(head='Her', relation='year', tail='2013')]
+        """
+        rows = read_frame(
+            frame,
+            head=head,
+            relation=relation,
+            tail=tail,
+            source=source,
+            entities=entities,
+            facts=facts,
+            attributes=attributes,
+            on_error=on_error,
+        )
         return cls._from_builder(rows, text_relations)
 
     @classmethod
@@ -461,15 +546,16 @@ class KnowledgeGraph(Immutable):
     ) -> None:
         """Write the graph to a file that other programs, and `from_file`, read; an earlier file is replaced at the end.
 
-        - "jsonl", "graphml", "node-link" (`.json`): all of the graph.
-        - "parquet" (extra `arrow`): facts and their sources.
-        - "csv", "tsv": facts. TSV has no place for tabs and line breaks in texts.
+        - "graphml", "node-link" (`.json`): all of the graph.
+        - "jsonl": all but white space around texts.
+        - "csv", "tsv", "parquet" (extra `arrow`): facts, in a row for each of their sources. TSV has no place for tabs
+          and line breaks in texts.
 
         Args:
             path: The file. `.gz` at the end of its name packs it.
             format: How to write; None goes by the suffix.
-            entities: A second file for what a table of facts has no place for. As `.jsonl` it holds all but sources,
-                as `.parquet` labels, aliases, types and datatypes, as `.csv` or `.tsv` labels.
+            entities: A second file for what a table of facts has no place for: `.csv`, `.tsv` and `.parquet` hold all
+                that is known of entities, `.jsonl` also the ids of relations.
             on_loss: "raise" refuses to write a graph that holds more than the files can; "drop" leaves that out.
 
         Raises:
@@ -480,9 +566,9 @@ class KnowledgeGraph(Immutable):
         Example:
             >>> KnowledgeGraph.from_triples([("Q1", "r", "Q2")], labels={"Q1": "Her"}).write("her.csv")
             Traceback (most recent call last):
-            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: csv cannot hold 1 labels. Write JSONL, \
-GraphML or node-link JSON, which hold all; or give a second file, entities="entities.jsonl", which holds all but \
-sources; or leave them out with on_loss="drop".
+            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: csv cannot hold 1 labels. Write GraphML \
+or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it cannot hold \
+with on_loss="drop".
         """
         write_graph(self._columns, path, format, entities=entities, on_loss=on_loss)
 

@@ -321,9 +321,10 @@ def test_nul_bytes(tmp_path: Path, name: str) -> None:
     assert caught.value.line == 2
 
 
-def test_unknown_layout(tmp_path: Path) -> None:
-    path = write(tmp_path, "kb.nt", "\n<a> <b> <c> .\n")
-    with pytest.raises(GraphLoadError, match=r'cannot tell the format.*<a> <b> <c>.*format="tsv"') as caught:
+@pytest.mark.parametrize("name", ["kb.txt", "kb", "kb.data"])
+def test_unknown_layout(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, name, "\nonce upon a time\nthere was no table\n")
+    with pytest.raises(GraphLoadError, match=r'cannot tell the format.*once upon.*format="tsv"') as caught:
         read_graph_rows(path)
     assert caught.value.line == 2
 

@@ -1,17 +1,23 @@
 """From files and other libraries to the rows of a knowledge graph."""
 
 from kg_retrievers.graph.readers.attributes import Attributes
+from kg_retrievers.graph.readers.file_options import OnError
+from kg_retrievers.graph.readers.files import read_entity_rows, read_graph_rows
+from kg_retrievers.graph.readers.formats import GraphFormat
+from kg_retrievers.graph.readers.frames import read_frame
 from kg_retrievers.graph.readers.graph_documents import read_graph_document_rows
+from kg_retrievers.graph.readers.limits import Limits
 from kg_retrievers.graph.readers.networkx_graphs import read_networkx_rows
 from kg_retrievers.graph.readers.property_graphs import read_property_graph_rows
 from kg_retrievers.graph.readers.pyg import read_pyg_rows
-from kg_retrievers.graph.readers.text_files import GraphFormat, OnError, read_entity_rows, read_graph_rows
 
 __all__ = [
     "Attributes",
     "GraphFormat",
+    "Limits",
     "OnError",
     "read_entity_rows",
+    "read_frame",
     "read_graph_document_rows",
     "read_graph_rows",
     "read_networkx_rows",

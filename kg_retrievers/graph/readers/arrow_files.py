@@ -1,19 +1,137 @@
-"""Files that pyarrow reads: Parquet, Arrow IPC and Zstandard."""
+"""Tables that pyarrow reads: Arrow tables of any library, Parquet and Arrow IPC files; and Zstandard."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from kg_retrievers.errors import MissingExtraError
+from kg_retrievers.errors import GraphLoadError, MissingExtraError
+from kg_retrievers.graph.readers.frame_tables import Encoded, encode
+from kg_retrievers.graph.readers.limits import read_errors
 
 try:
     import pyarrow
+    from pyarrow import compute, ipc, parquet
 except ImportError as cause:
     raise MissingExtraError("Reading Parquet, Arrow and Zstandard files", "arrow") from cause
+
+#: How many rows are read at a time.
+BATCH_ROWS = 1 << 19
+
+
+class ArrowTable:
+    """An Arrow table in memory, of pyarrow or of what exports one, as a frame of polars."""
+
+    def __init__(self, table: Any, kind: str = "Arrow") -> None:
+        """Take what has `__arrow_c_stream__`."""
+        self.kind = kind
+        self._table = pyarrow.table(table)
+        self.names: list[str] = [str(name) for name in self._table.column_names]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
+        """Yield these columns, so many rows at a time."""
+        for start in range(0, self._table.num_rows, BATCH_ROWS):
+            part = self._table.select(list(columns)).slice(start, BATCH_ROWS)
+            yield [_encoded(column) for column in part.columns]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row by the names of the columns."""
+        for batch in self._table.to_batches(BATCH_ROWS):
+            yield from batch.to_pylist()
+
+
+class ArrowFile:
+    """A Parquet file, or an Arrow IPC file or stream; read in batches."""
+
+    def __init__(self, path: Path, format: str) -> None:
+        """Open the file and read the names of its columns.
+
+        Raises:
+            GraphLoadError: If it is no such file.
+        """
+        self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
+        self._path = path
+        self._read: Callable[[Sequence[str] | None], Iterator[Any]]
+        with _arrow_errors(path):
+            if format == "parquet":
+                self.names = [str(name) for name in parquet.read_schema(path).names]
+                self._read = self._parquet_batches
+            else:
+                self.names = [str(name) for name in self._ipc_schema().names]
+                self._read = self._ipc_batches
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
+        """Yield these columns, so many rows at a time."""
+        with _arrow_errors(self._path):
+            for batch in self._read(columns):
+                yield [_encoded(batch.column(name)) for name in columns]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row by the names of the columns."""
+        with _arrow_errors(self._path):
+            for batch in self._read(None):
+                yield from batch.to_pylist()
+
+    def _parquet_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        wanted = None if columns is None else list(dict.fromkeys(columns))
+        with parquet.ParquetFile(self._path, memory_map=True) as file:
+            yield from file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)
+
+    def _ipc_schema(self) -> Any:
+        with _open_ipc(self._path) as reader:
+            return reader.schema
+
+    def _ipc_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        with _open_ipc(self._path) as reader:
+            if hasattr(reader, "num_record_batches"):
+                yield from map(reader.get_batch, range(reader.num_record_batches))
+            else:
+                yield from reader
 
 
 def open_zstandard(path: Path) -> BinaryIO:
     """Open a file that Zstandard packed."""
     stream: BinaryIO = pyarrow.input_stream(str(path), compression="zstd")
     return stream
+
+
+def _open_ipc(path: Path) -> Any:
+    """Open the file format of Arrow IPC (Feather version 2), or else its stream format."""
+    source = pyarrow.memory_map(str(path))
+    try:
+        return ipc.open_file(source)
+    except pyarrow.ArrowInvalid:
+        source.seek(0)
+        return ipc.open_stream(source)
+
+
+def _encoded(column: Any) -> Encoded:
+    """Number the distinct values of an Arrow column."""
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pyarrow.ChunkedArray):  # as earlier versions return
+            column = pyarrow.concat_arrays(column.chunks)
+    kind = column.type
+    if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":  # Python's times hold no nanoseconds
+        column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+    if str(kind) in ("string_view", "binary_view"):
+        column = column.cast(pyarrow.large_string())
+    if not pyarrow.types.is_dictionary(kind):
+        try:
+            column = column.dictionary_encode()
+        except (pyarrow.ArrowNotImplementedError, pyarrow.ArrowTypeError):  # lists and structures
+            return encode(column.to_pylist())
+    codes = compute.fill_null(column.indices.cast(pyarrow.int64()), -1).to_numpy(zero_copy_only=False)
+    return Encoded(codes, column.dictionary.to_pylist())
+
+
+@contextmanager
+def _arrow_errors(path: Path) -> Iterator[None]:
+    """Raise what pyarrow says about a damaged file as a GraphLoadError."""
+    try:
+        with read_errors(path):
+            yield
+    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error

@@ -16,7 +16,7 @@ from kg_retrievers.graph.iris import Prefixes
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.rdf_names import Languages, Names
 from kg_retrievers.graph.readers.rdf_parsing import Terms
-from kg_retrievers.graph.readers.text_files import OnError
+from kg_retrievers.graph.readers.file_options import OnError
 
 Kept = Literal["keep", "drop"]
 
@@ -88,7 +88,7 @@ class Statements:
         kinds: of their types, side by side.
         datatypes: The number of the datatype of each literal, in `datatype_ids`.
         retyped: Literals with a further datatype.
-        foreign: Texts and their graphs in the first language, in sorted order, that is not wanted, by head and relation.
+        foreign: Texts and graphs in the first language in sorted order that is not wanted, by head and relation.
         foreign_count: How many texts in languages that are not wanted there were.
         invalid: How many literals are none that their datatype allows.
         names: Labels and aliases.

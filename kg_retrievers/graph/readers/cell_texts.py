@@ -1,0 +1,100 @@
+"""Cells of frames as texts: numbers and dates by stated rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, time
+from decimal import Decimal
+from reprlib import repr as short
+from typing import Any, NamedTuple
+from uuid import UUID
+
+#: What no text of a graph may hold: NUL and halves of surrogate pairs.
+UNFIT = re.compile("[\0\ud800-\udfff]")
+
+_NOTHING = ("NAType", "NaTType")  # of pandas
+
+
+class Style(NamedTuple):
+    """How a column is written.
+
+    Attributes:
+        whole: Its floats are all whole numbers: 2013.0 is "2013".
+        midnight: Its times are all midnight: they are dates.
+    """
+
+    whole: bool = True
+    midnight: bool = True
+
+    def after(self, values: Iterable[Any]) -> Style:
+        """Return the style of a column that holds these values, too."""
+        whole, midnight = self
+        for value in values:
+            if isinstance(value, float):
+                whole = whole and (value != value or value.is_integer())
+            elif isinstance(value, datetime) and not is_nothing(value):
+                midnight = midnight and value.time() == time() and value.tzinfo is None
+        return Style(whole, midnight)
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether a cell is empty: None, NaN, NaT, NA, or a text of white space."""
+    if isinstance(value, str):
+        return not value or value.isspace()
+    if value is None or type(value).__name__ in _NOTHING:
+        return True
+    return isinstance(value, float | Decimal) and value != value
+
+
+def cell_text(value: Any, style: Style = Style()) -> str | None:  # noqa: B008
+    """Return what a cell says as a text, without white space around it; None where it is empty.
+
+    A truth value is "true" or "false"; a float is a whole number where its column holds no others; a date and a time
+    are written as in ISO 8601, a time as a date where its column holds midnights alone.
+
+    Raises:
+        ValueError: If it is no single value, or a text with NUL or half a surrogate pair.
+
+    Example:
+        >>> cell_text(2013.0), cell_text(2013.0, Style(whole=False)), cell_text(True), cell_text(date(2013, 12, 18))
+        ('2013', '2013.0', 'true', '2013-12-18')
+    """
+    if isinstance(value, str):
+        text = str(value).strip()
+        if UNFIT.search(text):
+            raise ValueError(f"{short(text)} holds NUL or half a surrogate pair")
+        return text or None
+    return None if is_nothing(value) else _written(value, style)
+
+
+def _written(value: Any, style: Style) -> str:
+    if hasattr(value, "item"):  # a scalar of numpy
+        value = value.item()
+    match value:
+        case bool():
+            return str(value).lower()
+        case float() if style.whole and value.is_integer():
+            return str(int(value))
+        case int() | float() | UUID():
+            return str(value)
+        case Decimal():
+            return f"{value:f}"
+        case datetime():
+            return value.date().isoformat() if style.midnight else value.isoformat()
+        case date() | time():
+            return value.isoformat()
+    raise ValueError(f"{short(value)} is no text, number, date or truth value")
+
+
+def listed_texts(role: str, cell: Any) -> Any:
+    """Return the aliases or types that stand between pipes in one cell; any other cell as it is.
+
+    Example:
+        >>> listed_texts("aliases", "Alien|Alien 1"), listed_texts("label", "a|b")
+        (['Alien', 'Alien 1'], 'a|b')
+    """
+    if role not in ("aliases", "types") or not isinstance(cell, str) or cell.startswith("["):
+        return cell
+    texts = [text.strip() for text in cell.split("|")]
+    return [text for text in texts if text]

@@ -1,0 +1,75 @@
+"""What a user says about the file of a graph."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.readers.attributes import Attributes
+from kg_retrievers.graph.readers.limits import Limits
+
+OnError = Literal["raise", "skip"]
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How a file is read; see `KnowledgeGraph.from_file`.
+
+    Args:
+        columns: What the header calls head, relation and tail, or entity and label.
+        on_error: "skip" counts malformed lines and goes on.
+        encoding: The encoding of the text; a byte order mark is dropped.
+        delimiter: What stands between the cells of a table; None finds it.
+        header: Whether the first row of a table names the columns; None finds it.
+        attributes: Whether attributes of entities become facts.
+        facts: Columns of a table of facts whose cells become facts about the head.
+        limits: What the file may hold.
+
+    Raises:
+        InvalidArgumentError: If a field has no such value.
+    """
+
+    columns: Sequence[str] | None = None
+    on_error: OnError = "raise"
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    header: bool | None = None
+    attributes: Attributes = "facts"
+    facts: Sequence[str] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        """Check each field."""
+        for name, kind in (("on_error", OnError), ("attributes", Attributes)):
+            value, allowed = getattr(self, name), get_args(kind)
+            if value not in allowed:
+                raise InvalidArgumentError(f'{name} is "{allowed[0]}" or "{allowed[1]}", but got {value!r}.')
+        try:
+            " ".encode(self.encoding)
+        except LookupError:
+            raise InvalidArgumentError(f"encoding: Python knows no text encoding {self.encoding!r}.") from None
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise InvalidArgumentError(f"delimiter is one character, as ';', but got {self.delimiter!r}.")
+        if self.header not in (None, True, False):
+            raise InvalidArgumentError(f"header is True, False or None, but got {self.header!r}.")
+        if isinstance(self.facts, str):
+            raise InvalidArgumentError(f"facts is a list of columns, but got {self.facts!r}.")
+        if not isinstance(self.limits, Limits):
+            raise InvalidArgumentError(f"limits is a kg_retrievers.Limits, but got {self.limits!r}.")
+
+    @property
+    def codec(self) -> str:
+        """The encoding, with a byte order mark allowed in UTF-8."""
+        return "utf-8-sig" if codecs.lookup(self.encoding).name == "utf-8" else self.encoding
+
+    def check_columns(self, width: int) -> None:
+        """Check that `columns` names so many columns.
+
+        Raises:
+            InvalidArgumentError: If it does not.
+        """
+        if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) != width):
+            raise InvalidArgumentError(f"columns names the {width} columns to read, but got {self.columns!r}.")

@@ -1,0 +1,316 @@
+"""From files of any format to the rows of a knowledge graph."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.readers.apoc_json import read_apoc
+from kg_retrievers.graph.readers.delimiters import Layout, find_layout, split_first
+from kg_retrievers.graph.readers.entity_rows import add_entities
+from kg_retrievers.graph.readers.file_options import FileOptions
+from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, find_format
+from kg_retrievers.graph.readers.frames import FrameReader
+from kg_retrievers.graph.readers.graph_files import read_node_link_rows, read_xml_rows
+from kg_retrievers.graph.readers.json_rows import JsonRows, add_each, decode
+from kg_retrievers.graph.readers.limits import limit_error
+from kg_retrievers.graph.readers.neo4j_csv import is_neo4j_header, read_neo4j_files
+from kg_retrievers.graph.readers.opening import check_regular, open_bytes, packing_of
+from kg_retrievers.graph.readers.primekg import is_primekg_header, read_primekg
+from kg_retrievers.graph.readers.tables import read_entity_table, read_fact_table
+from kg_retrievers.graph.readers.text_lines import TextFile
+from kg_retrievers.graph.readers.umls import read_umls
+
+#: How `Reading` calls the formats.
+_SHOWN = {
+    "tsv": "TSV",
+    "csv": "CSV",
+    "pipe": "head|relation|tail",
+    "jsonl": "JSON lines",
+    "json": "JSON array",
+    "neo4j-csv": "Neo4j CSV",
+    "apoc-jsonl": "APOC JSON",
+    "primekg": "PrimeKG",
+    "umls-rrf": "UMLS RRF",
+}
+
+
+def read_graph_rows(
+    path: str | os.PathLike[str],
+    *,
+    entities: str | os.PathLike[str] | None = None,
+    format: GraphFormat | None = None,
+    **options: Any,
+) -> GraphBuilder:
+    """Read a graph from a file, or from a folder of those formats that are folders.
+
+    - "tsv": `head<TAB>relation<TAB>tail`, split at tabs and nothing else.
+    - "csv": the same with commas, semicolons or another delimiter, and quotes as in RFC 4180.
+    - "pipe": `head|relation|tail`.
+    - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
+    - "parquet", "arrow": a table; see `FrameReader`.
+    - "graphml", "gexf", "node-link": nodes and edges with attributes.
+    - "nt", "nq", "ttl", "trig", "rdf", "jsonld": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
+    - "neo4j-csv", "apoc-jsonl", "primekg", "wikidata", "umls-rrf": see the readers of the same names.
+
+    Files with the suffixes of gzip, bzip2, xz and Zstandard are unpacked on the way.
+
+    Args:
+        path: The file or folder.
+        entities: A second file that describes entities.
+        format: What it holds; None goes by suffix, then by content.
+        **options: The fields of `FileOptions`, for both files; `columns` for the first.
+
+    Raises:
+        GraphLoadError: If the file cannot be read, a line is malformed, a limit is exceeded, or there are no triples.
+        InvalidArgumentError: If an argument has no such value, or contradicts the format.
+    """
+    told = FileOptions(**options)
+    told.check_columns(3)
+    place = Path(path)
+    found = find_format(place, format, told)
+    builder = _READERS.get(found or "", _read_table)(place, found, told)
+    _check_has_facts(builder, place)
+    if entities is not None:
+        about = FileOptions(**{**options, "columns": None, "header": None, "facts": ()})
+        _add_entity_file(Path(entities), None, about, builder)
+    return builder
+
+
+def read_entity_rows(
+    path: str | os.PathLike[str], *, format: GraphFormat | None = None, **options: Any
+) -> GraphBuilder:
+    """Read labels, aliases, types and attributes from a file of entities.
+
+    As `read_graph_rows`, but a row of a table is `entity<TAB>label`, or has a header with entity (or id, key, node),
+    label (or name), aliases and types, and further columns are attributes; and JSON may hold entities only.
+
+    Args:
+        path: The file.
+        format: How the file is laid out: "tsv", "csv", "pipe", "jsonl", "json", "parquet", "arrow" or "neo4j-csv".
+        **options: The fields of `FileOptions`; `columns` is what the header calls entity and label.
+
+    Raises:
+        GraphLoadError: If the file cannot be read, a line is malformed, or there are no entities.
+        InvalidArgumentError: If an argument has no such value, or contradicts the format.
+    """
+    told = FileOptions(**options)
+    told.check_columns(2)
+    builder = GraphBuilder()
+    _add_entity_file(Path(path), format, told, builder)
+    return builder
+
+
+def _check_has_facts(builder: GraphBuilder, path: Path) -> None:
+    if not len(builder):
+        raise GraphLoadError(
+            f"no triples, {builder.skipped} malformed lines. Wanted a triple a line, as in head<TAB>relation<TAB>tail.",
+            path,
+        )
+
+
+# --- each kind of format ----------------------------------------------------------------------------------------------
+
+
+def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    """Read delimited text, which the first row tells to be of Neo4j or PrimeKG."""
+    if os.path.isdir(path):
+        raise GraphLoadError("is a folder; wanted a file of triples or entities.", path)
+    file, builder = TextFile(path, options), GraphBuilder()
+    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 3)
+    header = split_first(file, layout)
+    if options.columns is None and options.header is not False:
+        if is_neo4j_header(header):
+            return _read_neo4j(path, format, options)
+        if is_primekg_header(header):
+            return _read_primekg(path, format, options)
+    _say(builder, layout.format, layout)
+    read_fact_table(file, layout, builder)
+    builder.skipped += file.skipped
+    return builder
+
+
+def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    file, builder = TextFile(path, options), GraphBuilder()
+    _refuse_columns(path, options)
+    _say(builder, "json" if format == "json" else "jsonl")
+    rows = JsonRows(builder, True, options.limits.cell_length)
+    add_each(file, rows.add, is_array=format == "json")
+    builder.skipped += file.skipped
+    return builder
+
+
+def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    file, builder = TextFile(path, options), GraphBuilder()
+    _refuse_columns(path, options)
+    with open_bytes(path, options.limits, by_line=False) as opened:
+        is_array = opened.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    _say(builder, "apoc-jsonl")
+    read_apoc(file, builder, is_array=is_array)
+    builder.skipped += file.skipped
+    return builder
+
+
+def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    builder = GraphBuilder()
+    _say(builder, "neo4j-csv")
+    read_neo4j_files([*csv_files(path)] if os.path.isdir(path) else [path], options, builder)
+    return builder
+
+
+def _read_primekg(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    file, builder = TextFile(path, options), GraphBuilder()
+    layout = find_layout(file, "csv", 3)
+    _say(builder, "primekg", layout)
+    read_primekg(file, layout, builder)
+    builder.skipped += file.skipped
+    return builder
+
+
+def _read_umls(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    builder = GraphBuilder()
+    _say(builder, "umls-rrf")
+    read_umls(path, options, builder)
+    return builder
+
+
+def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    from kg_retrievers.graph.readers.arrow_files import ArrowFile
+
+    _check_unpacked(path)
+    builder = GraphBuilder()
+    table = ArrowFile(path, str(format))
+    told = (*(options.columns or (None, None, None)), None)
+    FrameReader(builder, options.on_error, path, options.limits).add_facts(table, told, options.facts)
+    return builder
+
+
+def _read_xml(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    kind = "gexf" if format == "gexf" else "graphml"
+    about = {"columns": options.columns, "attributes": options.attributes, "limits": options.limits}
+    return read_xml_rows(path, cast(Any, kind), **cast(Any, about))
+
+
+def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    limits = options.limits
+    with open_bytes(path, limits, by_line=False) as opened:
+        content = opened.read(limits.document_bytes + 1)
+    if len(content) > limits.document_bytes:
+        exceeded = f"a document of more than {limits.document_bytes:,} bytes"
+        raise limit_error(path, None, exceeded, "document_bytes")
+    try:
+        document = decode(content.decode(options.codec), TextFile(path, options), json.JSONDecoder())
+        return read_node_link_rows(document, columns=options.columns, attributes=options.attributes)
+    except InvalidArgumentError as error:
+        raise GraphLoadError(error.message, path, hint_python=error.hint_python) from error
+    except ValueError as error:
+        raise GraphLoadError(str(error), path) from error
+
+
+def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    from kg_retrievers.graph.readers.rdf import read_rdf
+    from kg_retrievers.graph.readers.rdf_statements import RdfOptions
+
+    _refuse_columns(path, options)
+    return read_rdf(path, format, RdfOptions(on_error=options.on_error, limits=options.limits))
+
+
+def _read_wikidata(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
+    from kg_retrievers.graph.readers.wikidata import read_wikidata
+
+    _refuse_columns(path, options)
+    return read_wikidata(path, options)
+
+
+_READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuilder]] = {
+    "jsonl": _read_json,
+    "json": _read_json,
+    "apoc-jsonl": _read_apoc,
+    "neo4j-csv": _read_neo4j,
+    "primekg": _read_primekg,
+    "umls-rrf": _read_umls,
+    "parquet": _read_arrow,
+    "arrow": _read_arrow,
+    "graphml": _read_xml,
+    "gexf": _read_xml,
+    "node-link": _read_node_link,
+    "wikidata": _read_wikidata,
+    **dict.fromkeys(RDF, _read_rdf),
+}
+
+
+# --- entities ---------------------------------------------------------------------------------------------------------
+
+
+def _add_entity_file(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> None:
+    found = find_format(path, format, options)
+    skipped = builder.skipped
+    if found in ("parquet", "arrow"):
+        count = _add_arrow_entities(path, found, options, builder)
+    elif found in ("jsonl", "json"):
+        count = _add_json_entities(path, found, options, builder)
+    elif found in (None, "tsv", "csv", "pipe", "neo4j-csv"):
+        count = _add_table_entities(path, found, options, builder)
+    else:
+        raise InvalidArgumentError(f"{path} is {found}, which is read with the graph alone; wanted a table or JSON.")
+    if not count:
+        lines = builder.skipped - skipped
+        message = f"no entities, {lines} malformed lines. Wanted an entity a line, as in entity<TAB>label."
+        raise GraphLoadError(message, path)
+
+
+def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
+    file = TextFile(path, options)
+    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 2)
+    if format == "neo4j-csv" or is_neo4j_header(split_first(file, layout)):
+        read_neo4j_files([path], options, builder)
+        return 1
+    count = read_entity_table(file, layout, builder)
+    builder.skipped += file.skipped
+    return count
+
+
+def _add_json_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
+    file = TextFile(path, options)
+    _refuse_columns(path, options)
+    rows = JsonRows(builder, False, options.limits.cell_length)
+    add_each(file, rows.add, is_array=format == "json")
+    builder.skipped += file.skipped
+    return rows.count
+
+
+def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
+    from kg_retrievers.graph.readers.arrow_files import ArrowFile
+
+    _check_unpacked(path)
+    table = ArrowFile(path, format)
+    try:
+        about = (options.attributes, str(path), options.on_error)
+        return add_entities(builder, table.names, table.rows(), *about)
+    except InvalidArgumentError as error:
+        raise GraphLoadError(error.message.removeprefix(f"{path}: "), path, hint_python=error.hint_python) from error
+
+
+# --- what they share --------------------------------------------------------------------------------------------------
+
+
+def _say(builder: GraphBuilder, format: str, layout: Layout | None = None) -> None:
+    builder.reading.format = _SHOWN[format]
+    if layout is not None:
+        builder.reading.understood["cells"] = layout.shown
+
+
+def _refuse_columns(path: Path, options: FileOptions) -> None:
+    if options.columns is not None:
+        raise InvalidArgumentError(f"columns is for tables with a header, but {path} is JSONL or another such format.")
+
+
+def _check_unpacked(path: Path) -> None:
+    check_regular(path)
+    if packing := packing_of(path):
+        raise GraphLoadError(f"is packed ({packing}), but a table of Arrow is packed within. Unpack it first.", path)
