@@ -178,6 +178,8 @@ class GraphBuilder:
                 described[key] = [*described.get(key, ()), *texts]
         for id, label in more.relation_labels.items():
             self.name_relation(id, label)
+        for key, datatype in more.datatypes.items():
+            self.set_datatype(key, datatype)
 
     # --- out --------------------------------------------------------------------------------------------------------
 

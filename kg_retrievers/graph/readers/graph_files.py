@@ -156,8 +156,8 @@ def _typed_errors(path: Path) -> Iterator[None]:
             hint_python=error.hint_python,
             hint_shell=error.hint_shell,
         ) from error
-    except (nx.NetworkXException, *_UNTYPED) as error:
-        line = getattr(error, "position", (None,))[0]
+    except (nx.NetworkXException, expat.ExpatError, *_UNTYPED) as error:
+        line = getattr(error, "lineno", None) or getattr(error, "position", (None,))[0]
         reason = f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
         raise GraphLoadError(f"is no graph that can be read ({reason}).", path, line) from error
 

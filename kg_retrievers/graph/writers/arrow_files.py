@@ -11,7 +11,7 @@ from kg_retrievers.graph.writers.content import GraphContent
 
 
 def write_fact_parquet(content: GraphContent, file: BinaryIO, relations: Sequence[str]) -> None:
-    """Write the columns head, relation and tail, and sources where facts have some.
+    """Write the columns head, relation and tail; and source where facts have some, in a row for each source.
 
     Args:
         content: The graph.
@@ -22,11 +22,12 @@ def write_fact_parquet(content: GraphContent, file: BinaryIO, relations: Sequenc
         MissingExtraError: If pyarrow is not installed.
     """
     arrow = _arrow()
-    heads, kinds, tails = content.edges.T
+    rows, sources = content.rows_by_source()
+    heads, kinds, tails = content.edges[rows].T
     texts = {"head": (heads, content.keys), "relation": (kinds, relations), "tail": (tails, content.keys)}
     columns = {name: _dictionary(arrow, ids, values) for name, (ids, values) in texts.items()}
     if content.has_sources:
-        columns["sources"] = arrow.array([fact.sources for fact in content.facts()], arrow.list_(arrow.string()))
+        columns["source"] = arrow.array(sources, arrow.string()).dictionary_encode()
     _write(arrow, columns, file)
 
 

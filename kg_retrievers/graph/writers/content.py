@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from kg_retrievers.graph.building import NONE
 from kg_retrievers.graph.columns import Array, StringTable
 
@@ -86,6 +88,17 @@ class GraphContent:
             own = next(sources) if sources else []
             yield Fact(self.keys[head], self.relations[relation], self.relation_ids[relation], self.keys[tail], own)
 
+    def rows_by_source(self) -> tuple[Array, list[str | None]]:
+        """Return the id of a fact for each of its sources, and this source; one row of a fact that has none."""
+        if not self.has_sources:
+            return np.arange(len(self.edges)), [None] * len(self.edges)
+        starts, names = self._columns["triple_sources.indptr"], self._texts("sources")
+        counts = np.diff(starts)
+        rows = np.repeat(np.arange(len(counts)), np.maximum(counts, 1))
+        ids = np.full(len(rows), NONE)
+        ids[np.repeat(counts > 0, np.maximum(counts, 1))] = self._columns["triple_sources.values"]
+        return rows, [None if id == NONE else names[id] for id in ids.tolist()]
+
     def entities(self) -> Iterator[Entity]:
         """Yield the entities."""
         names, kinds = self._texts("names"), ["", *self._texts("datatype_names")]
@@ -99,6 +112,11 @@ class GraphContent:
         """Return the keys of the entities that are in no fact."""
         at_ends = set(self.edges[:, (0, 2)].reshape(-1).tolist())
         return {key for id, key in enumerate(self.keys) if id not in at_ends}
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text of the graph."""
+        for name in ("entities", "relations", "relation_ids", "names", "types", "datatype_names", "sources"):
+            yield from self._texts(name)
 
     def _texts(self, name: str) -> list[str]:
         has_texts = f"{name}.offsets" in self._columns

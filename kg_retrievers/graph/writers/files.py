@@ -39,8 +39,14 @@ _SUFFIXES: dict[str, WriteFormat] = {
     ".json": "node-link",
 }
 
-#: The formats that hold nothing but facts.
+#: The formats that hold nothing but facts and their sources.
 _TABLES = ("csv", "tsv", "parquet")
+
+#: The formats that hold every text as it is; readers of others drop white space around a text.
+_EXACT = ("graphml", "node-link")
+
+#: What a second file holds.
+_BY_ENTITIES = {"labels", "aliases", "types", "datatypes", "entities without a fact", "ids of relations"}
 
 _WHO = "KnowledgeGraph.write"
 
@@ -81,8 +87,9 @@ def _layout(path: str | Path, format: WriteFormat | None) -> WriteFormat:
     """Return the format that is asked for, or that a suffix names; `.gz` may follow it."""
     if format is not None and format not in get_args(WriteFormat):
         raise InvalidArgumentError(f"{_WHO}: format is one of {[*get_args(WriteFormat)]} or None, but got {format!r}.")
-    name = Path(str(path).lower().removesuffix(".gz"))
-    layout = format or _SUFFIXES.get(name.suffix)
+    name = str(path).lower()
+    plain = name if name.endswith(".parquet.gz") else name.removesuffix(".gz")  # Parquet packs itself
+    layout = format or _SUFFIXES.get(Path(plain).suffix)
     if layout is None:
         raise InvalidArgumentError(
             f"{_WHO}: {str(path)!r} ends in none of {', '.join(_SUFFIXES)}. Give it such a name, or format=..."
@@ -92,42 +99,41 @@ def _layout(path: str | Path, format: WriteFormat | None) -> WriteFormat:
 
 def _check_loss(content: GraphContent, layout: WriteFormat, beside: WriteFormat | None) -> None:
     """Raise if the graph holds something that neither file can hold."""
-    lost = {what: count for what, count in _beyond_facts(content).items() if what not in _held(layout, beside)}
-    if any(lost.values()):
-        parts = ", ".join(f"{count:,} {what}" for what, count in lost.items() if count)
+    lost = _losses(content, layout, beside)
+    if lost:
+        parts = ", ".join(f"{count:,} {what}" for what, count in lost.items())
+        beside_it = ""
+        if layout in _TABLES and lost.keys() & _BY_ENTITIES:
+            beside_it = 'give a second file, entities="entities.jsonl"; or '
         raise InvalidArgumentError(
-            f"{_WHO}: {layout} cannot hold {parts}. Write JSONL, GraphML or node-link JSON, which hold all; or "
-            'give a second file, entities="entities.jsonl", which holds all but sources; or leave them out with '
-            'on_loss="drop".'
+            f"{_WHO}: {layout} cannot hold {parts}. Write GraphML or node-link JSON, which hold all; or {beside_it}"
+            'leave out what it cannot hold with on_loss="drop".'
         )
 
 
-def _beyond_facts(content: GraphContent) -> dict[str, int]:
-    """Count what a table of facts has no place for."""
-    entities = [*content.entities()]
-    differing = sum(id != name for id, name in zip(content.relation_ids, content.relations, strict=True))
-    return {
-        "labels": sum(entity.label != entity.key for entity in entities),
-        "aliases": sum(len(entity.aliases) for entity in entities),
-        "types": sum(len(entity.types) for entity in entities),
-        "datatypes": sum(entity.datatype is not None for entity in entities),
-        "entities without a fact": len(content.lonely()),
-        "ids of relations": differing,
-        "sources": sum(len(fact.sources) for fact in content.facts()) if content.has_sources else 0,
-    }
+def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | None) -> dict[str, int]:
+    """Count what neither file can hold."""
+    if layout in _EXACT:
+        return {}
+    lost = {"texts with white space around them or NUL in them": sum(map(_is_unfit, content.texts()))}
+    if layout in _TABLES and beside is None:
+        entities = [*content.entities()]
+        lost |= {
+            "labels": sum(entity.label != entity.key for entity in entities),
+            "aliases": sum(len(entity.aliases) for entity in entities),
+            "types": sum(len(entity.types) for entity in entities),
+            "datatypes": sum(entity.datatype is not None for entity in entities),
+            "entities without a fact": len(content.lonely()),
+        }
+    if layout in _TABLES and beside != "jsonl":
+        ids = zip(content.relation_ids, content.relations, strict=True)
+        lost["ids of relations"] = sum(id != name for id, name in ids)
+    return {what: count for what, count in lost.items() if count}
 
 
-def _held(layout: WriteFormat, beside: WriteFormat | None) -> set[str]:
-    """Return what two files hold of that."""
-    everything = {"labels", "aliases", "types", "datatypes", "entities without a fact", "ids of relations", "sources"}
-    if layout not in _TABLES:
-        return everything
-    held = {"sources"} if layout == "parquet" else set()
-    if beside == "jsonl":
-        return held | everything - {"sources"}
-    if beside == "parquet":
-        return held | everything - {"sources", "ids of relations"}
-    return held | {"labels", "entities without a fact"} if beside else held
+def _is_unfit(text: str) -> bool:
+    """Whether readers of rows would change a text or refuse it."""
+    return text != text.strip() or "\0" in text
 
 
 def _lines(content: GraphContent, layout: WriteFormat, beside: WriteFormat | None) -> Iterable[str]:

@@ -8,7 +8,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.writers.content import Entity, GraphContent
+from kg_retrievers.graph.writers.content import Entity, Fact, GraphContent
+
+_FACT = ("head", "relation", "tail")
 
 #: What ends a cell or a row of TSV, which has no quotes.
 _BREAKS = ("\t", "\n", "\r")
@@ -39,14 +41,34 @@ def entity_lines(content: GraphContent) -> Iterator[str]:
 
 
 def fact_table(content: GraphContent, layout: str, *, by_id: bool) -> Iterator[str]:
-    """Yield CSV or TSV with the header head, relation, tail; `by_id` writes relations as the source did."""
-    rows = ((fact.head, fact.relation_id if by_id else fact.relation, fact.tail) for fact in content.facts())
-    return _table(layout, ("head", "relation", "tail"), rows)
+    """Yield CSV or TSV with the header head, relation, tail; and source where facts have some, in a row for each.
+
+    Args:
+        content: The graph.
+        layout: "csv" or "tsv".
+        by_id: Whether relations are written as the source wrote them.
+    """
+    if not content.has_sources:
+        return _table(layout, _FACT, (_cells(fact, by_id) for fact in content.facts()))
+    rows = ((*_cells(fact, by_id), source) for fact in content.facts() for source in fact.sources or [""])
+    return _table(layout, (*_FACT, "source"), rows)
 
 
 def entity_table(content: GraphContent, layout: str) -> Iterator[str]:
-    """Yield CSV or TSV with the header entity, label, of all entities."""
-    return _table(layout, ("entity", "label"), ((entity.key, entity.label) for entity in content.entities()))
+    """Yield CSV or TSV with what is known of each entity; aliases and types are lists in JSON."""
+    header = ("entity", "label", "aliases", "types", *(("datatype",) if content.has_datatypes else ()))
+    return _table(layout, header, (_entity_cells(entity)[: len(header)] for entity in content.entities()))
+
+
+def _cells(fact: Fact, by_id: bool) -> tuple[str, str, str]:
+    return fact.head, fact.relation_id if by_id else fact.relation, fact.tail
+
+
+def _entity_cells(entity: Entity) -> tuple[str, ...]:
+    aliases, types = (
+        json.dumps(texts, ensure_ascii=False) if texts else "" for texts in (entity.aliases, entity.types)
+    )
+    return entity.key, entity.label, aliases, types, entity.datatype or ""
 
 
 def _entity_row(entity: Entity) -> dict[str, str | list[str]]:

@@ -1,0 +1,229 @@
+"""Graphs written to files, and read back."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pyarrow.parquet
+import pytest
+
+from kg_retrievers.errors import FileWriteError, InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.readers.graph_files import read_node_link_rows, read_xml_rows
+
+
+def rich_graph() -> KnowledgeGraph:
+    """A graph with all that a graph can hold, and texts that are hard to write."""
+    builder = GraphBuilder()
+    builder.add("dbr:Her", "dbo:director", "dbr:Jonze", "film.nt")
+    builder.add("dbr:Her", "dbo:director", "dbr:Jonze", "wiki.nt")
+    builder.add("dbr:Her", "dbp:director", 'He said "no";\r\nthen,\tnothing \\ more')
+    builder.add("dbr:Her", "released", "2013-12-18", "film.nt")
+    builder.add("[1]", "released", "&lt;<b>\u2028é")
+    builder.describe("dbr:Her", "Her", ["Ella", '"Her"', "[REC]"], ["film", "drama; comedy"])
+    builder.describe("dbr:Dune", "Her", [], ["film"])
+    builder.describe("dbr:alone")
+    builder.set_datatype("2013-12-18", "xsd:date")
+    builder.set_datatype("&lt;<b>\u2028é", "@fr")
+    builder.name_relation("dbo:director", "director")
+    builder.name_relation("dbp:director", "director")
+    return KnowledgeGraph._from_builder(builder)
+
+
+def plain_graph() -> KnowledgeGraph:
+    return KnowledgeGraph.from_triples([("Her", "by", 'Spike "Jonze"'), ("Her, again", "by", "Élodie")])
+
+
+def content_of(graph: KnowledgeGraph) -> dict[str, Any]:
+    """Return all that a graph says, whatever its numbers are."""
+    return {
+        "triples": sorted(graph.triples()),
+        "names": {key: (graph.label(key), graph.aliases(key), graph.types_of(key)) for key in graph.entities},
+        "datatypes": {key: graph.datatype(key) for key in graph.entities},
+        "relations": {name: graph.relation_id(name) for name in graph.relations},
+        "sources": {triple: sorted(graph.sources(triple)) for triple in graph.triples()},
+    }
+
+
+def graph_of(builder: GraphBuilder) -> KnowledgeGraph:
+    return KnowledgeGraph._from_builder(builder)
+
+
+def without_spaces() -> KnowledgeGraph:
+    """The rich graph, which TSV can hold."""
+    builder = GraphBuilder()
+    builder.add("a b", "r", '"', "s")
+    builder.describe("a b", "A\\B", ["|", "["], ["[]"])
+    builder.set_datatype('"', "@en")
+    return KnowledgeGraph._from_builder(builder)
+
+
+# --- round trips ---
+
+
+def test_to_triples_and_back() -> None:
+    graph = plain_graph()
+    assert graph.to_triples() == [*graph.triples()]
+    assert KnowledgeGraph.from_triples(graph.to_triples()).fingerprint == graph.fingerprint
+
+
+def test_to_networkx_and_back() -> None:
+    graph = rich_graph()
+    out = graph.to_networkx()
+    assert out.nodes["2013-12-18"] == {"label": "2013-12-18", "aliases": [], "types": [], "datatype": "xsd:date"}
+    assert out["dbr:Her"]["dbr:Jonze"]["director (dbo:director)"] == {
+        "relation": "director (dbo:director)",
+        "relation_id": "dbo:director",
+        "sources": ["film.nt", "wiki.nt"],
+    }
+    assert out["[1]"]["&lt;<b>\u2028é"]["released"] == {"relation": "released"}
+    assert content_of(KnowledgeGraph.from_networkx(out)) == content_of(graph)
+
+
+@pytest.mark.parametrize("name", ["graph.graphml", "graph.GRAPHML.gz"])
+def test_graphml_and_back(tmp_path: Path, name: str) -> None:
+    rich_graph().write(tmp_path / name)
+    again = graph_of(read_xml_rows(tmp_path / name, "graphml"))
+    assert content_of(again) == content_of(rich_graph())
+    assert (again.reading.format, again.reading.left_out) == ("GraphML", {})
+
+
+def test_node_link_and_back(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    rich_graph().write(path)
+    document = json.loads(path.read_text())
+    assert content_of(graph_of(read_node_link_rows(document))) == content_of(rich_graph())
+    assert nx.utils.graphs_equal(nx.node_link_graph(document, edges="edges"), rich_graph().to_networkx())
+
+
+@pytest.mark.parametrize("name", ["graph.jsonl", "graph.ndjson.gz"])
+def test_json_lines_and_back(tmp_path: Path, name: str) -> None:
+    rich_graph().write(tmp_path / name)
+    assert content_of(KnowledgeGraph.from_file(tmp_path / name)) == content_of(rich_graph())
+
+
+def test_json_lines_keep_the_fingerprint(tmp_path: Path) -> None:
+    rich_graph().write(tmp_path / "graph.jsonl")
+    assert KnowledgeGraph.from_file(tmp_path / "graph.jsonl").fingerprint == rich_graph().fingerprint
+
+
+@pytest.mark.parametrize("entities", ["entities.jsonl", "entities.csv", "entities.tsv.gz", "entities.parquet"])
+@pytest.mark.parametrize("facts", ["facts.csv", "facts.csv.gz", "facts.tsv", "facts.parquet"])
+def test_tables_and_back(tmp_path: Path, facts: str, entities: str) -> None:
+    graph = without_spaces()
+    graph.write(tmp_path / facts, entities=tmp_path / entities)
+    again = KnowledgeGraph.from_file(tmp_path / facts, entities=tmp_path / entities)
+    assert content_of(again) == content_of(graph)
+
+
+@pytest.mark.parametrize("facts", ["facts.csv", "facts.parquet"])
+def test_tables_hold_hard_texts_and_ids_of_relations(tmp_path: Path, facts: str) -> None:
+    graph = rich_graph()
+    graph.write(tmp_path / facts, entities=tmp_path / "entities.jsonl")
+    again = KnowledgeGraph.from_file(tmp_path / facts, entities=tmp_path / "entities.jsonl")
+    assert content_of(again) == content_of(graph)
+
+
+def test_what_is_in_the_files(tmp_path: Path) -> None:
+    plain_graph().write(tmp_path / "a.csv")
+    with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
+        assert [*csv.reader(file)][:2] == [["head", "relation", "tail"], ["Her", "by", 'Spike "Jonze"']]
+    plain_graph().write(tmp_path / "a.tsv.gz")
+    lines = gzip.decompress((tmp_path / "a.tsv.gz").read_bytes()).decode().splitlines()
+    assert lines[1] == 'Her\tby\tSpike "Jonze"'
+    plain_graph().write(tmp_path / "a.txt", "jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "a.txt").read_text().splitlines()]
+    assert rows == [{"head": head, "relation": by, "tail": tail} for head, by, tail in plain_graph().triples()]
+    rich_graph().write(tmp_path / "a.parquet", on_loss="drop")
+    table = pyarrow.parquet.read_table(tmp_path / "a.parquet").to_pydict()
+    assert table["head"] == ["dbr:Her"] * 4 + ["[1]"]
+    assert table["source"] == ["film.nt", "wiki.nt", None, "film.nt", None]
+
+
+def test_an_empty_graph_is_written(tmp_path: Path) -> None:
+    empty = KnowledgeGraph.from_triples([])
+    for name in ("a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.graphml", "a.json"):
+        empty.write(tmp_path / name)
+    assert len(graph_of(read_xml_rows(tmp_path / "a.graphml", "graphml"))) == 0
+    assert len(graph_of(read_node_link_rows(json.loads((tmp_path / "a.json").read_text())))) == 0
+
+
+# --- what cannot be written ---
+
+
+@pytest.mark.parametrize(
+    ("name", "entities", "words"),
+    [
+        (
+            "a.csv",
+            None,
+            r"csv cannot hold 2 labels, 3 aliases, 3 types, 2 datatypes, 2 entities without a fact, 2 ids of relations"
+            r'\. .* give a second file, entities="entities.jsonl"',
+        ),
+        ("a.parquet", "e.parquet", "parquet cannot hold 2 ids of relations"),
+    ],
+)
+def test_what_is_lost_is_told_before_anything_is_written(
+    tmp_path: Path, name: str, entities: str | None, words: str
+) -> None:
+    beside = None if entities is None else tmp_path / entities
+    with pytest.raises(InvalidArgumentError, match=words):
+        rich_graph().write(tmp_path / name, entities=beside)
+    assert [*tmp_path.iterdir()] == []
+    rich_graph().write(tmp_path / name, entities=beside, on_loss="drop")
+    assert {path.name for path in tmp_path.iterdir()} == {name, *([entities] if entities else [])}
+
+
+def test_white_space_around_a_text_is_told(tmp_path: Path) -> None:
+    graph = KnowledgeGraph.from_triples([("a ", "r", "b"), ("a", "r", "\0")])
+    with pytest.raises(InvalidArgumentError, match="jsonl cannot hold 4 texts with white space around them or NUL"):
+        graph.write(tmp_path / "a.jsonl")
+    graph.write(tmp_path / "a.json")
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert content_of(graph_of(read_node_link_rows(document))) == content_of(graph)
+
+
+def test_texts_that_a_format_has_no_place_for(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="TSV has no quotes, and a tab or line break ends a cell"):
+        KnowledgeGraph.from_triples([("a", "r", "b\nc")]).write(tmp_path / "a.tsv")
+    with pytest.raises(InvalidArgumentError, match=r"holds the character '\\x0b', which XML cannot hold"):
+        KnowledgeGraph.from_triples([("a", "r", "b\x0bc")]).write(tmp_path / "a.graphml")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_an_earlier_file_stays_where_writing_fails(tmp_path: Path) -> None:
+    path = tmp_path / "a.graphml"
+    plain_graph().write(path)
+    before = path.read_bytes()
+    with pytest.raises(InvalidArgumentError):
+        KnowledgeGraph.from_triples([("a", "r", "b"), ("a", "r", "\x01")]).write(path)
+    assert path.read_bytes() == before
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("a.docx", {}, r"ends in none of \.csv"),
+        ("a.parquet.gz", {}, "ends in none of"),
+        ("a.csv", {"format": "excel"}, "format is one of .* but got 'excel'"),
+        ("a.csv", {"on_loss": "ignore"}, 'on_loss is "raise" or "drop"'),
+        ("a.jsonl", {"entities": "e.csv"}, "jsonl holds the entities too"),
+        ("a.csv", {"entities": "e.graphml"}, "entities are written as JSONL, CSV, TSV or Parquet"),
+    ],
+)
+def test_arguments_that_do_not_fit(tmp_path: Path, name: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=words):
+        plain_graph().write(tmp_path / name, **options)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileWriteError, match="Make its folder"):
+        plain_graph().write(tmp_path / "no" / "a.csv")
