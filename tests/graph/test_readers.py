@@ -106,7 +106,7 @@ def test_other_encodings(tmp_path: Path) -> None:
     text = "Amélie\tdirected_by\tJean-Pierre Jeunet\n"
     for encoding in ("latin-1", "utf-16", "UTF8"):
         path = write(tmp_path, f"{encoding}.tsv", text.encode(encoding))
-        assert [*read_graph_rows(path, encoding=encoding).triples()][0].head == "Amélie"
+        assert next(read_graph_rows(path, encoding=encoding).triples()).head == "Amélie"
 
 
 def test_jsonl_mixes_entities_and_triples(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
 from kg_retrievers.graph.readers.frame_tables import Encoded, encode
-from kg_retrievers.graph.readers.limits import read_errors
+from kg_retrievers.graph.readers.limits import Limits, limit_error, read_errors
 
 try:
     import pyarrow
@@ -19,6 +19,11 @@ except ImportError as cause:
 
 #: How many rows are read at a time.
 BATCH_ROWS = 1 << 19
+
+#: What a row takes in memory at least: three ids.
+ROW_BYTES = 12
+
+_VIEWS = {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}  # which cannot be numbered
 
 
 class ArrowTable:
@@ -45,18 +50,20 @@ class ArrowTable:
 class ArrowFile:
     """A Parquet file, or an Arrow IPC file or stream; read in batches."""
 
-    def __init__(self, path: Path, format: str) -> None:
+    def __init__(self, path: Path, format: str, limits: Limits) -> None:
         """Open the file and read the names of its columns.
 
         Raises:
-            GraphLoadError: If it is no such file.
+            GraphLoadError: If it is no such file, or becomes too large.
         """
+        self._most = limits.bytes_of(path.stat().st_size)
+        self._limits = limits
         self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
         self._path = path
         self._read: Callable[[Sequence[str] | None], Iterator[Any]]
         with _arrow_errors(path):
             if format == "parquet":
-                self.names = [str(name) for name in parquet.read_schema(path).names]
+                self.names = self._parquet_names()
                 self._read = self._parquet_batches
             else:
                 self.names = [str(name) for name in self._ipc_schema().names]
@@ -74,6 +81,21 @@ class ArrowFile:
             for batch in self._read(None):
                 yield from batch.to_pylist()
 
+    def _parquet_names(self) -> list[str]:
+        """Return the names of the columns, if the file says that it becomes no larger than it may."""
+        about = parquet.read_metadata(self._path)
+        size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+        self._check_size(max(size, ROW_BYTES * about.num_rows))
+        if about.num_columns > self._limits.columns:
+            exceeded = f"a table of {about.num_columns:,} columns"
+            raise limit_error(self._path, None, exceeded, "columns", about.num_columns)
+        return [str(name) for name in about.schema.to_arrow_schema().names]
+
+    def _check_size(self, size: int) -> None:
+        if size > self._most:
+            exceeded = f"the compressed file becomes more than {self._most:,} bytes"
+            raise limit_error(self._path, None, exceeded, "unpacked_bytes")
+
     def _parquet_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
         wanted = None if columns is None else list(dict.fromkeys(columns))
         with parquet.ParquetFile(self._path, memory_map=True) as file:
@@ -84,11 +106,15 @@ class ArrowFile:
             return reader.schema
 
     def _ipc_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        size = 0
         with _open_ipc(self._path) as reader:
-            if hasattr(reader, "num_record_batches"):
-                yield from map(reader.get_batch, range(reader.num_record_batches))
-            else:
-                yield from reader
+            is_file = hasattr(reader, "num_record_batches")
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+            for batch in batches:
+                batch.validate(full=True)  # what is read from the file may point anywhere
+                size += max(batch.get_total_buffer_size(), ROW_BYTES * batch.num_rows)
+                self._check_size(size)
+                yield batch
 
 
 def open_zstandard(path: Path) -> BinaryIO:
@@ -116,8 +142,8 @@ def _encoded(column: Any) -> Encoded:
     kind = column.type
     if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":  # Python's times hold no nanoseconds
         column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
-    if str(kind) in ("string_view", "binary_view"):
-        column = column.cast(pyarrow.large_string())
+    if str(kind) in _VIEWS:
+        column = column.cast(_VIEWS[str(kind)])
     if not pyarrow.types.is_dictionary(kind):
         try:
             column = column.dictionary_encode()

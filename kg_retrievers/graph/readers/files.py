@@ -184,7 +184,7 @@ def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) ->
 
     _check_unpacked(path)
     builder = GraphBuilder()
-    table = ArrowFile(path, str(format))
+    table = ArrowFile(path, str(format), options.limits)
     told = (*(options.columns or (None, None, None)), None)
     FrameReader(builder, options.on_error, path, options.limits).add_facts(table, told, options.facts)
     return builder
@@ -288,7 +288,7 @@ def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, b
     from kg_retrievers.graph.readers.arrow_files import ArrowFile
 
     _check_unpacked(path)
-    table = ArrowFile(path, format)
+    table = ArrowFile(path, format, options.limits)
     try:
         about = (options.attributes, str(path), options.on_error)
         return add_entities(builder, table.names, table.rows(), *about)

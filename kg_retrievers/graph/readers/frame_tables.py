@@ -129,11 +129,12 @@ def encode(cells: Sequence[Any]) -> Encoded:
 
 def _key(cell: Any) -> Hashable:
     """Return what is equal for equal cells of one type."""
+    key = tuple(cell) if isinstance(cell, list) else cell
     try:
-        hash(cell)
+        hash(key)
     except TypeError:
         return id(cell)
-    return type(cell), cell
+    return type(cell), key
 
 
 def _listed(column: Any) -> Sequence[Any]:
@@ -141,5 +142,5 @@ def _listed(column: Any) -> Sequence[Any]:
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             cells: Sequence[Any] = getattr(column, method)()
-            return cells
+            return [cell.tolist() if hasattr(cell, "dtype") and hasattr(cell, "tolist") else cell for cell in cells]
     return column if isinstance(column, Sequence) else list(column)

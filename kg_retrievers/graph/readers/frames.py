@@ -103,15 +103,14 @@ class FrameReader:
         if first is not None:
             styles = self._styles(table, wanted, first)
             for batch in chain([first], batches):
-                texts = [self._texts(column, style) for column, style in zip(batch, styles, strict=True)]
-                self._add_batch(roles, texts, wanted)
+                self._add_batch(roles, batch, styles, wanted)
         self._say(table, roles, facts)
 
     def _roles(self, names: Sequence[str], told: Sequence[str | None], facts: Sequence[str]) -> Roles:
         strange = [name for name in (*told, *facts) if name is not None and name not in names]
         roles = None if strange else find_roles(names, *told)
         if roles is not None:
-            return roles
+            return roles._replace(source=None) if roles.source in facts else roles
         wanted = f"no column {strange[0]!r}" if strange else "no columns that are called head, relation and tail"
         given = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
         message = f"{wanted}, but {given or 'no column at all'}."
@@ -121,7 +120,7 @@ class FrameReader:
             message,
             self._path,
             hint_python="Say which they are: columns=(head, relation, tail).",
-            hint_shell="Say which they are: --columns HEAD RELATION TAIL",
+            hint_shell="Say which they are: --columns HEAD,RELATION,TAIL",
         )
 
     def _styles(self, table: FrameTable, names: Sequence[str], first: Sequence[Encoded]) -> list[Style]:
@@ -148,32 +147,49 @@ class FrameReader:
             texts.append(text)
         return _Texts(column.codes, [*texts, None], problems)
 
-    def _add_batch(self, roles: Roles, columns: Sequence[_Texts], names: Sequence[str]) -> None:
-        heads, relations, tails = columns[:3]
+    def _add_batch(self, roles: Roles, batch: Sequence[Encoded], styles: Sequence[Style], names: Sequence[str]) -> None:
+        columns = [self._texts(column, style) for column, style in zip(batch[:3], styles, strict=False)]
+        heads, relations, tails = columns
         is_fact = heads.is_text & relations.is_text & tails.is_text
         if not is_fact.all():
-            self._reject(is_fact, columns[:3], names)
+            self._reject(is_fact, columns, names)
         self._row += len(is_fact)
         kept = slice(None) if is_fact.all() else np.flatnonzero(is_fact)
         ends = np.stack([heads.codes[kept], tails.codes[kept] % len(tails.texts) + len(heads.texts)], axis=1)
         entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entity)
         head_ids, tail_ids = entities.reshape(-1, 2).T
         kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relation)
-        further = dict(zip(names[3:], columns[3:], strict=True))
-        sources = None
-        if roles.source is not None:
-            told = further.pop(roles.source)
-            sources = _numbered(told.codes[kept], told.texts, self._builder.source)
-        self._builder.add_ids(head_ids, kinds, tail_ids, sources)
-        for name, column in further.items():
-            self._add_values(name, column, kept, head_ids)
+        has_source = roles.source is not None
+        sources = self._sources(names[3], batch[3], styles[3], kept) if has_source else []
+        self._builder.add_ids(head_ids, kinds, tail_ids, sources[0] if sources else None)
+        for more in sources[1:]:
+            given = more != NONE
+            self._builder.add_ids(head_ids[given], kinds[given], tail_ids[given], more[given])
+        for position in range(3 + has_source, len(names)):
+            self._add_values(names[position], self._texts(batch[position], styles[position]), kept, head_ids)
+
+    def _sources(self, name: str, column: Encoded, style: Style, kept: Any) -> list[Array]:
+        """Return the id of the first source of each fact, of the second, and so on, as far as there are some."""
+        found = []
+        for part in _positions(column):
+            texts = self._texts(part, style)
+            self._count_problems(name, texts, kept)
+            found.append(_numbered(texts.codes[kept], texts.texts, self._builder.source))
+        return found if any((ids != NONE).any() for ids in found) else []
 
     def _add_values(self, name: str, column: _Texts, kept: Any, heads: Array) -> None:
         """Add the cells of a column as facts about the heads."""
+        self._count_problems(name, column, kept)
         values = _numbered(column.codes[kept], column.texts, self._builder.entity)
         given = values != NONE
         relation = np.full(int(given.sum()), self._builder.relation(name))
         self._builder.add_ids(heads[given], relation, values[given])
+
+    def _count_problems(self, name: str, column: _Texts, kept: Any) -> None:
+        """Count the cells beside a fact that cannot be read."""
+        if column.problems:
+            count = int(np.isin(column.codes[kept], [*column.problems]).sum())
+            self._builder.reading.leave_out(f"cells of column {name!r} that are no texts, numbers or dates", count)
 
     def _reject(self, is_fact: Array, columns: Sequence[_Texts], names: Sequence[str]) -> None:
         """Raise for the first row without a fact, or count all of them."""
@@ -207,6 +223,16 @@ class FrameReader:
         for name in table.names:
             if name not in roles and name not in facts:
                 reading.leave_out(left_out_column(name), self._row)
+
+
+def _positions(column: Encoded) -> list[Encoded]:
+    """Return the first text of each list in a column, the second, and so on; the column itself where none is a list."""
+    lists = [value if isinstance(value, list) else [value] for value in column.values]
+    longest = max(map(len, lists), default=0)
+    if longest <= 1 and not any(isinstance(value, list) for value in column.values):
+        return [column]
+    cells = [[one[position] if position < len(one) else None for one in lists] for position in range(longest)]
+    return [Encoded(column.codes, values) for values in cells]
 
 
 def shown_roles(roles: Roles) -> str:

@@ -13,10 +13,10 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import NONE, TextIds
 from kg_retrievers.graph.datatypes import is_valid
 from kg_retrievers.graph.iris import Prefixes
+from kg_retrievers.graph.readers.file_options import OnError
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.rdf_names import Languages, Names
 from kg_retrievers.graph.readers.rdf_parsing import Terms
-from kg_retrievers.graph.readers.file_options import OnError
 
 Kept = Literal["keep", "drop"]
 
@@ -99,7 +99,6 @@ class Statements:
     def __init__(self, options: RdfOptions, terms: Terms, place: Path) -> None:
         """Begin without statements."""
         self.options, self.terms, self.place = options, terms, place
-        self.prefixes = Prefixes(options.prefixes)
         self.languages = Languages(options.languages)
         self.names = Names(self.languages)
         self.ids, self.literals, self.datatype_ids, self.graphs = TextIds(), TextIds(), TextIds(), TextIds()
@@ -110,21 +109,38 @@ class Statements:
         self.foreign_count = self.invalid = 0
         self.uses: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
-        self._roles = _Roles(self.ids, self._predicate_roles())
         self._graph_numbers: dict[str, int] = {}
-        graphs = options.graphs
-        self._wanted_graphs = None if graphs is None else {self.prefixes.expand(name) for name in graphs}
-        self._takes_default = graphs is None or DEFAULT in graphs
+        self._takes_default = options.graphs is None or DEFAULT in options.graphs
+        self._roles: dict[str, int] = {}
+        self._wanted_graphs: set[str] | None = None
 
-    def _predicate_roles(self) -> dict[str, int]:
-        options, expand = self.options, self.prefixes.expand
-        roles = {expand(name): TYPE for name in options.type_predicates}
-        roles |= {expand(name): ALIAS for name in options.alias_predicates}
-        return roles | {expand(name): FIRST_LABEL - rank for rank, name in enumerate(options.label_predicates)}
+    def begin(self, declared: Mapping[str, str]) -> None:
+        """Read the names of predicates and graphs in the options by the prefixes that the source declares.
 
-    def role_name(self, role: int) -> str:
-        """Return what a role's predicates are called."""
-        return self.options.label_predicates[FIRST_LABEL - role]
+        Raises:
+            InvalidArgumentError: If a name has an unknown prefix.
+        """
+        options = self.options
+        prefixes = Prefixes({**declared, **options.prefixes})
+        roles = dict.fromkeys(_expanded("type_predicates", options.type_predicates, prefixes), TYPE)
+        roles |= dict.fromkeys(_expanded("alias_predicates", options.alias_predicates, prefixes), ALIAS)
+        labels = _expanded("label_predicates", options.label_predicates, prefixes)
+        self._roles = _Roles(self.ids, roles | {iri: FIRST_LABEL - rank for rank, iri in enumerate(labels)})
+        if options.graphs is not None:
+            named = [name for name in options.graphs if name != DEFAULT]
+            self._wanted_graphs = set(_expanded("graphs", named, prefixes))
+
+    def check_graphs(self) -> None:
+        """Check that the source has all graphs that are wanted.
+
+        Raises:
+            InvalidArgumentError: If it has not.
+        """
+        missing = sorted((self._wanted_graphs or set()) - self._graph_numbers.keys())
+        if missing:
+            raise InvalidArgumentError(
+                f"graphs names {missing}, but the named graphs of {self.place} are {sorted(self._graph_numbers)[:20]}."
+            )
 
     def take(self, statements: Iterable[Any]) -> None:
         """Take statements; facts between IRIs in the default graph the short way."""
@@ -252,6 +268,21 @@ class Statements:
             taken = self._wanted_graphs is None or name in self._wanted_graphs
             self._graph_numbers[name] = self.graphs[name] if taken else _NOT_TAKEN
         return self._graph_numbers[name]
+
+
+def _expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str]:
+    """Return the IRIs of some names."""
+    iris = []
+    for name in names:
+        iri = prefixes.expand(name)
+        if iri == name and "://" not in name and not name.startswith("urn:"):
+            raise InvalidArgumentError(
+                f"{option}: {name!r} is no IRI, and no known prefix begins it.",
+                hint_python='Give its prefix: prefixes={"ex": "http://example.org/"}.',
+                hint_shell="Give its prefix: --prefix ex=http://example.org/",
+            )
+        iris.append(iri)
+    return iris
 
 
 class _Roles(dict[str, int]):

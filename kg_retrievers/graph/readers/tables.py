@@ -138,7 +138,8 @@ def _roles(file: TextFile, names: list[str]) -> Roles | None:
     """Return which column holds what."""
     if strange := [name for name in file.options.facts if name not in names]:
         file.fail(f"facts names {strange}, but the columns are {names}.")
-    return find_roles(names, *(file.options.columns or ()))
+    roles = find_roles(names, *(file.options.columns or ()))
+    return roles._replace(source=None) if roles and roles.source in file.options.facts else roles
 
 
 def _entity_header(file: TextFile, first: Sequence[Row]) -> tuple[list[str] | None, dict[str, str]]:
@@ -191,5 +192,5 @@ def _refuse_header(file: TextFile, line: int, cells: Sequence[str]) -> NoReturn:
         f"the first row {short(list(cells))} seems to name columns, but not which are head, relation and tail.",
         line,
         hint_python='Say which they are: columns=("...", "...", "..."); or that the row is a fact: header=False.',
-        hint_shell="Say which they are: --columns HEAD RELATION TAIL; or that the row is a fact: --no-header",
+        hint_shell="Say which they are: --columns HEAD,RELATION,TAIL; or that the row is a fact: --no-header",
     )
