@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.rdf_columns import build
 from kg_retrievers.graph.readers.rdf_parsing import RdfFile
 from kg_retrievers.graph.readers.rdf_statements import RdfOptions, Statements
+from kg_retrievers.graph.readers.rdflib_graphs import RdflibGraph, is_rdflib
 
 
 def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuilder:
@@ -21,8 +22,25 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
         MissingExtraError: If a file is to be read without the extra `rdf`.
     """
     if isinstance(source, str | Path):
-        file = RdfFile(Path(source), format, options.base_iri, options.on_error, options.limits)
-        statements = Statements(options, file.terms, file.path)
-        file.read(statements.take)
-        return build(statements, file.format, file.prefixes, file.skipped)
-    raise InvalidArgumentError(f"KnowledgeGraph.from_rdf: wanted a path, but got {source!r:.100}.")
+        return _read_file(Path(source), format, options)
+    if not is_rdflib(source):
+        raise InvalidArgumentError(
+            f"KnowledgeGraph.from_rdf: wanted the path of a file, or a Graph or Dataset of rdflib, but got "
+            f"{source!r:.100}."
+        )
+    graph = RdflibGraph(source, options.on_error)
+    statements = Statements(options, graph.terms, Path("rdflib"))
+    statements.begin(graph.prefixes)
+    statements.take(graph)
+    return build(statements, graph.format, graph.prefixes, graph.skipped)
+
+
+def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
+    file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
+    statements = Statements(options, file.terms, path)
+    file.read(statements.begin, statements.take)
+    builder = build(statements, file.format, file.prefixes, file.skipped)
+    if not (len(builder) or builder.labels or builder.types):
+        left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())
+        raise GraphLoadError(f"no facts, {file.skipped:,} malformed lines{left}.", path)
+    return builder

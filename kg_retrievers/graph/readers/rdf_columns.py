@@ -30,6 +30,7 @@ def build(statements: Statements, format: str, declared: dict[str, str], skipped
         declared: The prefixes that the source declares.
         skipped: How many malformed lines were skipped.
     """
+    statements.check_graphs()
     builder = GraphBuilder()
     builder.skipped = skipped
     builder.reading.format = format

@@ -48,11 +48,17 @@ class Guard(Protocol):
 
 
 class DepthGuard:
-    """Refuses Turtle, TriG, N3 or JSON that is nested more deeply than `MAX_DEPTH`."""
+    """Refuses Turtle, TriG, N3 or JSON that is nested more deeply than `MAX_DEPTH`.
 
-    def __init__(self, refuse: Refuse, is_json: bool = False) -> None:
+    Args:
+        refuse: Raises the error.
+        max_token: The longest literal or comment, in bytes: one that goes on is looked at again with the next bytes.
+        is_json: Whether the text is JSON.
+    """
+
+    def __init__(self, refuse: Refuse, max_token: int, is_json: bool = False) -> None:
         """Begin outside of all brackets."""
-        self._refuse, self._texts = refuse, _JSON if is_json else _TURTLE
+        self._refuse, self._texts, self._max_token = refuse, _JSON if is_json else _TURTLE, max_token
         self._depth, self._rest = 0, b""
 
     def feed(self, data: bytes) -> None:
@@ -68,6 +74,8 @@ class DepthGuard:
         bare = self._texts.sub(blank, data)
         if bare.endswith(b">") and not bare.endswith(b">>"):
             bare, self._rest = bare[:-1], b">"
+        if len(self._rest) > self._max_token:
+            self._refuse(f"a literal or comment has more than {self._max_token:,} bytes.")
         self._count(_BRACKETS.findall(bare))
 
     def _count(self, brackets: list[bytes]) -> None:
@@ -80,9 +88,9 @@ class DepthGuard:
 class LineGuard:
     """Refuses a line of N-Triples or N-Quads with triple terms that are nested more deeply than `MAX_DEPTH`."""
 
-    def __init__(self, refuse: Refuse) -> None:
+    def __init__(self, refuse: Refuse, max_token: int) -> None:
         """Begin before the first line."""
-        self._refuse, self._line = refuse, b""
+        self._refuse, self._max_token, self._line = refuse, max_token, b""
 
     def feed(self, data: bytes) -> None:
         """Look at the next bytes."""
@@ -90,7 +98,7 @@ class LineGuard:
         self._line = data[data.rfind(b"\n") + 1 :]
         if data.count(b"<<") > MAX_DEPTH:
             for line in data.split(b"\n"):
-                DepthGuard(self._refuse).feed(line)
+                DepthGuard(self._refuse, self._max_token).feed(line)
 
 
 class XmlGuard:
@@ -138,27 +146,32 @@ class XmlGuard:
 
 
 class GuardedFile:
-    """Gives the bytes of a file to a parser after a guard has looked at them."""
+    """Gives the bytes of a file to a parser after a guard has looked at them.
+
+    Attributes:
+        size: How many bytes were read.
+    """
 
     def __init__(self, file: BinaryIO, guard: Guard) -> None:
         """Begin at the first byte."""
         self._file, self._guard = file, guard
-        self._chunk, self._at = b"", 0
+        self._chunk, self._at, self.size = b"", 0, 0
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes, `size` at most; none at the end."""
         if self._at >= len(self._chunk):
             self._chunk, self._at = self._file.read(CHUNK), 0
+            self.size += len(self._chunk)
             self._guard.feed(self._chunk)
         end = len(self._chunk) if size is None or size < 0 else self._at + size
         data, self._at = self._chunk[self._at : end], end
         return data
 
 
-def guard_of(format: str, refuse: Refuse) -> Guard:
+def guard_of(format: str, refuse: Refuse, max_token: int) -> Guard:
     """Return the guard of a format, by its name."""
     if format == "RDF/XML":
         return XmlGuard(refuse)
     if format in ("N-Triples", "N-Quads"):
-        return LineGuard(refuse)
-    return DepthGuard(refuse, is_json=format == "JSON-LD")
+        return LineGuard(refuse, max_token)
+    return DepthGuard(refuse, max_token, is_json=format == "JSON-LD")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph.readers.limits import Limits, limit_error
+from kg_retrievers.graph.readers.limits import Limits
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.rdf_guards import GuardedFile, guard_of
 
@@ -99,23 +101,34 @@ class RdfFile:
         self.skipped, self._last_line = 0, -1
         self.prefixes: dict[str, str] = {}
 
-    def read(self, take: Callable[[Iterable[Any]], None]) -> None:
+    def read(self, begin: Callable[[dict[str, str]], None], take: Callable[[Iterable[Any]], None]) -> None:
         """Hand all statements to a function, which is called again behind each malformed one.
+
+        Args:
+            begin: Gets the prefixes that stand before the first statement.
+            take: Gets the statements.
 
         Raises:
             GraphLoadError: If the file cannot be read, is malformed or exceeds a limit.
         """
         with open_bytes(self.path, self._limits, by_line=self.format in LINE_FORMATS) as file:
-            statements = self._parse(GuardedFile(file, guard_of(self.format, self._refuse)))
+            guard = guard_of(self.format, self._refuse, 4 * self._limits.cell_length)
+            self._file = GuardedFile(file, guard)
+            statements = self._parse(self._file)
+            first: list[Any] | None = None
             while True:
                 try:
+                    if first is None:
+                        first = [*islice(statements, 1)]
+                        begin(dict(statements.prefixes))
+                        take(first)
                     take(statements)
                     break
                 except SyntaxError as error:
                     self._reject(error)
                 except MemoryError:
-                    raise limit_error(self.path, None, "a statement of more than 16 MiB", "line_bytes") from None
-            self.prefixes = dict(getattr(statements, "prefixes", {}))
+                    self._refuse("a statement has more than 16 MiB.")
+            self.prefixes = dict(statements.prefixes)
 
     def _parse(self, file: Any) -> Any:
         try:
@@ -125,7 +138,7 @@ class RdfFile:
             raise InvalidArgumentError(f"base_iri is no absolute IRI: {self._base_iri!r} ({error}).") from None
 
     def _refuse(self, message: str) -> NoReturn:
-        raise GraphLoadError(message, self.path)
+        raise GraphLoadError(f"{message.removesuffix('.')}, before byte {self._file.size:,}.", self.path)
 
     def _reject(self, error: SyntaxError) -> None:
         """Raise for a malformed statement, or count its line."""
@@ -134,7 +147,8 @@ class RdfFile:
             self.skipped += line != self._last_line
             self._last_line = line or -1
             return
-        message = f"is no {self.format}: {str(error.msg).removesuffix('.')}."
+        reason = re.sub(r"^Parser error (at|between) ", "", str(error.msg)).removesuffix(".")
+        message = f"is no {self.format}: {reason}."
         raise GraphLoadError(message, self.path, line, **self._advice(str(error)))
 
     def _advice(self, message: str) -> dict[str, str]:
