@@ -1,0 +1,556 @@
+"""The same graph in every format that is read, written by others' libraries, by hand and by `KnowledgeGraph.write`."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pyoxigraph
+import pytest
+import rdflib
+import torch
+from llama_index.core.graph_stores import SimplePropertyGraphStore
+from llama_index.core.graph_stores.types import EntityNode, Relation
+from pyarrow import feather, parquet
+from torch_geometric.data import Data
+
+from kg_retrievers import to_pyg
+from kg_retrievers.graph import KnowledgeGraph
+
+Fact = tuple[str, str, str]
+
+#: What RDF calls things. All but the last are prefixes that every reader knows.
+NAMESPACES = {
+    "dbr": "http://dbpedia.org/resource/",
+    "dbo": "http://dbpedia.org/ontology/",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+}
+
+WORDS = [
+    "Amélie", "千と千尋", "Дюна", "Žižek", "naïve", "O'Neill", '"Her"', "back\\slash", "a|b", "semi, colon", "<b>&amp;",
+    "Crouching Tiger", "e\u0301", "🎬", "%20", "#1", "50 %", "A/B", "[REC]", "{x}", "=1+1", "@home", "null", "NaN",
+    "True",
+]  # fmt: skip
+RELATIONS = ["directed by", "written by", "starring", "réalisé par", "followed by", "part of", "influenced"]
+TYPES = ["film", "person", "animated film", "œuvre", "place"]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a graph says. Literals are entities that are called as they are written."""
+
+    facts: frozenset[Fact]
+    labels: dict[str, str]
+    aliases: dict[str, frozenset[str]]
+    types: dict[str, frozenset[str]]
+    datatypes: dict[str, str]
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of the entities, literals included."""
+        return [*self.labels]
+
+    def without(self, *parts: str) -> Content:
+        """Return it without aliases or datatypes."""
+        return replace(self, **{part: {} for part in parts})
+
+
+def content_of(graph: KnowledgeGraph) -> Content:
+    """Return what a graph says."""
+    aliases = {key: frozenset(graph.aliases(key)) for key in graph.entities}
+    types = {key: frozenset(graph.types_of(key)) for key in graph.entities}
+    datatypes = {key: graph.datatype(key) for key in graph.entities}
+    return Content(
+        frozenset(graph.triples()),
+        {key: graph.label(key) for key in graph.entities},
+        {key: texts for key, texts in aliases.items() if texts},
+        {key: texts for key, texts in types.items() if texts},
+        {key: datatype for key, datatype in datatypes.items() if datatype},
+    )
+
+
+@cache
+def the_graph() -> Content:
+    """Return at least 5,000 facts with accents, quotes, languages, equal labels, and texts of several lines."""
+    random_ = random.Random(22)
+    keys = [f"dbr:E{number}" for number in range(1_500)]
+    names = [" ".join(random_.sample(WORDS, random_.randint(1, 3))) for _ in range(700)]
+    labels = {key: random_.choice(names) for key in keys}
+    aliases = {key: frozenset(random_.sample(names, 2)) - {labels[key]} for key in keys[::3]}
+    types = {key: frozenset(random_.sample(TYPES, random_.randint(1, 2))) for key in keys[1::2]}
+    facts = {(random_.choice(keys[:-5]), random_.choice(RELATIONS), random_.choice(keys[:-5])) for _ in range(4_600)}
+    datatypes: dict[str, str] = {}
+    for number in range(900):
+        text, datatype = literal(random_, number)
+        datatypes[text] = datatype
+        facts.add((random_.choice(keys[:-5]), f"has {datatype.strip('@').removeprefix('xsd:')}", text))
+    assert len(facts) >= 5_000
+    assert len(set(labels.values())) < len(labels) - 500
+    literals = {text: text for text in datatypes}
+    return Content(frozenset(facts), labels | literals, {key: a for key, a in aliases.items() if a}, types, datatypes)
+
+
+def literal(random_: random.Random, number: int) -> tuple[str, str]:
+    """Return a literal's text and its datatype or language."""
+    words = " ".join(random_.sample(WORDS, 3))
+    return [
+        (f"{random_.randint(1000, 2030)}-0{random_.randint(1, 9)}-1{number % 10}", "xsd:date"),
+        (str(10_000 + number), "xsd:integer"),
+        (f"{words},\nin lines\r\nand\ttabs {number}", "@en"),
+        (f"« {words} » {number}", "@fr"),
+    ][number % 4]
+
+
+def one_line(content: Content) -> Content:
+    """Return the graph with spaces in place of tabs and line breaks, for formats that have no place for them."""
+    new = {key: re.sub(r"\s+", " ", key) for key in content.keys}
+    facts = frozenset((new[head], relation, new[tail]) for head, relation, tail in content.facts)
+    labels = {new[key]: re.sub(r"\s+", " ", label) for key, label in content.labels.items()}
+    return replace(
+        content, facts=facts, labels=labels, datatypes={new[key]: kind for key, kind in content.datatypes.items()}
+    )
+
+
+def of_entities(content: Content, *, pipes: bool = True, loops: bool = True) -> Content:
+    """Return the graph without its literals and what has no fact, and with a single type, for formats of that kind."""
+    entities = {key for key in content.keys if key not in content.datatypes}
+    facts = frozenset(fact for fact in content.facts if fact[2] in entities and (loops or fact[0] != fact[2]))
+    used = {key for head, _, tail in facts for key in (head, tail)}
+    plain = {key: label if pipes else label.replace("|", "/") for key, label in content.labels.items()}
+    labels = {key: plain[key] for key in content.keys if key in used}
+    types = {key: frozenset([min(types)]) for key, types in content.types.items() if key in used}
+    return Content(facts, labels, {}, types, {})
+
+
+def without_semicolons(content: Content) -> Content:
+    """Return the graph without aliases that Neo4j would take for two, and without datatypes."""
+    aliases = {key: frozenset(text for text in texts if ";" not in text) for key, texts in content.aliases.items()}
+    return replace(content, aliases={key: texts for key, texts in aliases.items() if texts}, datatypes={})
+
+
+def names_alone(content: Content) -> Content:
+    """Return the graph as PyG has it."""
+    return content.without("aliases", "types", "datatypes")
+
+
+def unquoted(content: Content) -> Content:
+    """Return the graph with spaces in place of quotes in keys, as LlamaIndex has them."""
+    new = {key: key.replace('"', " ") for key in content.keys}
+    facts = frozenset((new[head], relation, new[tail]) for head, relation, tail in content.facts)
+    return replace(content, facts=facts, labels={new[key]: label for key, label in content.labels.items()})
+
+
+# --- RDF --------------------------------------------------------------------------------------------------------------
+
+
+def iri(key: str) -> pyoxigraph.NamedNode:
+    prefix, _, name = key.partition(":")
+    return pyoxigraph.NamedNode(NAMESPACES[prefix] + name)
+
+
+def quads(content: Content, relations: dict[str, str], types: dict[str, str]) -> Iterator[pyoxigraph.Quad]:
+    """Yield the graph; `relations` and `types` are the keys of what has a name."""
+
+    def text(value: str) -> pyoxigraph.Literal:
+        return pyoxigraph.Literal(value, language="en")
+
+    def quad(head: str, relation: str, tail: Any) -> pyoxigraph.Quad:
+        return pyoxigraph.Quad(iri(head), iri(relation), tail)
+
+    for name, key in [*relations.items(), *types.items()]:
+        yield quad(key, "rdfs:label", text(name))
+    for key, label in content.labels.items():
+        if key not in content.datatypes:
+            yield quad(key, "rdfs:label", text(label))
+    for key, texts in content.aliases.items():
+        yield from (quad(key, "skos:altLabel", text(alias)) for alias in texts)
+    for key, names in content.types.items():
+        yield from (
+            quad(key, "wdt:P31" if "wdt:P1" in relations.values() else "rdf:type", iri(types[name])) for name in names
+        )
+    for head, relation, tail in content.facts:
+        datatype = content.datatypes.get(tail)
+        if datatype is None:
+            yield quad(head, relations[relation], iri(tail))
+        elif datatype.startswith("@"):
+            yield quad(head, relations[relation], pyoxigraph.Literal(tail, language=datatype[1:]))
+        else:
+            yield quad(head, relations[relation], pyoxigraph.Literal(tail, datatype=iri(datatype)))
+
+
+def numbered(names: Any, prefix: str) -> dict[str, str]:
+    return {name: f"{prefix}{number}" for number, name in enumerate(sorted(names), 1)}
+
+
+def rdf(content: Content) -> Iterator[pyoxigraph.Quad]:
+    return quads(content, numbered({fact[1] for fact in content.facts}, "dbo:relation"), numbered(TYPES, "dbo:Type"))
+
+
+def read_rdf(folder: Path, suffix: str, **options: Any) -> KnowledgeGraph:
+    path, format = folder / f"graph.{suffix}", pyoxigraph.RdfFormat.from_extension(suffix)
+    assert format is not None
+    triples: Any = rdf(the_graph())
+    if not format.supports_datasets:
+        triples = (quad.triple for quad in triples)
+    pyoxigraph.serialize(triples, str(path), format=format, **options)
+    return KnowledgeGraph.from_rdf(path, languages=["en", "*"])
+
+
+def read_packed_rdf(folder: Path) -> KnowledgeGraph:
+    lines = pyoxigraph.serialize((quad.triple for quad in rdf(the_graph())), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    (folder / "graph.nt.gz").write_bytes(gzip.compress(lines))
+    return KnowledgeGraph.from_rdf(folder / "graph.nt.gz", languages=["en", "*"])
+
+
+@cache
+def rdflib_graph() -> rdflib.Graph:
+    graph = rdflib.Graph()
+    lines = pyoxigraph.serialize((quad.triple for quad in rdf(the_graph())), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    return graph.parse(data=lines, format="nt")
+
+
+def read_rdflib_file(folder: Path, suffix: str, format: str) -> KnowledgeGraph:
+    path = folder / f"graph.{suffix}"
+    rdflib_graph().serialize(path, format, encoding="utf-8")
+    return KnowledgeGraph.from_rdf(path, languages=["en", "*"])
+
+
+def read_wikidata(folder: Path) -> KnowledgeGraph:
+    content = the_graph()
+    triples = quads(content, numbered({fact[1] for fact in content.facts}, "wdt:P"), numbered(TYPES, "wd:Q1000"))
+    renamed = pyoxigraph.serialize((quad.triple for quad in triples), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    (folder / "truthy.nt").write_bytes(renamed)
+    return KnowledgeGraph.from_file(folder / "truthy.nt", format="wikidata")
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def fact_rows(content: Content) -> list[dict[str, str]]:
+    return [dict(zip(("head", "relation", "tail"), fact, strict=True)) for fact in sorted(content.facts)]
+
+
+def entity_rows(content: Content) -> list[dict[str, Any]]:
+    return [
+        {
+            "entity": key,
+            "label": label,
+            "aliases": sorted(content.aliases.get(key, ())),
+            "types": sorted(content.types.get(key, ())),
+            "datatype": content.datatypes.get(key),
+        }
+        for key, label in content.labels.items()
+    ]
+
+
+def written_rows(content: Content) -> list[dict[str, Any]]:
+    """Return the rows of entities with lists as JSON, for tables of texts."""
+    return [
+        {name: json.dumps(value) if isinstance(value, list) else value for name, value in row.items()}
+        for row in entity_rows(content)
+    ]
+
+
+def read_csv(folder: Path, delimiter: str = ",", quoting: Any = csv.QUOTE_MINIMAL) -> KnowledgeGraph:
+    for name, rows in (("facts.csv", fact_rows(the_graph())), ("entities.csv", written_rows(the_graph()))):
+        with open(folder / name, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0], delimiter=delimiter, quoting=quoting)
+            writer.writeheader()
+            writer.writerows(rows)
+    return KnowledgeGraph.from_file(folder / "facts.csv", entities=folder / "entities.csv")
+
+
+def read_pandas_csv(folder: Path) -> KnowledgeGraph:
+    pandas.DataFrame(fact_rows(the_graph())).to_csv(folder / "facts.csv", index=False)
+    pandas.DataFrame(written_rows(the_graph())).to_csv(folder / "entities.csv.gz", index=False)
+    return KnowledgeGraph.from_file(folder / "facts.csv", entities=folder / "entities.csv.gz")
+
+
+def read_lines(folder: Path, suffix: str, delimiter: str) -> KnowledgeGraph:
+    """Read lines of plain facts, which have no place for line breaks and for the delimiter."""
+    content = one_line(the_graph())
+    lines = [delimiter.join(fact) for fact in sorted(content.facts)]
+    path, entities = folder / f"facts.{suffix}", folder / "entities.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8", newline="")
+    entities.write_text("".join(json.dumps(row) + "\n" for row in entity_rows(content)))
+    return KnowledgeGraph.from_file(path, entities=entities)
+
+
+def read_json(folder: Path, *, lines: bool) -> KnowledgeGraph:
+    rows = [*fact_rows(the_graph()), *entity_rows(the_graph())]
+    text = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows, indent=1, ensure_ascii=False)
+    path = folder / ("graph.jsonl" if lines else "graph.json")
+    path.write_text(text, encoding="utf-8")
+    return KnowledgeGraph.from_file(path)
+
+
+def read_frame(make: Callable[[list[dict[str, Any]]], Any]) -> KnowledgeGraph:
+    return KnowledgeGraph.from_frame(make(fact_rows(the_graph())), entities=make(entity_rows(the_graph())))
+
+
+def read_arrow(folder: Path, suffix: str, write: Callable[[Any, Path], Any]) -> KnowledgeGraph:
+    paths = [folder / f"facts.{suffix}", folder / f"entities.{suffix}"]
+    for path, rows in zip(paths, (fact_rows(the_graph()), entity_rows(the_graph())), strict=True):
+        write(pyarrow.Table.from_pylist(rows), path)
+    return KnowledgeGraph.from_file(paths[0], entities=paths[1])
+
+
+def write_with_pandas(table: Any, path: Path) -> None:
+    table.to_pandas().to_parquet(path)
+
+
+def write_with_polars(table: Any, path: Path) -> None:
+    polars.DataFrame(table).write_parquet(path)
+
+
+def write_ipc(table: Any, path: Path) -> None:
+    feather.write_feather(table, str(path))
+
+
+# --- graphs -----------------------------------------------------------------------------------------------------------
+
+
+def networkx_graph(*, lists: bool = True) -> Any:
+    """Return the graph as NetworkX; where lists have no place, aliases and types are lists in JSON."""
+    content, graph = the_graph(), nx.MultiDiGraph()
+    for row in entity_rows(content) if lists else written_rows(content):
+        key = row.pop("entity")
+        graph.add_node(key, **{name: value for name, value in row.items() if value and value != key})
+    for head, relation, tail in sorted(content.facts):
+        graph.add_edge(head, tail, relation=relation)
+    return graph
+
+
+def read_networkx_file(folder: Path, suffix: str, write: Callable[[Any, Path], Any]) -> KnowledgeGraph:
+    path = folder / f"graph.{suffix}"
+    write(networkx_graph(lists=False), path)
+    return KnowledgeGraph.from_file(path)
+
+
+def read_node_link(folder: Path, edges: str) -> KnowledgeGraph:
+    (folder / "graph.json").write_text(json.dumps(nx.node_link_data(networkx_graph(), edges=edges)))
+    return KnowledgeGraph.from_file(folder / "graph.json")
+
+
+def read_neo4j(folder: Path) -> KnowledgeGraph:
+    content = without_semicolons(the_graph())
+    nodes = [
+        {":ID": key, "name": label, "aliases:string[]": ";".join(sorted(content.aliases.get(key, ()))),
+         ":LABEL": ";".join(sorted(content.types.get(key, ())))}
+        for key, label in content.labels.items()
+    ]  # fmt: skip
+    edges = [dict(zip((":START_ID", ":TYPE", ":END_ID"), fact, strict=True)) for fact in sorted(content.facts)]
+    for name, rows in (("nodes.csv", nodes), ("relationships.csv", edges)):
+        pandas.DataFrame(rows).to_csv(folder / name, index=False)
+    return KnowledgeGraph.from_file(folder)
+
+
+def read_apoc(folder: Path) -> KnowledgeGraph:
+    content, rows = the_graph(), []
+    for key, label in content.labels.items():
+        properties = {"name": label, "aliases": sorted(content.aliases.get(key, ()))}
+        rows.append({"type": "node", "id": key, "labels": sorted(content.types.get(key, ())), "properties": properties})
+    for number, (head, relation, tail) in enumerate(sorted(content.facts)):
+        ends = {"start": {"id": head}, "end": {"id": tail}}
+        rows.append({"type": "relationship", "id": str(number), "label": relation, **ends})
+    (folder / "all.json").write_text("\n".join(map(json.dumps, rows)))
+    return KnowledgeGraph.from_file(folder / "all.json")
+
+
+def read_primekg(folder: Path) -> KnowledgeGraph:
+    content = of_entities(the_graph())
+
+    def end(side: str, key: str) -> dict[str, str]:
+        prefix, _, id = key.partition(":")
+        kind = next(iter(content.types.get(key, [""])))
+        return {
+            f"{side}_{part}": value
+            for part, value in zip(
+                ("source", "id", "name", "type"), (prefix, id, content.labels[key], kind), strict=True
+            )
+        }
+
+    rows = [
+        {"relation": "r", "display_relation": relation, **end("x", head), **end("y", tail)}
+        for head, relation, tail in sorted(content.facts)
+    ]
+    pandas.DataFrame(rows).to_csv(folder / "kg.csv", index=False)
+    return KnowledgeGraph.from_file(folder / "kg.csv")
+
+
+def read_umls(folder: Path) -> KnowledgeGraph:
+    content = of_entities(the_graph(), pipes=False, loops=False)
+    names = [
+        [key, "ENG", "P", "", "PF", "", "Y", *[""] * 7, label, "0", "N", ""] for key, label in content.labels.items()
+    ]
+    relations = [
+        [tail, *[""] * 2, "RO", head, *[""] * 2, relation, *[""] * 6, "N", ""] for head, relation, tail in content.facts
+    ]
+    types = [[key, "T1", "A1", kind, "", ""] for key, kinds in content.types.items() for kind in kinds]
+    for name, rows in (("MRCONSO", names), ("MRREL", relations), ("MRSTY", types)):
+        (folder / f"{name}.RRF").write_text("".join("|".join([*row, "\n"]) for row in rows), encoding="utf-8")
+    return KnowledgeGraph.from_file(folder)
+
+
+# --- frameworks -------------------------------------------------------------------------------------------------------
+
+
+def read_graph_documents() -> KnowledgeGraph:
+    content = the_graph()
+    nodes = [
+        {"id": key, "type": None, "properties": {"label": label, "aliases": sorted(content.aliases.get(key, ())),
+         "types": sorted(content.types.get(key, ()))}}
+        for key, label in content.labels.items()
+    ]  # fmt: skip
+    edges = [{"source": head, "type": relation, "target": tail} for head, relation, tail in sorted(content.facts)]
+    documents = [
+        {"nodes": nodes[::2], "relationships": edges[::2]},
+        {"nodes": nodes[1::2], "relationships": edges[1::2]},
+    ]
+    return KnowledgeGraph.from_graph_documents(documents)
+
+
+def read_property_graph() -> KnowledgeGraph:
+    """Read a store of LlamaIndex, which takes the name of an entity, without quotes, as its id."""
+    content, store = the_graph(), SimplePropertyGraphStore()
+    nodes = {}
+    for key, label in content.labels.items():
+        aliases, types = sorted(content.aliases.get(key, ())), sorted(content.types.get(key, ()))
+        nodes[key] = EntityNode(name=key, properties={"label": label, "aliases": aliases, "types": types})
+    store.upsert_nodes([*nodes.values()])
+    store.upsert_relations(
+        [Relation(label=name, source_id=nodes[head].id, target_id=nodes[tail].id) for head, name, tail in content.facts]
+    )
+    return KnowledgeGraph.from_property_graph(store)
+
+
+def read_pyg() -> KnowledgeGraph:
+    content = the_graph()
+    ids = {key: id for id, key in enumerate(content.keys)}
+    relations = sorted({relation for _, relation, _ in content.facts})
+    rows = np.array([(ids[head], relations.index(name), ids[tail]) for head, name, tail in content.facts])
+    data = Data(edge_index=torch.from_numpy(rows[:, ::2].T.copy()), edge_type=torch.from_numpy(rows[:, 1].copy()))
+    data.entities, data.labels, data.relations = content.keys, [*content.labels.values()], relations
+    return KnowledgeGraph.from_pyg(data)
+
+
+# --- what we write ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def own_graph() -> KnowledgeGraph:
+    return KnowledgeGraph.from_networkx(networkx_graph())
+
+
+def read_own(folder: Path, name: str, entities: str | None = None) -> KnowledgeGraph:
+    beside = None if entities is None else folder / entities
+    own_graph().write(folder / name, entities=beside)
+    return KnowledgeGraph.from_file(folder / name, entities=beside)
+
+
+def read_own_tsv(folder: Path) -> KnowledgeGraph:
+    content = one_line(the_graph())
+    graph = KnowledgeGraph.from_frame(fact_rows(content), entities=entity_rows(content))
+    graph.write(folder / "facts.tsv", entities=folder / "entities.tsv")
+    return KnowledgeGraph.from_file(folder / "facts.tsv", entities=folder / "entities.tsv")
+
+
+Reader = Callable[[Path], KnowledgeGraph]
+
+#: Formats that hold all of the graph.
+WHOLE: dict[str, Reader] = {
+    "N-Triples": lambda folder: read_rdf(folder, "nt"),
+    "N-Quads": lambda folder: read_rdf(folder, "nq"),
+    "Turtle": lambda folder: read_rdf(folder, "ttl"),
+    "Turtle with prefixes": lambda folder: read_rdf(folder, "ttl", prefixes=NAMESPACES),
+    "TriG": lambda folder: read_rdf(folder, "trig"),
+    "JSON-LD": lambda folder: read_rdf(folder, "jsonld"),
+    "N-Triples, gzip": read_packed_rdf,
+    "Turtle of rdflib": lambda folder: read_rdflib_file(folder, "ttl", "turtle"),
+    "JSON-LD of rdflib": lambda folder: read_rdflib_file(folder, "jsonld", "json-ld"),
+    "rdflib": lambda _: KnowledgeGraph.from_rdf(rdflib_graph(), languages=["en", "*"]),
+    "RDF/XML": lambda folder: read_rdf(folder, "rdf"),
+    "RDF/XML of rdflib": lambda folder: read_rdflib_file(folder, "rdf", "xml"),
+    "Wikidata": read_wikidata,
+    "CSV": read_csv,
+    "CSV with semicolons": lambda folder: read_csv(folder, ";"),
+    "CSV with pipes and quotes": lambda folder: read_csv(folder, "|", csv.QUOTE_ALL),
+    "CSV of pandas": read_pandas_csv,
+    "JSON lines": lambda folder: read_json(folder, lines=True),
+    "JSON array": lambda folder: read_json(folder, lines=False),
+    "pandas": lambda _: read_frame(pandas.DataFrame),
+    "polars": lambda _: read_frame(lambda rows: polars.DataFrame(rows, infer_schema_length=None)),
+    "Arrow": lambda _: read_frame(pyarrow.Table.from_pylist),
+    "rows": lambda _: read_frame(lambda rows: rows),
+    "Parquet": lambda folder: read_arrow(folder, "parquet", parquet.write_table),
+    "Parquet of pandas": lambda folder: read_arrow(folder, "parquet", write_with_pandas),
+    "Parquet of polars": lambda folder: read_arrow(folder, "parquet", write_with_polars),
+    "Arrow IPC": lambda folder: read_arrow(folder, "arrow", write_ipc),
+    "NetworkX": lambda _: KnowledgeGraph.from_networkx(networkx_graph()),
+    "GraphML": lambda folder: read_networkx_file(folder, "graphml", nx.write_graphml),
+    "GraphML, gzip": lambda folder: read_networkx_file(folder, "graphml.gz", nx.write_graphml),
+    "GEXF": lambda folder: read_networkx_file(folder, "gexf", nx.write_gexf),
+    "node-link, links": lambda folder: read_node_link(folder, "links"),
+    "node-link, edges": lambda folder: read_node_link(folder, "edges"),
+    "own JSON lines": lambda folder: read_own(folder, "graph.jsonl"),
+    "own GraphML": lambda folder: read_own(folder, "graph.graphml"),
+    "own node-link": lambda folder: read_own(folder, "graph.json"),
+    "own CSV": lambda folder: read_own(folder, "facts.csv", "entities.csv"),
+    "own CSV and JSON lines": lambda folder: read_own(folder, "facts.csv.gz", "entities.jsonl.gz"),
+    "own Parquet": lambda folder: read_own(folder, "facts.parquet", "entities.parquet"),
+    "own NetworkX": lambda _: KnowledgeGraph.from_networkx(own_graph().to_networkx()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("format", WHOLE)
+def test_the_same_graph(tmp_path: Path, format: str) -> None:
+    check(WHOLE[format](tmp_path), the_graph())
+
+
+#: Formats that hold a part of the graph, and what of it.
+PARTS: dict[str, tuple[Reader, Callable[[Content], Content]]] = {
+    "TSV": (lambda folder: read_lines(folder, "tsv", "\t"), one_line),
+    "own TSV": (read_own_tsv, one_line),
+    "Neo4j CSV": (read_neo4j, without_semicolons),
+    "APOC JSON": (read_apoc, lambda content: content.without("datatypes")),
+    "PrimeKG": (read_primekg, of_entities),
+    "UMLS RRF": (read_umls, lambda content: of_entities(content, pipes=False, loops=False)),
+    "GraphDocument": (lambda _: read_graph_documents(), lambda content: content.without("datatypes")),
+    "LlamaIndex": (lambda _: read_property_graph(), lambda content: unquoted(content).without("datatypes")),
+    "PyG": (lambda _: read_pyg(), names_alone),
+    "own PyG": (lambda _: KnowledgeGraph.from_pyg(to_pyg(own_graph())), names_alone),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("format", PARTS)
+def test_the_same_part_of_the_graph(tmp_path: Path, format: str) -> None:
+    read, part = PARTS[format]
+    check(read(tmp_path), part(the_graph()))
+
+
+def check(graph: KnowledgeGraph, content: Content) -> None:
+    """Check that a graph says this and nothing else."""
+    found = content_of(graph)
+    for part in ("facts", "labels", "aliases", "types", "datatypes"):
+        expected, got = getattr(content, part), getattr(found, part)
+        pairs = (expected, got) if part == "facts" else (expected.items(), got.items())
+        differing = [[*pairs[0] - pairs[1]][:5], [*pairs[1] - pairs[0]][:5]]
+        assert differing == [[], []], part
