@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.readers import read_entity_rows, read_graph_rows
 from kg_retrievers.graph.types import Triple
 
@@ -152,6 +153,222 @@ def test_entity_files(tmp_path: Path, name: str, content: str) -> None:
 def test_entity_columns(tmp_path: Path) -> None:
     path = write(tmp_path, "names.tsv", "qid\tyear\ttitle\nQ1\t2013\tHer\n")
     assert read_entity_rows(path, columns=("qid", "title")).labels == {"Q1": "Her"}
+
+
+# --- delimiters, headers and columns ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("name", ["kb.csv", "kb.txt", "kb"])
+@pytest.mark.parametrize("header", [True, False])
+def test_the_delimiter_is_found(tmp_path: Path, delimiter: str, name: str, header: bool) -> None:
+    rows = [("Subject", "Predicate", "Object")] * header + [HER, ALIEN, Triple("a, b; c", "is", "x")]
+    if delimiter in ",;" or name == "kb.csv":
+        rows.append(Triple('say "no"', "to", "a,b;c\td|e"))
+    with open(tmp_path / name, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+    read = read_graph_rows(tmp_path / name)
+    assert [*read.triples()] == rows[header:]
+    assert read.reading.understood["cells"].startswith("split at ")
+    assert [*read_graph_rows(tmp_path / name, delimiter=delimiter, format="csv").triples()] == rows[header:]
+
+
+def test_any_delimiter_may_be_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.txt", 'Her^directed_by^"Spike^Jonze"\n')
+    assert [*read_graph_rows(path, delimiter="^").triples()] == [Triple("Her", "directed_by", "Spike^Jonze")]
+    assert next(read_graph_rows(path, delimiter="^", format="csv").triples()).tail == "Spike^Jonze"
+
+
+def test_spaces_count_where_all_lines_have_three_cells(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.txt", 'Her directed_by "Spike Jonze"\nAlien directed_by "Ridley Scott"\n')
+    assert [*read_graph_rows(path).triples()] == [HER, ALIEN]
+    with pytest.raises(GraphLoadError, match=r"cannot tell the format.*neither tabs, commas"):
+        read_graph_rows(write(tmp_path, "kb.txt", "a b c\na b c d\n"))
+
+
+@pytest.mark.parametrize(
+    ("header", "roles"),
+    [
+        ("from,rel,to", "head 'from', relation 'rel', tail 'to'"),
+        ("s,p,o", "head 's', relation 'p', tail 'o'"),
+        ("Source,Relationship,Target", "head 'Source', relation 'Relationship', tail 'Target'"),
+    ],
+)
+def test_odd_headers_are_headers(tmp_path: Path, header: str, roles: str) -> None:
+    rows = read_graph_rows(write(tmp_path, "kb.csv", f"{header}\nHer,directed_by,Spike Jonze\n"))
+    assert [*rows.triples()] == [HER]
+    assert rows.reading.understood["columns"] == roles
+
+
+FACTS = "Her,directed_by,Spike Jonze\nAlien,directed_by,Ridley Scott\nDune,directed_by,David Lynch\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "movie,relation,person\n" + FACTS,
+        "head,what,tail\n" + FACTS,
+        "movie,property,value\n" + FACTS,
+        "movie,property,value,year\n" + FACTS.replace("\n", ",1979\n"),
+    ],
+)
+def test_a_row_that_may_be_a_header_is_no_fact(tmp_path: Path, content: str) -> None:
+    path = write(tmp_path, "kb.csv", content)
+    with pytest.raises(GraphLoadError, match=r"seems to name columns.*columns=.*header=False") as caught:
+        read_graph_rows(path)
+    assert caught.value.line == 1
+    assert "--columns HEAD,RELATION,TAIL" in caught.value.on_shell
+    columns = content.partition("\n")[0].split(",")[:3]
+    assert len(read_graph_rows(path, columns=columns)) == 3
+    if content.count("year") == 0:
+        assert len(read_graph_rows(path, header=False)) == 4
+
+
+@pytest.mark.parametrize("content", [FACTS, "Kill Bill,sequel_of,Her\n" + FACTS, "Her,type,film\n" + FACTS, FACTS[:28]])
+def test_a_first_row_may_be_a_fact(tmp_path: Path, content: str) -> None:
+    rows = read_graph_rows(write(tmp_path, "kb.csv", content))
+    assert len(rows) == content.count("\n")
+    assert rows.reading.understood["columns"] == "head, relation, tail; the first row is a fact"
+
+
+def test_header_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.csv", "head,relation,tail\nHer,directed_by,Spike Jonze\n")
+    assert len(read_graph_rows(path, header=False)) == 2
+    assert [*read_graph_rows(path, header=True).triples()] == [HER]
+    with pytest.raises(GraphLoadError, match="seems to name columns"):
+        read_graph_rows(write(tmp_path, "kb.csv", FACTS), header=True)
+
+
+def test_further_columns_are_told_or_become_facts(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.csv", "head,relation,tail,year\nHer,directed_by,Spike Jonze,2013\nA,is,B,\n")
+    assert read_graph_rows(path).reading.left_out == {
+        "cells of column 'year' (facts=['year'] makes facts about the head of them)": 2
+    }
+    rows = read_graph_rows(path, facts=["year"])
+    assert [*rows.triples()] == [HER, Triple("Her", "year", "2013"), Triple("A", "is", "B")]
+    assert rows.reading.left_out == {}
+    with pytest.raises(GraphLoadError, match=r"facts names \['day'\]"):
+        read_graph_rows(path, facts=["day"])
+
+
+def test_a_column_names_sources(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.csv", "head,relation,tail,source\nA,is,B,IMDb\nA,is,B,Films\nC,is,D,\n")
+    graph = KnowledgeGraph.from_file(path)
+    assert (graph.sources(("A", "is", "B")), graph.sources(("C", "is", "D"))) == (["IMDb", "Films"], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("names.csv", "id,name,aliases,types,year\nHer,Her (film),Ella|Lei,film|work,2013\nAlien,,,film,\n"),
+        (
+            "names.csv",
+            'id;name;aliases;types;year\nHer;Her (film);"[""Ella"", ""Lei""]";film|work;2013\nAlien;;;film;\n',
+        ),
+    ],
+)
+def test_a_table_of_entities_has_attributes(tmp_path: Path, name: str, content: str) -> None:
+    facts, names = write(tmp_path, "kb.csv", FACTS), write(tmp_path, name, content)
+    graph = KnowledgeGraph.from_file(facts, entities=names)
+    assert (graph.label("Her"), graph.aliases("Her"), graph.types_of("Her")) == (
+        "Her (film)",
+        ["Ella", "Lei"],
+        ["film", "work"],
+    )
+    assert graph.types_of("Alien") == ["film"]
+    assert ("Her", "year", "2013") in graph
+    dropped = KnowledgeGraph.from_file(facts, entities=names, attributes="drop")
+    assert len(dropped) == 3
+    assert dropped.reading.left_out == {"node attribute 'year' (attributes=\"facts\" keeps it)": 1}
+
+
+def test_a_table_of_entities_names_its_columns(tmp_path: Path) -> None:
+    path = write(tmp_path, "names.csv", "qid,title,year\nHer,Her (film),2013\n")
+    with pytest.raises(GraphLoadError, match=r"no columns are called entity or id.*columns=\(entity, label\)"):
+        read_entity_rows(path)
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+ROWS = [
+    {"head": "Her", "relation": "P57", "tail": "Spike Jonze", "source": "IMDb", "year": 2013},
+    ["Alien", "P57", "Ridley Scott"],
+    {"subject": "Her", "predicate": "year", "object": 2013, "source": ["IMDb", "Films"]},
+    {"relation": "P57", "label": "director"},
+    {"entity": "Her", "label": "Her (film)", "datatype": "xsd:string"},
+]
+
+
+@pytest.mark.parametrize("indent", [None, 0, 4])
+@pytest.mark.parametrize("name", ["kb.json", "kb.jsonl", "kb"])
+def test_rows_of_json(tmp_path: Path, name: str, indent: int | None) -> None:
+    if name == "kb.jsonl":
+        content = "\n".join(map(json.dumps, ROWS))
+    else:
+        content = json.dumps(ROWS, indent=indent, ensure_ascii=False)
+    graph = KnowledgeGraph.from_file(write(tmp_path, name, content))
+    facts = [
+        Triple("Her", "director", "Spike Jonze"),
+        Triple("Alien", "director", "Ridley Scott"),
+        Triple("Her", "year", "2013"),
+    ]
+    assert [*graph.triples()] == facts
+    assert [graph.sources(fact) for fact in facts] == [["IMDb"], [], ["IMDb", "Films"]]
+    assert (graph.relation_id("director"), graph.label("Her"), graph.datatype("Her")) == (
+        "P57",
+        "Her (film)",
+        "xsd:string",
+    )
+    assert graph.reading.left_out == {"key 'year' of facts (a fact holds head, relation, tail and source)": 1}
+
+
+def test_an_array_is_read_piece_by_piece(tmp_path: Path) -> None:
+    rows = [{"head": f"é{number}" * 20, "relation": "r", "tail": '["{' * 9} for number in range(9_000)]
+    rows.insert(5, {"head": "long", "relation": "r", "tail": "x" * 120_000})
+    path = write(tmp_path, "kb.json.gz", gzip.compress(json.dumps(rows).encode()))
+    assert [triple.head for triple in read_graph_rows(path).triples()] == [row["head"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('[["a", "r", "b"], ["a", "r"]]', r"kb\.json:2: wanted an object such as"),
+        ('[["a", "r", "b"], 7]', r"kb\.json:2: wanted an object"),
+    ],
+)
+def test_malformed_elements_are_reported_or_counted(tmp_path: Path, content: str, wanted: str) -> None:
+    path = write(tmp_path, "kb.json", content)
+    with pytest.raises(GraphLoadError, match=wanted):
+        read_graph_rows(path)
+    assert read_graph_rows(path, on_error="skip").skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('[["a", "r", "b"]', "wanted ',' but found ''"),
+        ('[["a", "r", "b"] ["c"]]', r"wanted ',' but found '\['"),
+        ('[["a", "r", "b"], ]', "element 2 of the array is not JSON"),
+        ('[["a", "r", "b"], {"head": ]', "element 2 of the array is not JSON"),
+        ('[["a", "r", "b"]] x', "after the array comes 'x'"),
+        ('[["a", "r", "\0"]]', "NUL byte"),
+        ("[]", "no triples"),
+        ('[["a", "r", NaN]]', "element 1 of the array: NaN is not JSON"),
+        ("7", "neither rows of facts"),
+        ('{"a": {"b": "c"}}x', "not JSON"),
+        ('{"a": ', "not JSON"),
+    ],
+)
+def test_broken_arrays(tmp_path: Path, content: str, wanted: str) -> None:
+    with pytest.raises(GraphLoadError, match=wanted):
+        read_graph_rows(write(tmp_path, "kb.json", content), on_error="skip")
+
+
+def test_an_array_in_another_encoding(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.json", '[["Amélie", "r", "b"]]'.encode("latin-1"))
+    with pytest.raises(GraphLoadError, match=r'is not utf-8.*encoding="latin-1"'):
+        read_graph_rows(path)
+    assert [*read_graph_rows(path, encoding="latin-1").triples()] == [Triple("Amélie", "r", "b")]
 
 
 # --- round trips ------------------------------------------------------------------------------------------------------

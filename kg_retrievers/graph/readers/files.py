@@ -16,7 +16,7 @@ from kg_retrievers.graph.readers.entity_rows import add_entities
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, find_format
 from kg_retrievers.graph.readers.frames import FrameReader
-from kg_retrievers.graph.readers.graph_files import read_node_link_rows, read_xml_rows
+from kg_retrievers.graph.readers.graph_files import is_node_link, read_node_link_rows, read_xml_rows
 from kg_retrievers.graph.readers.json_rows import JsonRows, add_each, decode
 from kg_retrievers.graph.readers.limits import limit_error
 from kg_retrievers.graph.readers.neo4j_csv import is_neo4j_header, read_neo4j_files
@@ -205,6 +205,10 @@ def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions
         raise limit_error(path, None, exceeded, "document_bytes")
     try:
         document = decode(content.decode(options.codec), TextFile(path, options), json.JSONDecoder())
+        if not is_node_link(document):
+            raise ValueError(
+                "is JSON, but holds neither rows of facts, an array of them, nor a graph of nodes and edges."
+            )
         return read_node_link_rows(document, columns=options.columns, attributes=options.attributes)
     except InvalidArgumentError as error:
         raise GraphLoadError(error.message, path, hint_python=error.hint_python) from error

@@ -233,6 +233,8 @@ class _Array:
                 if not self._more(size):
                     self._file.fail(f"element {self._file.line} of the array is not JSON: {error!s:.100}.")
                 size *= 2
+            except ValueError as error:  # a constant that JSON does not have
+                self._file.fail(f"element {self._file.line} of the array: {error}")
         text, self._at = self._text[self._at : end], end
         _check_depth(text, self._file)
         return value

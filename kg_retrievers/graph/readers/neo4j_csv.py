@@ -86,7 +86,7 @@ def read_neo4j_files(paths: Sequence[Path], options: FileOptions, builder: Graph
 
 
 def _read_file(file: TextFile, reader: AttributeReader) -> None:
-    layout = find_layout(file, "csv", 1)
+    layout = find_layout(file, "csv", 2)
     rows = split_rows(file, layout)
     first = next(rows, None)
     if first is None:

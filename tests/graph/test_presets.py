@@ -1,0 +1,261 @@
+"""Exports of graph databases and published graphs: Neo4j CSV, APOC JSON, PrimeKG, Wikidata, UMLS."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kg_retrievers.errors import GraphLoadError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.types import Triple
+
+
+def write(path: Path, *lines: str) -> Path:
+    content = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+# --- Neo4j CSV --------------------------------------------------------------------------------------------------------
+
+FILMS = (
+    "filmId:ID(Film),title,year:int,rating:double,tags:string[],seen:boolean,released:date,note:IGNORE,:LABEL",
+    'f1,"Her, ""again""",2013,8.0,love;AI,true,2013-12-18,x,Film;Work',
+    "f2,Alien,,,,,,,Film",
+)
+PEOPLE = ("id:ID(Person),name,:LABEL", "1,Spike Jonze,Person", "f1,Ridley Scott,Person")
+ROLES = (
+    ":START_ID(Person),:TYPE,:END_ID(Film),since:int",
+    "1,DIRECTED,f1,2012",
+    "f1,DIRECTED,f2,",
+    "1,WROTE,f1,",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "films.csv", *FILMS)
+    write(tmp_path / "people.csv.gz", *PEOPLE)
+    write(tmp_path / "roles.csv", *ROLES)
+    return tmp_path
+
+
+def test_a_folder_of_neo4j(folder: Path) -> None:
+    graph = KnowledgeGraph.from_file(folder)
+    assert set(graph.triples()) == {
+        Triple("Person:1", "DIRECTED", "Film:f1"),
+        Triple("Person:f1", "DIRECTED", "Film:f2"),
+        Triple("Person:1", "WROTE", "Film:f1"),
+        Triple("Film:f1", "year", "2013"),
+        Triple("Film:f1", "rating", "8.0"),
+        Triple("Film:f1", "tags", "love"),
+        Triple("Film:f1", "tags", "AI"),
+        Triple("Film:f1", "seen", "true"),
+        Triple("Film:f1", "released", "2013-12-18"),
+    }
+    assert (graph.label("Film:f1"), graph.types_of("Film:f1")) == ('Her, "again"', ["Film", "Work"])
+    assert (graph.label("Person:f1"), graph.types_of("Person:f1")) == ("Ridley Scott", ["Person"])
+    assert graph.datatype("2013") == "xsd:integer"
+    assert graph.reading.format == "Neo4j CSV"
+    assert graph.reading.left_out == {"edge attribute 'since' (a fact holds none)": 1}
+
+
+def test_properties_of_nodes_may_be_dropped(folder: Path) -> None:
+    graph = KnowledgeGraph.from_file(folder, attributes="drop")
+    assert {triple.relation for triple in graph.triples()} == {"DIRECTED", "WROTE"}
+    assert graph.reading.left_out["node attribute 'year' (attributes=\"facts\" keeps it)"] == 1
+
+
+def test_relationships_with_a_file_of_nodes(folder: Path) -> None:
+    graph = KnowledgeGraph.from_file(folder / "roles.csv", entities=folder / "films.csv")
+    assert graph.label("Film:f2") == "Alien"
+    assert ("Film:f1", "year", "2013") in graph
+    assert graph.label("Person:1") == "Person:1"
+
+
+def test_semicolons_and_plain_ids(tmp_path: Path) -> None:
+    write(tmp_path / "nodes.csv", ":ID;name;:LABEL", "1;Ann;Person", "2;Bob;")
+    write(tmp_path / "edges.csv", ":START_ID;:END_ID;:TYPE", "1;2;KNOWS")
+    graph = KnowledgeGraph.from_file(tmp_path)
+    assert [*graph.triples()] == [Triple("1", "KNOWS", "2")]
+    assert (graph.label("2"), graph.types_of("2")) == ("Bob", [])
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "wanted"),
+    [
+        ((":START_ID,:END_ID", "1,2"), 1, r"the header has no :TYPE"),
+        ((":START_ID,:END_ID,:TYPE", "1,2,KNOWS", "1,,KNOWS"), 3, r"the cell of :END_ID is empty"),
+        ((":START_ID,:END_ID,:TYPE", "1,2,KNOWS", "1,2"), 3, r"wanted 3 cells \(csv\), but got 2"),
+        ((":ID,age:int", "1,2", "2,old"), 3, r"invalid literal for int"),
+        ((":ID,born:date", "1,", "2,yesterday"), 3, r"Invalid isoformat"),
+        ((":ID,name", "1,Ann", ",Bob"), 3, r"the cell of :ID is empty"),
+    ],
+)
+def test_malformed_rows_of_neo4j(tmp_path: Path, rows: tuple[str, ...], line: int, wanted: str) -> None:
+    path = write(tmp_path / "kb.csv", *rows)
+    with pytest.raises(GraphLoadError, match=wanted) as caught:
+        KnowledgeGraph.from_file(path, format="neo4j-csv")
+    assert caught.value.line == line
+    if line > 1 and ":TYPE" in rows[0]:
+        assert KnowledgeGraph.from_file(path, on_error="skip").skipped == 1
+
+
+def test_folders_of_other_files(tmp_path: Path) -> None:
+    write(tmp_path / "kb.tsv", "a\tb\tc")
+    with pytest.raises(GraphLoadError, match=r"is a folder; wanted a file.*KnowledgeGraph\.open"):
+        KnowledgeGraph.from_file(tmp_path)
+
+
+# --- APOC JSON --------------------------------------------------------------------------------------------------------
+
+HER = {
+    "type": "node",
+    "id": "0",
+    "labels": ["Film"],
+    "properties": {"title": "Her", "year": 2013, "tags": ["love", "AI"]},
+}
+ANN = {"type": "node", "id": "1", "labels": ["Person"], "properties": {"name": "Ann", "title": "Dr"}}
+SAW = {"id": "0", "type": "relationship", "label": "SAW", "start": {"id": "1"}, "end": {"id": "0"}}
+
+
+@pytest.mark.parametrize("name", ["kb.json", "kb.jsonl", "kb.txt", "array.json"])
+def test_exports_of_apoc(tmp_path: Path, name: str) -> None:
+    rows = [HER, ANN, SAW | {"properties": {"since": 2014}}]
+    lines = [json.dumps(rows, indent=1)] if name == "array.json" else [*map(json.dumps, rows)]
+    graph = KnowledgeGraph.from_file(write(tmp_path / name, *lines))
+    assert [*graph.triples()] == [
+        Triple("0", "year", "2013"),
+        Triple("0", "tags", "love"),
+        Triple("0", "tags", "AI"),
+        Triple("1", "title", "Dr"),
+        Triple("1", "SAW", "0"),
+    ]
+    assert (graph.label("0"), graph.types_of("0"), graph.label("1")) == ("Her", ["Film"], "Ann")
+    assert graph.reading.format == "APOC JSON"
+    assert graph.reading.left_out == {"edge attribute 'since' (a fact holds none)": 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ({"type": "path", "id": "7"}, 'wanted "type": "node" or "relationship"'),
+        (SAW | {"label": None}, '"label" of a relationship must be a text'),
+        (SAW | {"end": {}}, 'wanted the "id" of a node'),
+        (HER | {"properties": [1]}, '"properties" must be an object'),
+    ],
+)
+def test_malformed_rows_of_apoc(tmp_path: Path, row: Any, wanted: str) -> None:
+    path = write(tmp_path / "kb.jsonl", *map(json.dumps, [HER, ANN, SAW, row]))
+    with pytest.raises(GraphLoadError, match=wanted) as caught:
+        KnowledgeGraph.from_file(path)
+    assert caught.value.line == 4
+    assert KnowledgeGraph.from_file(path, on_error="skip").skipped == 1
+
+
+# --- PrimeKG ----------------------------------------------------------------------------------------------------------
+
+PRIMEKG = (
+    "relation,display_relation,x_index,x_id,x_type,x_name,x_source,y_index,y_id,y_type,y_name,y_source",
+    "protein_protein,ppi,0,9796,gene/protein,PHYHIP,NCBI,8889,56992,gene/protein,KIF15,NCBI",
+    'drug_drug,synergistic interaction,1,DB1,drug,"Copper, (64)",DrugBank,2,DB2,drug,Iron,DrugBank',
+)
+
+
+@pytest.mark.parametrize("name", ["kg.csv", "kg.csv.gz", "kg"])
+def test_primekg(tmp_path: Path, name: str) -> None:
+    graph = KnowledgeGraph.from_file(write(tmp_path / name, *PRIMEKG))
+    assert [*graph.triples()] == [
+        Triple("NCBI:9796", "ppi", "NCBI:56992"),
+        Triple("DrugBank:DB1", "synergistic interaction", "DrugBank:DB2"),
+    ]
+    assert (graph.label("NCBI:9796"), graph.types_of("NCBI:9796")) == ("PHYHIP", ["gene/protein"])
+    assert graph.label("DrugBank:DB1") == "Copper, (64)"
+    assert graph.reading.format == "PrimeKG"
+    assert graph.reading.left_out == {f"cells of column '{name}'": 2 for name in ("relation", "x_index", "y_index")}
+
+
+def test_primekg_by_names_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "kg.csv", "x_name,display_relation,y_name", "A,ppi,B", "A,,B", "C,ppi")
+    graph = KnowledgeGraph.from_file(path, on_error="skip")
+    assert ([*graph.triples()], graph.skipped) == ([Triple("A", "ppi", "B")], 2)
+    with pytest.raises(GraphLoadError, match="relation is empty"):
+        KnowledgeGraph.from_file(path)
+    other = write(tmp_path / "other.csv", "head,relation,tail", "a,b,c")
+    with pytest.raises(GraphLoadError, match="wanted the columns x_name, display_relation, y_name"):
+        KnowledgeGraph.from_file(other, format="primekg")
+
+
+# --- Wikidata ---------------------------------------------------------------------------------------------------------
+
+_ENTITY, _DIRECT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
+_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+WIKIDATA = (
+    f"<{_ENTITY}Q1> <{_DIRECT}P31> <{_ENTITY}Q11424> .",
+    f"<{_ENTITY}Q1> <{_DIRECT}P57> <{_ENTITY}Q2> .",
+    f'<{_ENTITY}Q1> <{_LABEL}> "Her"@en .',
+    f'<{_ENTITY}Q1> <{_LABEL}> "Elle"@fr .',
+    f'<{_ENTITY}Q11424> <{_LABEL}> "film"@en .',
+    f'<{_ENTITY}P57> <{_LABEL}> "director"@en .',
+)
+
+
+@pytest.mark.parametrize("name", ["truthy.nt", "truthy.nt.gz", "truthy"])
+def test_wikidata(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("pyoxigraph")
+    graph = KnowledgeGraph.from_file(write(tmp_path / name, *WIKIDATA), format="wikidata")
+    assert [*graph.triples()] == [Triple("wd:Q1", "director", "wd:Q2")]
+    assert (graph.label("wd:Q1"), graph.types_of("wd:Q1")) == ("Her", ["film"])
+    assert graph.relation_id("director") == "wdt:P57"
+
+
+# --- UMLS -------------------------------------------------------------------------------------------------------------
+
+CONCEPTS = (
+    "C01|ENG|P|L1|PF|S1|Y|A1||||MSH|MH|D1|Headache|0|N||",
+    "C01|ENG|S|L2|PF|S2|Y|A2||||MSH|ET|D1|Head pain|0|N||",
+    "C01|FRE|S|L3|PF|S3|Y|A3||||MSH|ET|D1|Céphalée|0|N||",
+    "C01|ENG|S|L4|PF|S4|Y|A4||||MSH|ET|D1|Old name|0|O||",
+    "C02|ENG|P|L5|PF|S5|Y|A5||||RX|IN|D2|Aspirin|0|N||",
+)
+RELATIONS = (
+    "C01|A1|AUI|RO|C02|A5|AUI|may_treat|R1||RX|RX|||N||",
+    "C02|A5|AUI|RB|C01|A1|AUI||R2||MSH|MSH|||N||",
+    "C01|A1|AUI|SY|C01|A2|AUI||R3||MSH|MSH|||N||",
+    "C01|A1|AUI|RO|C02|A5|AUI|old|R4||RX|RX|||O||",
+)
+
+
+def test_umls(tmp_path: Path) -> None:
+    write(tmp_path / "MRCONSO.RRF.gz", *CONCEPTS)
+    write(tmp_path / "MRREL.RRF", *RELATIONS)
+    write(tmp_path / "MRSTY.RRF", "C01|T184|A2.2.2|Sign or Symptom|AT1|256|")
+    graph = KnowledgeGraph.from_file(tmp_path)
+    assert [*graph.triples()] == [Triple("C02", "may_treat", "C01"), Triple("C01", "RB", "C02")]
+    assert (graph.label("C01"), graph.aliases("C01"), graph.types_of("C01")) == (
+        "Headache",
+        ["Head pain"],
+        ["Sign or Symptom"],
+    )
+    assert graph.sources(("C02", "may_treat", "C01")) == ["RX"]
+    assert graph.reading.left_out == {
+        "suppressed relations": 1,
+        "relations within a concept": 1,
+        "names in other languages than English": 1,
+        "suppressed names": 1,
+    }
+
+
+def test_umls_needs_both_files(tmp_path: Path) -> None:
+    write(tmp_path / "MRREL.RRF", *RELATIONS)
+    with pytest.raises(GraphLoadError, match=r"there is no MRCONSO\.RRF"):
+        KnowledgeGraph.from_file(tmp_path)
+    write(tmp_path / "MRCONSO.RRF", *CONCEPTS, "C03|ENG")
+    with pytest.raises(GraphLoadError, match="wanted 18 cells, but got 2") as caught:
+        KnowledgeGraph.from_file(tmp_path)
+    assert caught.value.line == 6
+    assert KnowledgeGraph.from_file(tmp_path, on_error="skip").skipped == 1
