@@ -19,7 +19,15 @@ from kg_retrievers.file_writing import raise_write_errors, sync_folder
 from kg_retrievers.graph import format_1
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.folder_lock import FolderLock
-from kg_retrievers.graph.manifest import MANIFEST, Manifest, SavedColumn, SavedPart, own_files, read_manifest
+from kg_retrievers.graph.manifest import (
+    MANIFEST,
+    Manifest,
+    SavedColumn,
+    SavedPart,
+    is_column,
+    own_files,
+    read_manifest,
+)
 
 #: How many bytes are written at once.
 _BLOCK = 1 << 24
@@ -165,6 +173,11 @@ class FolderWriter:
     def _write_column(self, name: str, values: Column, saved: SavedColumn | None) -> SavedColumn:
         if isinstance(values, np.ndarray):
             file = f"{name}-{uuid4().hex}.column"
+            if not is_column(file, values.dtype.str):
+                raise InvalidArgumentError(
+                    "FolderWriter: wanted arrays of numbers, by names of lower-case letters, digits, dots and "
+                    f"underscores, but got {name!r} of {values.dtype.str}."
+                )
             with open(self._folder / file, "xb") as stream:
                 checksum = _write(stream, values)
             return SavedColumn(file, values.dtype.str, values.shape, checksum)
@@ -184,21 +197,13 @@ class FolderWriter:
         return SavedColumn(saved.file, saved.dtype, (saved.shape[0] + len(rows), *saved.shape[1:]), checksum)
 
     def _switch(self, after: Manifest) -> None:
-        text = after.to_json()
-        try:
-            Manifest.from_json(text)
-        except ValueError as cause:
-            raise InvalidArgumentError(
-                "FolderWriter: wanted arrays of numbers, by names of lower-case letters, digits, dots and underscores, "
-                f"but got {[*after.sizes]}."
-            ) from cause
         if (read_manifest(self._folder) or Manifest()).version != self.before.version:
             reason = "somebody else saved there meanwhile"
             hint = "Open it again, and change what is there now."
             raise FileWriteError(f"{reason}.", self._folder, reason=reason, hint_python=hint)
         written = self._folder / f"manifest-{uuid4().hex}.json"
         with open(written, "xb") as stream:
-            _write(stream, np.frombuffer(text.encode(), np.uint8))
+            _write(stream, np.frombuffer(after.to_json().encode(), np.uint8))
         sync_folder(self._folder)
         os.replace(written, self._folder / MANIFEST)
         sync_folder(self._folder)

@@ -123,13 +123,18 @@ def own_files(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if _OWN_FILES.fullmatch(path.name)]
 
 
+def is_column(file: str, dtype: str) -> bool:
+    """Whether a file of this name can be a column of this type."""
+    return _OWN_FILES.fullmatch(file) is not None and np.dtype(dtype).kind in "biuf"
+
+
 def _part(part: Mapping[str, Any]) -> SavedPart:
     return SavedPart({name: _column(column) for name, column in part["columns"].items()}, dict(part["meta"]))
 
 
 def _column(column: Mapping[str, Any]) -> SavedColumn:
     file, dtype = column["file"], column["dtype"]
-    if not _OWN_FILES.fullmatch(file) or np.dtype(dtype).kind not in "biuf":
+    if not is_column(file, dtype):
         raise ValueError(f"{file}: no column of this package")
     return SavedColumn(file, dtype, tuple(map(int, column["shape"])), int(column["checksum"]))
 
