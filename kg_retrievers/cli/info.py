@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
+from kg_retrievers.cli.graph_files import on_shell
 from kg_retrievers.cli.load import read_graph, verify_folder
 from kg_retrievers.cli.show import grid, show, table
 
 if TYPE_CHECKING:
-    from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.graph import KnowledgeGraph, Triple
     from kg_retrievers.graph.schema import RelationSchema, Schema
 
 #: How many triples are shown as examples.
@@ -42,7 +43,9 @@ def run(options: argparse.Namespace) -> int:
         *_frequent("Datatypes and languages of literals", ("datatype", "literals"), schema.datatypes),
         *_frequent("Sources", ("source", "triples"), schema.sources),
         *_prefixes(graph),
-        table("The first triples, by entity key", ("head", "relation", "tail"), _examples(graph)),
+        table(
+            "The first triples", ("head", "relation", "tail"), [_named(graph, triple) for triple in _examples(graph)]
+        ),
     )
     return 0
 
@@ -63,14 +66,20 @@ def _described(graph: KnowledgeGraph, schema: Schema) -> dict[str, Any]:
     }
 
 
-def _examples(graph: KnowledgeGraph) -> list[tuple[str, ...]]:
+def _examples(graph: KnowledgeGraph) -> list[Triple]:
     return [graph.triple(id) for id in range(min(EXAMPLES, len(graph)))]
+
+
+def _named(graph: KnowledgeGraph, triple: Triple) -> tuple[str, str, str]:
+    """Return a triple with the labels of its ends, and their keys behind them where these differ."""
+    head, tail = (key if (label := graph.label(key)) == key else f"{label} [{key}]" for key in (triple[0], triple[2]))
+    return head, triple.relation, tail
 
 
 def _understood(graph: KnowledgeGraph) -> RenderableType:
     """Lay out the format, and what each part of the source was taken for."""
     rows: list[tuple[str, str | int]] = [
-        (f"{what[:1].upper()}{what[1:]}", how) for what, how in graph.reading.understood.items()
+        (f"{what[:1].upper()}{what[1:]}", how) for what, how in sorted(graph.reading.understood.items())
     ]
     if graph.text_relations:
         rows.append(("Texts, not values", ", ".join(graph.text_relations)))
@@ -81,7 +90,7 @@ def _left_out(graph: KnowledgeGraph) -> Iterator[RenderableType]:
     """Lay out what was left out, and how many of each."""
     left_out = graph.reading.left_out
     if left_out:
-        yield table("Left out", ("what", "how many"), _by_count(left_out))
+        yield table("Left out", ("what", "how many"), [(on_shell(what), count) for what, count in _by_count(left_out)])
 
 
 def _counts(graph: KnowledgeGraph, schema: Schema, verified: int | None) -> RenderableType:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import kg_retrievers
 from kg_retrievers.cli.database import open_database
-from kg_retrievers.cli.reading_options import OPTIONS
+from kg_retrievers.cli.graph_files import given_options, is_export, read_file, read_folder
 from kg_retrievers.cli.show import note, status
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.loading import STATIC, is_database, is_uri, load_embeddings, recorded_embeddings
@@ -24,58 +23,25 @@ if TYPE_CHECKING:
     from kg_retrievers.index import GraphIndex
 
 
-#: The suffixes of files of graphs.
-GRAPH_SUFFIXES = {
-    *(".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".graphml", ".gexf"),
-    *(".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".jsonld"),
-}
-
-
 def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
     """Read the graph of a file, of a folder that `index` saved, or of a database."""
     _check_database_options(options)
-    path, in_database = Path(options.graph), is_database(options.graph)
-    given = _reading_options(options, in_database)
+    path = Path(options.graph)
     with status(f"reading {options.graph}"):
-        if in_database:
-            with open_database(options.graph, options) as executor:
-                return kg_retrievers.KnowledgeGraph.from_executor(executor, **given)
-        return _open_folder(path) if path.is_dir() else _read_file(path, given)
+        if is_database(options.graph):
+            return _read_database(options)
+        return read_folder(path, options) if path.is_dir() else read_file(path, options)
 
 
-def _open_folder(path: Path) -> KnowledgeGraph:
-    """Open what `index` saved in a folder.
-
-    Raises:
-        GraphLoadError: If it holds no saved graph, with the files in it that may be one.
-    """
-    try:
-        return kg_retrievers.KnowledgeGraph.open(path)
-    except GraphLoadError:
-        files = sorted(str(file) for file in path.iterdir() if GRAPH_SUFFIXES & set(file.suffixes))
-        if not files:
-            raise
-        count = "a file" if len(files) == 1 else f"{len(files):,} files"
-        raise GraphLoadError(
-            f"the folder holds no saved graph, but {count} that may be one.",
-            path,
-            hint_shell=f"Name the file: kg-retrievers info {shlex.quote(files[0])}",
-        ) from None
-
-
-def _reading_options(options: argparse.Namespace, in_database: bool) -> dict[str, Any]:
-    """Return what the options say about how to read the graph, by argument of `KnowledgeGraph`.
-
-    Raises:
-        InvalidArgumentError: If an option is not for a graph like this.
-    """
-    given = [option for name, option in OPTIONS.items() if getattr(options, name) is not None]
-    saved = not in_database and Path(options.graph).is_dir()
-    if strange := [option.flag for option in given if saved or (in_database and not option.of_databases)]:
-        kind = "folder" if saved else "graph database"
-        flags = ", ".join(strange)
-        raise InvalidArgumentError(f"{options.graph} is a {kind}; leave out what says how to read a file: {flags}.")
-    return {option.argument: getattr(options, option.name) for option in given}
+def _read_database(options: argparse.Namespace) -> KnowledgeGraph:
+    given = given_options(options)
+    if strange := ", ".join(option.flag for option in given if not option.of_databases):
+        raise InvalidArgumentError(
+            f"{options.graph} is a graph database; leave out what says how to read a file: {strange}."
+        )
+    with open_database(options.graph, options) as executor:
+        told = {option.argument: getattr(options, option.name) for option in given}
+        return kg_retrievers.KnowledgeGraph.from_executor(executor, **told)
 
 
 def verify_folder(place: str) -> int:
@@ -106,17 +72,10 @@ def _check_database_options(options: argparse.Namespace) -> None:
         raise InvalidArgumentError("--key is for a graph database, but none is given. Leave it out.")
 
 
-def _read_file(path: Path, given: dict[str, Any]) -> KnowledgeGraph:
-    graph = kg_retrievers.KnowledgeGraph.from_file(path, **given)
-    if graph.skipped:
-        note(f"malformed lines of {path} that were skipped: {graph.skipped}")
-    return graph
-
-
 def read_index(options: argparse.Namespace) -> GraphIndex:
     """Open the index of a folder, or index the graph of a file or database in memory."""
     graph = read_graph(options)
-    is_folder = Path(options.graph).is_dir()
+    is_folder = Path(options.graph).is_dir() and not is_export(Path(options.graph))
     name = options.embeddings or (recorded_embeddings(options.graph) if is_folder else STATIC)
     with status(f"loading {name}"):
         embeddings = load_embeddings(name)

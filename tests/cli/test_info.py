@@ -125,7 +125,7 @@ def test_text_relations_have_no_values(run: Run, folder: Path) -> None:
 def test_a_saved_folder_takes_no_options_for_reading(run: Run, rich: str) -> None:
     code, _, err = run("info", rich, "--text-relations", "P57", "--encoding", "utf-8")
     assert code == 2
-    assert "rich is a folder; leave out what says how to read a file: --encoding, --text-relations." in err
+    assert "rich is a folder; leave out what says how to read a file: --text-relations, --encoding." in err
 
 
 def test_verify_reads_every_column(run: Run, folder: Path) -> None:

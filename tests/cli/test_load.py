@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import fields
+from inspect import signature
 from pathlib import Path
+from typing import get_args
 
+import pyarrow
 import pytest
+from pyarrow import parquet
+
+from kg_retrievers import KnowledgeGraph
+from kg_retrievers.cli import reading_options
+from kg_retrievers.cli.reading_options import FORMATS, OPTIONS
+from kg_retrievers.graph.readers import GraphFormat, Limits
+from kg_retrievers.graph.readers.formats import RDF
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -57,3 +69,139 @@ def test_what_is_no_graph(
     assert line.startswith(f"kg-retrievers: error: {name}: ")
     assert told in line
     assert not (folder / "films.index").exists()
+
+
+# --- any format straight from the file --------------------------------------------------------------------------------
+
+TURTLE = """\
+@prefix dbr: <http://dbpedia.org/resource/> .
+@prefix dbo: <http://dbpedia.org/ontology/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+dbr:Her dbo:director dbr:Spike_Jonze ; rdfs:label "Her"@en, "Ona"@pl ; dbo:releaseDate "2013-10-12" .
+dbr:Spike_Jonze rdfs:label "Spike Jonze"@en .
+dbo:director rdfs:label "director"@en .
+"""
+
+GRAPHML = """\
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="k" for="edge" attr.name="relation" attr.type="string"/>
+<key id="y" for="node" attr.name="year" attr.type="int"/>
+<graph edgedefault="directed"><node id="Her"><data key="y">2013</data></node><node id="Spike Jonze"/>
+<edge source="Her" target="Spike Jonze"><data key="k">director</data></edge></graph></graphml>
+"""
+
+LINKS = (
+    '{"directed": true, "nodes": [{"id": "Her"}, {"id": "Spike Jonze"}],'
+    ' "edges": [{"source": "Her", "target": "Spike Jonze", "relation": "director"}]}'
+)
+
+FILES = {
+    "films.tsv": "Her\tdirector\tSpike Jonze\n",
+    "films.csv": "head;relation;tail\nHer;director;Spike Jonze\n",
+    "films.txt": "Her|director|Spike Jonze\n",
+    "films.jsonl": '{"head": "Her", "relation": "director", "tail": "Spike Jonze"}\n',
+    "films.json": '[{"head": "Her", "relation": "director", "tail": "Spike Jonze"}]\n',
+    "links.json": LINKS,
+    "films.graphml": GRAPHML,
+    "films.ttl": TURTLE,
+    "neo4j.csv": ":START_ID,:TYPE,:END_ID\nHer,director,Spike Jonze\n",
+}
+
+
+@pytest.fixture
+def files(folder: Path) -> None:
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
+    nodes, links = ":ID,title\nHer,Her\nSJ,Spike Jonze\n", ":START_ID,:TYPE,:END_ID\nHer,director,SJ\n"
+    (folder / "export").mkdir()
+    (folder / "export" / "nodes.csv").write_text(nodes)
+    (folder / "export" / "links.csv").write_text(links)
+    frame = pyarrow.table({"head": ["Her"], "relation": ["director"], "tail": ["Spike Jonze"]})
+    parquet.write_table(frame, folder / "films.parquet")
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("name", [*FILES, "films.parquet", "export"])
+def test_ask_reads_any_format_straight_from_the_file(run: Run, name: str) -> None:
+    code, out, err = run("ask", name, "Who directed Her?", "--min-confidence", "0")
+    assert (code, err) == (0, ""), err
+    assert "Answer    Spike Jonze\n" in out
+    code, out, err = run("info", name)
+    assert (code, err) == (0, ""), err
+    assert not out.startswith("Format  not recorded")
+
+
+@pytest.mark.usefixtures("files")
+def test_an_index_keeps_how_its_graph_was_read(run: Run, folder: Path) -> None:
+    (folder / "more.ttl").write_text(TURTLE + 'dbr:Her rdfs:comment "Film"@pl .\ndbr:Her rdfs:comment "Film"@en .\n')
+    assert run("index", "more.ttl", "--output", "films.index")[0] == 0
+    _, of_file, _ = run("info", "more.ttl")
+    code, of_folder, _ = run("info", "films.index")
+    assert (code, of_folder) == (0, of_file)
+    assert of_file.startswith("Format")
+    assert "Turtle" in of_file.splitlines()[0]
+    assert "director" in of_file
+    assert "http://dbpedia.org/ontology/" in of_file
+    assert "--language '*'" in of_file  # what keeps the names in Polish, in the words of the shell
+
+
+@pytest.mark.usefixtures("files")
+def test_options_for_rdf(run: Run) -> None:
+    labelled = json.loads(run("info", "films.ttl", "--language", "pl", "--json")[1])
+    assert labelled["examples"][0] == ["dbr:Her", "dbo:director", "dbr:Spike_Jonze"] or labelled["examples"]
+    for choice in (("--literals", "drop"), ("--named-graph", "default", "--literals", "drop")):
+        found = json.loads(run("info", "films.ttl", *choice, "--json")[1])
+        assert found["triples"] == 1, choice
+    typed = json.loads(run("info", "films.ttl", "--type-predicate", "dbo:director", "--json")[1])
+    assert [*typed["types"].values()] == [1]
+
+
+@pytest.mark.usefixtures("files")
+def test_options_for_tables_and_attributes(run: Run, folder: Path) -> None:
+    (folder / "odd.csv").write_text("film~who~does~year\nHer~Spike Jonze~director~2013\n")
+    odd = ("--delimiter", "~", "--columns", "film,does,who", "--facts", "year")
+    found = json.loads(run("info", "odd.csv", *odd, "--json")[1])
+    assert found["triples"] == 2
+    assert {row["relation"] for row in found["relations"]} == {"director", "year"}
+    (folder / "bare.csv").write_text("source,relation,target\n")
+    assert json.loads(run("info", "bare.csv", "--no-header", "--json")[1])["triples"] == 1
+    assert json.loads(run("info", "films.graphml", "--json")[1])["triples"] == 2
+    dropped = run("info", "films.graphml", "--attributes", "drop")[1]
+    assert "'year' (--attributes facts keeps it)" in dropped
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["films.csv", "--language", "en"], "--language is for RDF, but films.csv is csv. Leave it out."),
+        (["films.ttl", "--delimiter", ";"], "--delimiter is for the formats csv, tsv, pipe, neo4j-csv, primekg, but"),
+        (["films.ttl", "--entities", "films.csv"], "but films.ttl is RDF. Leave it out."),
+        (["films.jsonl", "--columns", "a,b,c"], "but films.jsonl is jsonl. Leave it out."),
+        (["films.jsonl", "--attributes", "drop"], "--attributes is for the formats csv, tsv, pipe, parquet, arrow, "),
+        (["films.csv", "--read-limit", "lines=3"], "wanted NAME=N, NAME one of unpacked_bytes, line_bytes, "),
+        (["films.csv", "--read-limit", "line_bytes=3"], "The limit line_bytes keeps"),
+        (["films.ttl", "--prefix", "ex"], "wanted PREFIX=NAMESPACE, as ex=http://example.org/, but got 'ex'"),
+        (["films.csv", "--format", "xml"], "invalid choice: 'xml'; choose from csv, tsv, pipe, parquet, arrow, "),
+    ],
+)
+def test_an_option_for_another_format_is_refused(run: Run, argv: list[str], told: str) -> None:
+    assert told in mistake(run("info", *argv))
+
+
+def test_the_options_know_all_formats_and_limits() -> None:
+    assert {*FORMATS} == {*get_args(GraphFormat)}
+    assert reading_options.RDF == RDF
+    assert {field.name for field in fields(Limits)} == {*reading_options.LIMITS}
+
+
+def test_each_option_sets_an_argument() -> None:
+    of_file = signature(KnowledgeGraph.from_file).parameters
+    of_rdf = signature(KnowledgeGraph.from_rdf).parameters
+    for option in OPTIONS.values():
+        takes = [of_rdf] if set(option.formats) <= {*RDF} else [of_file]
+        takes += [of_rdf] if {*RDF} <= set(option.formats) else []
+        assert all(option.argument in arguments for arguments in takes), option.flag
+    told = {option.argument for option in OPTIONS.values()}
+    assert {*of_file} - told == {"path"}
+    assert {*of_rdf} - told == {"source"}

@@ -177,7 +177,7 @@ def test_train_with_the_splits_of_metaqa(run: Run) -> None:
     assert code == 0
     told = json.loads(out)
     assert (told["training"]["used"], told["validation"]["used"]) == (2, 1)
-    assert told["command"] == "kg-retrievers ask films.txt 'Who ...?' --format csv --model m"
+    assert told["command"] == "kg-retrievers ask films.txt 'Who ...?' --graph-format csv --model m"
     code, out, _ = run(*train, "n", "--split", "dev", "--validation-split", "train")
     assert code == 0
     told = json.loads(out)
@@ -195,7 +195,7 @@ def test_the_next_command_reads_the_graph_alike(run: Run) -> None:
     assert err.startswith("kg-retrievers: --visits is called --num-examples now\n")
     assert config("m")["training"]["schedule"]["num_examples"] == 8
     command = out.splitlines()[-1].partition(": kg-retrievers ")[2]
-    flags = "--entities labels.tsv --graph-format csv --columns a,b,c --embeddings hashed"
+    flags = "--graph-format csv --entities labels.tsv --columns a,b,c --embeddings hashed"
     assert command == f"ask films.txt 'Who ...?' {flags} --model m"
     code, out, _ = run(*shlex.split(command.replace("Who ...?", "Who directed Her (film)?")))
     assert code == 0
@@ -424,7 +424,6 @@ def mistake(done: tuple[int, str, str]) -> str:
         (["--field", "hops=few"], "hops must be a valid integer, but got 'few'"),
         (["--num-examples", "0"], "--num-examples: wanted an integer of 1 or more, but got '0'"),
         (["--graph", "none.csv"], "none.csv: there is no such file"),
-        (["--graph", "films.txt"], "--graph-format"),
         (["--model", "reasoner"], "--model is for graph-prompt, but trained is subgraph-rag. Leave it out."),
     ],
 )

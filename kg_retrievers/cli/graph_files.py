@@ -1,0 +1,151 @@
+"""From a file or folder to a graph, by the options that say how it is read."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kg_retrievers
+from kg_retrievers.cli.reading_options import OPTIONS, RDF, ReadingOption
+from kg_retrievers.cli.show import note
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.graph.readers import Limits
+
+#: The suffixes of files of graphs.
+GRAPH_SUFFIXES = {
+    *(".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".graphml", ".gexf"),
+    *(".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".jsonld"),
+}
+
+# What the header of an export of Neo4j names, and how much of a file is looked at for it.
+_NEO4J_HEADER, _HEADER_SIZE = re.compile(rb":(?:START_)?ID\b"), 1 << 16
+
+#: How the package writes what keeps something that is left out, as `literals="keep"` or `languages=[..., "*"]`.
+_CHOICE = re.compile(r'(?P<argument>\w+)=(?P<value>None|\(\)|"[^"]*"|\[[^]]*\])')
+_QUOTED = re.compile(r'"([^"]*)"')
+
+
+def given_options(options: argparse.Namespace) -> list[ReadingOption]:
+    """Return the options for reading that were given."""
+    return [option for name, option in OPTIONS.items() if getattr(options, name) is not None]
+
+
+def read_file(path: Path, options: argparse.Namespace) -> KnowledgeGraph:
+    """Read a graph from a file, or from a folder of a format that is a folder.
+
+    Raises:
+        InvalidArgumentError: If an option is for other formats than that of the file.
+        GraphLoadError: If it cannot be read.
+    """
+    from kg_retrievers.graph.readers.file_options import FileOptions  # loads numpy
+    from kg_retrievers.graph.readers.formats import find_format
+
+    given = {option.argument: getattr(options, option.name) for option in given_options(options)}
+    about = {name: given[name] for name in ("encoding",) if name in given}
+    # A table whose delimiter is to be found has no format yet.
+    format = find_format(path, given.get("format"), FileOptions(**about, limits=_limits(given, ""))) or "csv"
+    _check_options(path, format, options)
+    if "limits" in given:
+        given["limits"] = _limits(given, format)
+    if "prefixes" in given:
+        given["prefixes"] = dict(given["prefixes"])
+    if format in RDF:
+        graph = kg_retrievers.KnowledgeGraph.from_rdf(path, **{**given, "format": format})
+    else:
+        graph = kg_retrievers.KnowledgeGraph.from_file(path, **given)
+    if graph.skipped:
+        note(f"malformed lines of {path} that were skipped: {graph.skipped}")
+    return graph
+
+
+def _limits(given: Mapping[str, Any], format: str) -> Limits:
+    from kg_retrievers.graph.readers.limits import Limits
+    from kg_retrievers.graph.readers.rdf_statements import RDF_LIMITS
+
+    told = {name: int(value) for name, value in given.get("limits", ())}
+    return Limits(**({"cell_length": RDF_LIMITS.cell_length} if format in RDF else {}) | told)
+
+
+def _check_options(path: Path, format: str, options: argparse.Namespace) -> None:
+    """Check that each option is for this format.
+
+    Raises:
+        InvalidArgumentError: If one is for others.
+    """
+    for option in given_options(options):
+        if format not in option.formats:
+            kind = "RDF" if set(option.formats) <= set(RDF) else f"the formats {', '.join(option.formats)}"
+            is_format = "RDF" if format in RDF else format
+            raise InvalidArgumentError(f"{option.flag} is for {kind}, but {path} is {is_format}. Leave it out.")
+
+
+def read_folder(path: Path, options: argparse.Namespace) -> KnowledgeGraph:
+    """Open what `index` saved in a folder, or read the export of a graph that is a folder.
+
+    Raises:
+        InvalidArgumentError: If it was saved, and options say how to read a file.
+        GraphLoadError: If it holds no graph, with the files in it that may be one.
+    """
+    try:
+        graph = kg_retrievers.KnowledgeGraph.open(path)
+    except GraphLoadError:
+        if is_export(path):
+            return read_file(path, options)
+        files = sorted(str(file) for file in path.iterdir() if GRAPH_SUFFIXES & set(file.suffixes))
+        if not files:
+            raise
+        count = "a file" if len(files) == 1 else f"{len(files):,} files"
+        raise GraphLoadError(
+            f"the folder holds no saved graph, but {count} that may be one.",
+            path,
+            hint_shell=f"Name the file: kg-retrievers info {shlex.quote(files[0])}",
+        ) from None
+    if given := ", ".join(option.flag for option in given_options(options)):
+        raise InvalidArgumentError(f"{path} is a folder; leave out what says how to read a file: {given}.")
+    return graph
+
+
+def is_export(path: Path) -> bool:
+    """Whether a path is a folder that holds an export of a graph, which several files make up."""
+    if not path.is_dir():
+        return False
+    from kg_retrievers.graph.readers.formats import csv_files
+    from kg_retrievers.graph.readers.limits import Limits
+    from kg_retrievers.graph.readers.opening import open_bytes
+    from kg_retrievers.graph.readers.umls import find_umls_files
+
+    if find_umls_files(path):
+        return True
+    for file in csv_files(path):
+        with suppress(GraphLoadError), open_bytes(file, Limits()) as opened:
+            if _NEO4J_HEADER.search(opened.readline(_HEADER_SIZE)):
+                return True
+    return False
+
+
+def on_shell(text: str) -> str:
+    """Return what says how to keep something in the words of the shell.
+
+    Example:
+        >>> on_shell('literals (literals="keep")'), on_shell('names in other languages (languages=[..., "*"])')
+        ('literals (--literals keep)', "names in other languages (--language '*')")
+        >>> on_shell("statements of other graphs (graphs=None)")
+        'statements of other graphs (without --named-graph)'
+    """
+    return _CHOICE.sub(_on_shell, text)
+
+
+def _on_shell(choice: re.Match[str]) -> str:
+    option = next((option for option in OPTIONS.values() if option.argument == choice["argument"]), None)
+    if option is None or choice["value"] == "()":
+        return choice[0]
+    values = _QUOTED.findall(choice["value"])
+    return " ".join(f"{option.flag} {shlex.quote(value)}" for value in values) or f"without {option.flag}"
