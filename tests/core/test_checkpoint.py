@@ -29,7 +29,8 @@ from kg_retrievers.core.checkpoint import (
     read_header,
     save_checkpoint,
 )
-from kg_retrievers.errors import FileFormatError, InvalidArgumentError, ModelLoadError
+from kg_retrievers.errors import FileFormatError, FileWriteError, InvalidArgumentError, ModelLoadError
+from kg_retrievers.graph.folder_lock import FolderLock
 
 Damage = Callable[[Path], object]
 
@@ -415,3 +416,65 @@ def test_any_bytes_are_loaded_or_refused(tmp_path_factory: pytest.TempPathFactor
         with_metadata(data.decode("latin-1"))(saved(folder))
     with pytest.raises(ModelLoadError):
         load_checkpoint(folder, "gnn-rag")
+
+
+# --- kills and two writers --------------------------------------------------------------------------------------------
+
+KILL_EVERYWHERE = """
+import json, os, signal, sys
+import numpy as np
+from kg_retrievers.core.checkpoint import load_checkpoint, save_checkpoint
+
+folder = sys.argv[1]
+
+def save(rounds):
+    save_checkpoint(folder, "subgraph-rag", {"rounds": rounds}, {"w": np.full(1000, rounds, np.float32)})
+
+def die_at(step):
+    steps = 0
+    def dying(function):
+        def call(*args, **kwargs):
+            nonlocal steps
+            steps += 1
+            if steps == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*args, **kwargs)
+        return call
+    for name in ("fsync", "replace", "open", "unlink", "close", "stat", "scandir", "listdir"):
+        setattr(os, name, dying(getattr(os, name)))
+
+found, step, done = [], 0, False
+while not done:
+    step += 1
+    save(1)
+    process = os.fork()
+    if not process:
+        die_at(step)
+        save(2)
+        os._exit(0)
+    done = os.waitpid(process, 0)[1] == 0
+    config, weights = load_checkpoint(folder, "subgraph-rag")
+    assert (weights["w"] == config["rounds"]).all()
+    found.append(config["rounds"])
+    save(3)
+    assert os.listdir(folder) == ["model.safetensors"], os.listdir(folder)
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_killed_at_every_step_of_a_save(tmp_path: Path) -> None:
+    """The earlier model or the new one opens, and the next save sweeps what is left."""
+    command = [sys.executable, "-c", KILL_EVERYWHERE, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found) == {1, 2}
+    assert found == sorted(found), "one step is the save"
+
+
+def test_a_second_writer_of_a_model_is_told(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, "gnn-rag", {}, {"w": np.zeros(1, np.float32)})
+    with FolderLock(tmp_path), pytest.raises(FileWriteError, match=f"process {os.getpid()} is writing there"):
+        save_checkpoint(tmp_path, "gnn-rag", {}, {"w": np.ones(1, np.float32)})
+    assert load_checkpoint(tmp_path, "gnn-rag")[1]["w"].tolist() == [0]

@@ -1,0 +1,96 @@
+"""The command index: which folders it writes to, and what an interruption leaves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kg_retrievers.graph.storage import FolderWriter, saved_meta
+from kg_retrievers.serving.loading import open_index, recorded_embeddings
+
+Run = Callable[..., tuple[int, str, str]]
+SAVED = Path(__file__).parents[1] / "serving" / "saved_by_0_1.zip"
+INDEX = ("index", "films.csv", "--output", "films.index")
+
+KILLED_SAVE = """
+import os, signal, sys
+synced, sync = 0, os.fsync
+def dying(descriptor):
+    global synced
+    synced += 1
+    if synced == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+    sync(descriptor)
+os.fsync = dying
+from kg_retrievers.cli import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "films.csv").write_text("Her,directed_by,Spike Jonze\nHer,starring,Amy Adams\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_name_of_the_embeddings_is_kept(run: Run, folder: Path) -> None:
+    assert run(*INDEX, "--embeddings", "hashed")[0] == 0
+    assert recorded_embeddings("films.index") == "hashed"
+    assert saved_meta(folder / "films.index", "index")["embeddings_name"] == "hashed"
+    assert not (folder / "films.index" / "cli.json").exists()
+
+
+def test_an_interrupted_index_can_be_repeated(run: Run, folder: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED_SAVE, *INDEX], check=False, timeout=120)
+    assert killed.returncode < 0
+    left = set(os.listdir("films.index"))
+    assert left, "a process that is killed cannot clean up"
+    assert "interrupted" in run("info", "films.index")[2]
+    code, out, err = run(*INDEX)
+    assert (code, err) == (0, "")
+    assert out.startswith("Indexed 3 entities"), "nothing was replaced"
+    assert len(open_index("films.index").graph) == 2
+    assert not left & set(os.listdir("films.index"))
+
+
+def test_an_index_of_other_content_is_replaced_and_told(run: Run, folder: Path) -> None:
+    assert run(*INDEX)[0] == 0
+    (folder / "films.index" / "notes.txt").write_text("mine")
+    (folder / "other.csv").write_text("a,b,c\n", "utf-8")
+    _, out, _ = run("index", "other.csv", "--output", "films.index")
+    assert out.splitlines()[0] == "Replaced the earlier index in films.index."
+    assert len(open_index("films.index").graph) == 1
+    assert (folder / "films.index" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "manifest.json", "index.json"])
+def test_a_folder_of_something_else_stays(run: Run, folder: Path, name: str) -> None:
+    (folder / "films.index").mkdir()
+    (folder / "films.index" / name).write_text("{}")
+    code, _, err = run(*INDEX)
+    assert code == 2
+    assert "is not empty and holds no index" in err
+    assert os.listdir("films.index") == [name]
+
+
+def test_an_index_of_version_0_1_is_replaced(run: Run, folder: Path) -> None:
+    with zipfile.ZipFile(SAVED) as saved:
+        saved.extractall(folder)
+    assert recorded_embeddings("films.index") == "hashed"
+    assert "Replaced the earlier index" in run(*INDEX)[1]
+    assert recorded_embeddings("films.index") == "static"
+    assert not [name for name in os.listdir("films.index") if name in ("cli.json", "index.json", "graph.json")]
+
+
+def test_a_second_writer_is_told(run: Run, folder: Path) -> None:
+    with FolderWriter("films.index"):
+        code, _, err = run(*INDEX)
+    assert code == 2
+    assert f"films.index: process {os.getpid()} is writing there. Wait until it has ended" in err

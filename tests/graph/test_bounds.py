@@ -1,0 +1,85 @@
+"""Bounds: columns that do not fit together are told by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.bounds import check_graph
+from kg_retrievers.graph.columns import Array
+
+GRAPH = KnowledgeGraph.from_triples(
+    [("Her", "directed by", "Spike Jonze"), ("Her", "starring", "Amy Adams"), ("Dune", "directed by", "Lynch")],
+    aliases={"Her": ["She"]},
+    types={"Her": ["film"], "Dune": ["film"]},
+    relation_labels={"directed by": "director"},
+)
+
+
+def columns() -> dict[str, Array]:
+    return {
+        name: np.array(column) for name, column in GRAPH.to_part().columns.items() if isinstance(column, np.ndarray)
+    }
+
+
+def put(name: str, position: Any, value: int) -> Callable[[dict[str, Array]], None]:
+    def change(columns: dict[str, Array]) -> None:
+        columns[name][position] = value
+
+    return change
+
+
+def shorten(name: str) -> Callable[[dict[str, Array]], None]:
+    def change(columns: dict[str, Array]) -> None:
+        columns[name] = columns[name][:-1]
+
+    return change
+
+
+def turn(name: str) -> Callable[[dict[str, Array]], None]:
+    def change(columns: dict[str, Array]) -> None:
+        columns[name] = columns[name][::-1].copy()
+
+    return change
+
+
+def test_a_graph_fits() -> None:
+    check_graph(columns())
+    check_graph({name: np.array(c) for name, c in KnowledgeGraph.from_triples([])._columns.items()})
+
+
+@pytest.mark.parametrize("name", [name for name in columns() if not name.endswith(("hashes", "data"))])
+def test_each_column_has_bounds(name: str) -> None:
+    """No column is left out: one that is too short, or leads too far, is told by its name or that of its partner."""
+    owner = name.removesuffix(".values").removesuffix(".indptr").removesuffix(".offsets").split(".")[0]
+    damages = [shorten(name)]
+    if len(columns()[name]):
+        damages += [put(name, -1, 10**6), put(name, 0, -5)]
+    for damage in damages:
+        damaged = columns()
+        damage(damaged)
+        with pytest.raises(ValueError, match=f"^(adjacency|{owner}|triples)"):
+            check_graph(damaged)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (put("entities.offsets", 2, 0), "entities.offsets does not ascend from 0 to"),
+        (put("adjacency.labels", 0, 3), "adjacency.labels does not ascend in each row"),
+        (put("labels", 0, -1), "labels holds ids of nothing: wanted 0 to 5"),
+        (put("triples", (0, 1), 2), "triples holds ids of nothing: wanted 0 to 1"),
+        (shorten("names.hashes"), "names.offsets has the shape"),
+        (shorten("names.data"), "names.offsets does not ascend"),
+        (turn("name_entities.indptr"), "name_entities.indptr does not ascend"),
+    ],
+)
+def test_what_is_told(damage: Callable[[dict[str, Array]], None], words: str) -> None:
+    damaged = columns()
+    damage(damaged)
+    with pytest.raises(ValueError, match=words):
+        check_graph(damaged)
