@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 #: Prefixes that are known without being declared. What a file declares goes before them.
 WELL_KNOWN: Mapping[str, str] = {
@@ -53,12 +54,18 @@ WELL_KNOWN: Mapping[str, str] = {
 }
 
 
+#: Begins the IRI of a name that is none, as "Her", when a graph is written as RDF.
+NAMED = "urn:x-name:"
+
+_IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*')
+
+
 class Prefixes:
     """Writes IRIs short and reads them back: `expand(compact(iri)) == iri` for every IRI.
 
     The longest namespace that begins an IRI gives its prefix; what follows stays as it is, so that
     "dbr:AC/DC" needs no escapes. An IRI that no namespace begins stays whole, in angle brackets where its
-    scheme looks like a prefix.
+    scheme looks like a prefix. A name that is no IRI has one that begins with `NAMED`.
 
     Args:
         declared: What a file declares: {prefix: namespace}. It goes before the well-known ones.
@@ -69,6 +76,8 @@ class Prefixes:
         ('dbo:director', 'ex:a/b')
         >>> prefixes.compact("urn:isbn:1"), prefixes.compact("wd:Q42"), prefixes.expand("wd:Q42")
         ('urn:isbn:1', '<wd:Q42>', 'http://www.wikidata.org/entity/Q42')
+        >>> prefixes.expand("Spike Jonze"), prefixes.compact("urn:x-name:Spike%20Jonze")
+        ('urn:x-name:Spike%20Jonze', 'Spike Jonze')
     """
 
     def __init__(self, declared: Mapping[str, str] | None = None) -> None:
@@ -86,6 +95,8 @@ class Prefixes:
         namespace = self.namespace_of(iri)
         if namespace:
             return f"{self._prefix_of[namespace]}:{iri[len(namespace) :]}"
+        if iri.startswith(NAMED) and self.expand(name := unquote(iri[len(NAMED) :])) == iri:
+            return name
         return f"<{iri}>" if iri.partition(":")[0] in self.namespaces else iri
 
     def datatype(self, iri: str) -> str:
@@ -99,10 +110,12 @@ class Prefixes:
 
     def expand(self, name: str) -> str:
         """Return the IRI that a short form stands for; an IRI is returned as it is."""
-        if name.startswith("<") and name.endswith(">"):
+        if name.startswith("<") and name.endswith(">") and _IRI.fullmatch(name[1:-1]):
             return name[1:-1]
         prefix, colon, rest = name.partition(":")
-        return self.namespaces[prefix] + rest if colon and prefix in self.namespaces else name
+        if colon and prefix in self.namespaces and _IRI.fullmatch(iri := self.namespaces[prefix] + rest):
+            return iri
+        return name if _IRI.fullmatch(name) else NAMED + quote(name, safe="")
 
     def namespace_of(self, iri: str) -> str:
         """Return the longest known namespace that an IRI begins with; an empty text where there is none."""
@@ -113,6 +126,11 @@ class Prefixes:
                 found = iri[: end + 1]
         odd = next((namespace for namespace in self._odd if iri.startswith(namespace)), "")
         return max(found, odd, key=len)
+
+    def name_of(self, iri: str) -> str:
+        """Return what a relation or type without a label is called: its short form, or else the end of its IRI."""
+        name = self.compact(iri)
+        return local_words(iri) or name if name in (iri, f"<{iri}>") else name
 
     def used(self, names: Iterable[str]) -> dict[str, str]:
         """Return the prefixes that some short forms have, in sorted order."""

@@ -550,6 +550,8 @@ class KnowledgeGraph(Immutable):
         - "jsonl": all but white space around texts.
         - "csv", "tsv", "parquet" (extra `arrow`): facts, in a row for each of their sources. TSV has no place for tabs
           and line breaks in texts.
+        - "nt", "ttl", "rdf", and with sources "nq", "trig", "jsonld" (extra `rdf`): RDF. A name that is no IRI becomes
+          one that `from_rdf` reads as this name; so do the types that were called by a label.
 
         Args:
             path: The file. `.gz` at the end of its name packs it.
@@ -570,7 +572,7 @@ class KnowledgeGraph(Immutable):
 or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it cannot hold \
 with on_loss="drop".
         """
-        write_graph(self._columns, path, format, entities=entities, on_loss=on_loss)
+        write_graph(self._columns, path, format, entities=entities, on_loss=on_loss, prefixes=self.prefixes)
 
     def to_triples(self) -> list[Triple]:
         """Return all triples in stored order, as `from_triples` takes them."""

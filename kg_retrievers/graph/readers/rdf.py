@@ -7,8 +7,10 @@ from typing import Any
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.rdf_columns import build
+from kg_retrievers.graph.iris import Prefixes
+from kg_retrievers.graph.readers.rdf_columns import RdfColumns, take_foreign
 from kg_retrievers.graph.readers.rdf_parsing import RdfFile
+from kg_retrievers.graph.readers.rdf_reading import describe_reading
 from kg_retrievers.graph.readers.rdf_statements import RdfOptions, Statements
 from kg_retrievers.graph.readers.rdflib_graphs import RdflibGraph, is_rdflib
 
@@ -32,15 +34,37 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
     statements = Statements(options, graph.terms, Path("rdflib"))
     statements.begin(graph.prefixes)
     statements.take(graph)
-    return build(statements, graph.format, graph.prefixes, graph.skipped)
+    return _build(statements, graph.format, graph.prefixes, graph.skipped)
 
 
 def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
     file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
     statements = Statements(options, file.terms, path)
     file.read(statements.begin, statements.take)
-    builder = build(statements, file.format, file.prefixes, file.skipped)
+    builder = _build(statements, file.format, file.prefixes, file.skipped)
     if not (len(builder) or builder.labels or builder.types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())
         raise GraphLoadError(f"no facts, {file.skipped:,} malformed lines{left}.", path)
+    return builder
+
+
+def _build(statements: Statements, format: str, declared: dict[str, str], skipped: int) -> GraphBuilder:
+    """Return the builder of what was collected.
+
+    Args:
+        statements: What was collected.
+        format: The name of the format.
+        declared: The prefixes that the source declares.
+        skipped: How many malformed lines were skipped.
+    """
+    statements.check_graphs()
+    builder = GraphBuilder()
+    builder.skipped = skipped
+    builder.reading.format = format
+    prefixes = Prefixes({**declared, **statements.options.prefixes})
+    take_foreign(statements)
+    taken_names = statements.names.finish()
+    columns = RdfColumns(statements, builder, prefixes)
+    columns.fill()
+    describe_reading(statements, builder, columns, taken_names)
     return builder

@@ -7,7 +7,6 @@ import numpy as np
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.iris import Prefixes, local_words
-from kg_retrievers.graph.readers.rdf_reading import describe_reading
 from kg_retrievers.graph.readers.rdf_statements import Statements
 
 #: Things of these types are classes, properties and ontologies: they describe relations and types.
@@ -21,29 +20,7 @@ SCHEMA_TYPES = (
 WIKIDATA_PROPERTIES, WIKIDATA_ENTITIES = "http://www.wikidata.org/prop/", "http://www.wikidata.org/entity/"
 
 
-def build(statements: Statements, format: str, declared: dict[str, str], skipped: int) -> GraphBuilder:
-    """Return the builder of what was collected.
-
-    Args:
-        statements: What was collected.
-        format: The name of the format.
-        declared: The prefixes that the source declares.
-        skipped: How many malformed lines were skipped.
-    """
-    statements.check_graphs()
-    builder = GraphBuilder()
-    builder.skipped = skipped
-    builder.reading.format = format
-    prefixes = Prefixes({**declared, **statements.options.prefixes})
-    _take_foreign(statements)
-    taken_names = statements.names.finish()
-    columns = RdfColumns(statements, builder, prefixes)
-    columns.fill()
-    describe_reading(statements, builder, columns, taken_names)
-    return builder
-
-
-def _take_foreign(statements: Statements) -> None:
+def take_foreign(statements: Statements) -> None:
     """Take texts in languages that are not wanted where their head and relation have no literal otherwise."""
     if not statements.foreign:
         return
@@ -124,18 +101,18 @@ class RdfColumns:
         for number in numbers[np.argsort(first)].tolist():
             id = ids[number] = self._prefixes.compact(self.iris[number])
             self._builder.relation(id)
-            label = self._name(number) or self._wikidata_label(number)
-            if label:
-                self._builder.name_relation(id, label)
+            self._builder.name_relation(id, self._wikidata_label(number) or self._name(number))
         return ids
 
-    def _name(self, number: int) -> str | None:
+    def _name(self, number: int) -> str:
         """Return the label of a relation or type; where no prefix fits, the end of its IRI in words."""
-        iri = self.iris[number]
         label = self._statements.names.label(number)
-        if label is None and not self._prefixes.namespace_of(iri) and (label := local_words(iri) or None):
-            self.local_names += 1
-        return label
+        if label is not None:
+            return label
+        iri = self.iris[number]
+        name = self._prefixes.name_of(iri)
+        self.local_names += name != self._prefixes.compact(iri)
+        return name
 
     def _wikidata_label(self, number: int) -> str | None:
         entity = self._wikidata_entity(number)
@@ -238,7 +215,7 @@ class RdfColumns:
         things, kinds = np.frombuffer(statements.typed, np.intc), np.frombuffer(statements.kinds, np.intc)
         numbers = [number for number in np.unique(kinds).tolist() if not self.iris[number].startswith("_:")]
         ids = {self._prefixes.compact(self.iris[number]): number for number in numbers}
-        labels = {id: label for id, number in ids.items() if (label := self._name(number))}
+        labels = {id: self._name(number) for id, number in ids.items()}
         names = dict(zip(numbers, relation_names(ids, labels), strict=True))
         found: dict[str, set[str]] = {}
         for thing, kind in zip(things.tolist(), kinds.tolist(), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -96,8 +96,8 @@ class RdfFile:
         """Check the format; nothing is read yet."""
         self.path, self.format = path, rdf_format(path, format)
         self._base_iri, self._on_error, self._limits = base_iri, on_error, limits
-        self._oxigraph = oxigraph = _oxigraph()
-        self.terms = Terms(oxigraph.NamedNode, oxigraph.BlankNode, oxigraph.Literal, oxigraph.DefaultGraph)
+        self._oxigraph = module = oxigraph()
+        self.terms = Terms(module.NamedNode, module.BlankNode, module.Literal, module.DefaultGraph)
         self.skipped, self._last_line = 0, -1
         self.prefixes: dict[str, str] = {}
 
@@ -165,22 +165,20 @@ class RdfFile:
 
 def parser_format(name: str) -> RdfFormat:
     """Return pyoxigraph's format by its name here."""
-    formats = _oxigraph().RdfFormat
+    formats = oxigraph().RdfFormat
     attribute = {"RDF/XML": "RDF_XML"}.get(name, name.replace("-", "_").upper())
     format: RdfFormat = getattr(formats, attribute)
     return format
 
 
-def write_statements(statements: Iterator[Any], path: Path, format: str, prefixes: dict[str, str]) -> None:
-    """Write statements that `term_maker` made to a file."""
-    oxigraph = _oxigraph()
-    with open(path, "wb") as file:
-        oxigraph.serialize(statements, file, parser_format(format), prefixes=prefixes)
+def oxigraph() -> Any:
+    """Return the module pyoxigraph.
 
-
-def _oxigraph() -> Any:
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
     try:
         import pyoxigraph
     except ImportError:
-        raise MissingExtraError("Reading RDF", "rdf") from None
+        raise MissingExtraError("RDF", "rdf") from None
     return pyoxigraph

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import NONE, TextIds
 from kg_retrievers.graph.datatypes import is_valid
-from kg_retrievers.graph.iris import Prefixes
+from kg_retrievers.graph.iris import NAMED, Prefixes
 from kg_retrievers.graph.readers.file_options import OnError
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.rdf_names import Languages, Names
@@ -275,7 +275,7 @@ def _expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str
     iris = []
     for name in names:
         iri = prefixes.expand(name)
-        if iri == name and "://" not in name and not name.startswith("urn:"):
+        if iri.startswith(NAMED) or (iri == name and "://" not in name and not name.startswith("urn:")):
             raise InvalidArgumentError(
                 f"{option}: {name!r} is no IRI, and no known prefix begins it.",
                 hint_python='Give its prefix: prefixes={"ex": "http://example.org/"}.',

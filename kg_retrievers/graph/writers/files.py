@@ -15,6 +15,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.writers.arrow_files import write_entity_parquet, write_fact_parquet
 from kg_retrievers.graph.writers.content import GraphContent
 from kg_retrievers.graph.writers.graphs_as_text import graphml_lines, node_link_lines
+from kg_retrievers.graph.writers.rdf import rdf_losses, write_rdf
 from kg_retrievers.graph.writers.rows_as_text import (
     entity_lines,
     entity_table,
@@ -24,7 +25,9 @@ from kg_retrievers.graph.writers.rows_as_text import (
 )
 
 #: The formats that `KnowledgeGraph.write` knows.
-WriteFormat = Literal["csv", "tsv", "jsonl", "parquet", "graphml", "node-link"]
+WriteFormat = Literal[
+    "csv", "tsv", "jsonl", "parquet", "graphml", "node-link", "nt", "nq", "ttl", "trig", "rdf", "jsonld"
+]
 
 #: What to do about parts of a graph that a format cannot hold.
 OnLoss = Literal["raise", "drop"]
@@ -37,7 +40,16 @@ _SUFFIXES: dict[str, WriteFormat] = {
     ".parquet": "parquet",
     ".graphml": "graphml",
     ".json": "node-link",
+    ".nt": "nt",
+    ".nq": "nq",
+    ".ttl": "ttl",
+    ".trig": "trig",
+    ".rdf": "rdf",
+    ".jsonld": "jsonld",
 }
+
+#: The formats of RDF.
+_RDF = ("nt", "nq", "ttl", "trig", "rdf", "jsonld")
 
 #: The formats that hold nothing but facts and their sources.
 _TABLES = ("csv", "tsv", "parquet")
@@ -58,8 +70,9 @@ def write_graph(
     *,
     entities: str | Path | None = None,
     on_loss: OnLoss = "raise",
+    prefixes: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the columns of a graph to a file: see `KnowledgeGraph.write`."""
+    """Write the columns of a graph to a file: see `KnowledgeGraph.write`; RDF with the `prefixes` of its keys."""
     content, layout = GraphContent(columns), _layout(path, format)
     if on_loss not in get_args(OnLoss):
         raise InvalidArgumentError(f'{_WHO}: on_loss is "raise" or "drop", but got {on_loss!r}.')
@@ -73,6 +86,8 @@ def write_graph(
     with _open(path) as file:
         if layout == "parquet":
             write_fact_parquet(content, file, content.relation_ids if beside == "jsonl" else content.relations)
+        elif layout in _RDF:
+            write_rdf(content, prefixes or {}, file, layout)
         else:
             file.writelines(line.encode() for line in _lines(content, layout, beside))
     if entities is not None and beside is not None:
@@ -115,6 +130,8 @@ def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | No
     """Count what neither file can hold."""
     if layout in _EXACT:
         return {}
+    if layout in _RDF:
+        return rdf_losses(content, layout)
     lost = {"texts with white space around them or NUL in them": sum(map(_is_unfit, content.texts()))}
     if layout in _TABLES and beside is None:
         entities = [*content.entities()]

@@ -1,0 +1,117 @@
+"""From the content of a graph to RDF (extra `rdf`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
+from kg_retrievers.graph.readers.rdf_parsing import oxigraph, parser_format, rdf_format
+from kg_retrievers.graph.writers.content import Entity, GraphContent
+
+#: The formats that hold the sources of facts, as named graphs.
+NAMED_GRAPHS = ("nq", "trig", "jsonld")
+
+_PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*)?")
+
+
+def write_rdf(content: GraphContent, prefixes: Mapping[str, str], file: BinaryIO, format: str) -> None:
+    """Write a graph as RDF: facts, labels (rdfs:label), aliases (skos:altLabel) and types (rdf:type).
+
+    Prefixed names become IRIs again, literals have their datatypes. A name that is no IRI, as "Her", becomes one that
+    `from_rdf` reads as this name.
+
+    Args:
+        content: The graph.
+        prefixes: The prefixes of its keys.
+        file: Where to write.
+        format: The format, as "nt" or "ttl". Those of `NAMED_GRAPHS` hold the sources of facts.
+
+    Raises:
+        MissingExtraError: If pyoxigraph is not installed.
+    """
+    statements = _Statements(content, Prefixes(prefixes))
+    quads = statements.quads() if format in NAMED_GRAPHS else (quad.triple for quad in statements.quads())
+    oxigraph().serialize(quads, file, parser_format(rdf_format(Path(), format)), prefixes=_declarable(prefixes))
+
+
+def rdf_losses(content: GraphContent, format: str) -> dict[str, int]:
+    """Count what a format of RDF cannot hold: entities of which nothing is said, sources but in `NAMED_GRAPHS`."""
+    lonely = content.lonely()
+    silent = sum(entity.key in lonely and not entity.is_described for entity in content.entities())
+    sourced = 0 if format in NAMED_GRAPHS else sum(source is not None for source in content.rows_by_source()[1])
+    lost = {"sources of facts (N-Quads, TriG and JSON-LD can)": sourced, "entities of which nothing is said": silent}
+    return {what: count for what, count in lost.items() if count}
+
+
+class _Statements:
+    """The statements of a graph."""
+
+    def __init__(self, content: GraphContent, prefixes: Prefixes) -> None:
+        self._module = oxigraph()
+        self._content, self._prefixes = content, prefixes
+        self._label, self._alias, self._type = map(self._iri, ("rdfs:label", "skos:altLabel", "rdf:type"))
+
+    def quads(self) -> Iterator[Any]:
+        """Yield the statements: names of relations, then facts, then names and types of entities."""
+        content, module = self._content, self._module
+        for id, name in zip(content.relation_ids, content.relations, strict=True):
+            iri = self._iri(id)
+            if name != self._prefixes.name_of(iri.value):
+                yield module.Quad(iri, self._label, module.Literal(name.removesuffix(f" ({id})")))
+        heads = set(content.edges[:, 0].tolist())
+        entities = [*content.entities()]
+        terms = [self._term(entity, number in heads) for number, entity in enumerate(entities)]
+        relations = [self._iri(id) for id in content.relation_ids]
+        rows, sources = content.rows_by_source()
+        for (head, relation, tail), source in zip(content.edges[rows].tolist(), sources, strict=True):
+            graph = () if source is None else (self._node(source),)
+            yield module.Quad(terms[head], relations[relation], terms[tail], *graph)
+        for entity, term in zip(entities, terms, strict=True):
+            if not isinstance(term, module.Literal):
+                yield from self._descriptions(entity, term)
+
+    def _descriptions(self, entity: Entity, term: Any) -> Iterator[Any]:
+        module = self._module
+        if entity.label != _label_of(term.value, entity.key):
+            yield module.Quad(term, self._label, module.Literal(entity.label))
+        for alias in entity.aliases:
+            yield module.Quad(term, self._alias, module.Literal(alias))
+        for kind in entity.types:
+            yield module.Quad(term, self._type, self._iri(kind))
+
+    def _term(self, entity: Entity, is_head: bool) -> Any:
+        """Return a literal for an entity with a datatype, unless it is the head of a fact, which no literal can be."""
+        if entity.datatype is None or is_head or entity.types or entity.aliases:
+            return self._node(entity.key)
+        if entity.datatype.startswith("@"):
+            return self._module.Literal(entity.label, language=entity.datatype[1:])
+        datatype = self._module.NamedNode(self._prefixes.datatype_iri(entity.datatype))
+        return self._module.Literal(entity.label, datatype=datatype)
+
+    def _node(self, key: str) -> Any:
+        return self._module.BlankNode(key[2:]) if _is_blank(key) else self._iri(key)
+
+    def _iri(self, name: str) -> Any:
+        try:
+            return self._module.NamedNode(self._prefixes.expand(name))
+        except ValueError:  # as of "http://["
+            return self._module.NamedNode(NAMED + quote(name, safe=""))
+
+
+def _is_blank(key: str) -> bool:
+    return key.startswith("_:") and key[2:].isalnum() and key.isascii()
+
+
+def _label_of(iri: str, key: str) -> str:
+    """Return what an entity without a label is called when it is read."""
+    return key if key.startswith("_:") else local_words(iri) or key
+
+
+def _declarable(prefixes: Mapping[str, str]) -> dict[str, str]:
+    """Return the prefixes that every format can declare, and those of labels, aliases and types."""
+    prefixes = {name: WELL_KNOWN[name] for name in ("rdf", "rdfs", "skos")} | dict(prefixes)
+    return {prefix: namespace for prefix, namespace in prefixes.items() if _PREFIX.fullmatch(prefix)}
