@@ -12,7 +12,6 @@ import pytest
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers import graph_files
 from kg_retrievers.graph.readers.graph_files import is_node_link, read_node_link_rows, read_xml_rows
 from kg_retrievers.graph.readers.limits import Limits
 
@@ -224,14 +223,16 @@ def test_nested_groups_that_are_too_deep(tmp_path: Path) -> None:
         read_xml_rows(path, "graphml")
 
 
-def test_huge_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_files(tmp_path: Path) -> None:
     path = tmp_path / "film.graphml"
     nx.write_graphml(film(), path)
-    monkeypatch.setattr(graph_files, "MAX_XML_BYTES", path.stat().st_size)
-    assert facts(read_xml_rows(path, "graphml")) == FILM_FACTS
-    monkeypatch.setattr(graph_files, "MAX_XML_BYTES", path.stat().st_size - 1)
-    with pytest.raises(GraphLoadError, match="Convert it to a table of triples, RDF or Parquet"):
-        read_xml_rows(path, "graphml")
-    packed = write(tmp_path, "film.graphml.gz", gzip.compress(b"<!-- " + b" " * 1_000_000 + b"-->"))
+    size = path.stat().st_size
+    assert facts(read_xml_rows(path, "graphml", limits=Limits(document_bytes=size))) == FILM_FACTS
+    with pytest.raises(GraphLoadError, match=f"a document of more than {size - 1:,} bytes"):
+        read_xml_rows(path, "graphml", limits=Limits(document_bytes=size - 1))
+    comment = write(tmp_path, "comment.graphml", b"<!-- " + b" " * 1_000_000 + b"--><graphml/>")
+    with pytest.raises(GraphLoadError, match="a document of more than 100,000 bytes"):
+        read_xml_rows(comment, "graphml", limits=Limits(document_bytes=100_000))
+    packed = write(tmp_path, "film.graphml.gz", gzip.compress(comment.read_bytes()))
     with pytest.raises(GraphLoadError, match="becomes more than 1,000 bytes"):
         read_xml_rows(packed, "graphml", limits=Limits(unpacked_bytes=1_000))

@@ -17,12 +17,9 @@ import networkx as nx
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.attributes import AttributeReader, Attributes
-from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.networkx_graphs import node_keys, read_networkx_rows, undirected_message
 from kg_retrievers.graph.readers.opening import open_bytes
-
-#: The most bytes of GraphML and GEXF, unpacked: both are read as a whole, in about ten times the memory of the file.
-MAX_XML_BYTES = 1 << 30
 
 #: The attributes of an edge that may hold its relation, the first that every edge has.
 RELATION_ATTRIBUTES = ("relation", "predicate", "relationship", "label", "type", "name")
@@ -41,7 +38,9 @@ def read_xml_rows(
     attributes: Attributes = "facts",
     limits: Limits | None = None,
 ) -> GraphBuilder:
-    """Read GraphML or GEXF through networkx; see `read_networkx_rows`. Fit for up to about a million edges.
+    """Read GraphML or GEXF through networkx; see `read_networkx_rows`.
+
+    Fit for up to about a million edges: the file is read as a whole, in about twenty times its size.
 
     The relation of an edge is the first of "relation", "predicate", "relationship", "label", "type" and "name" that
     every edge has, else its key where some edges share a key. A file that declares a document type is refused: it may
@@ -55,12 +54,13 @@ def read_xml_rows(
         limits: What the file may hold.
 
     Raises:
-        GraphLoadError: If the file is no such graph, is undirected, or exceeds 1 GiB.
+        GraphLoadError: If the file is no such graph, is undirected, or exceeds a limit, as `document_bytes`.
     """
-    path = Path(path)
-    with _typed_errors(path), open_bytes(path, limits or Limits(), by_line=False) as file:
-        prefix = _checked_prefix(file, path)
-        whole = io.BufferedReader(_Counted(prefix, file, path), _PREFIX)
+    path, limits = Path(path), limits or Limits()
+    with _typed_errors(path), open_bytes(path, limits, by_line=False) as file:
+        document = _Document(file, path, limits.document_bytes)
+        prefix = _checked_prefix(document, path)
+        whole = io.BufferedReader(_Rest(prefix, document), _PREFIX)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ports of GraphML, which hold nothing of a fact
             graph = nx.read_gexf(whole) if format == "gexf" else nx.read_graphml(whole, edge_key_type=str)
@@ -162,7 +162,37 @@ def _typed_errors(path: Path) -> Iterator[None]:
         raise GraphLoadError(f"is no graph that can be read ({reason}).", path, line) from error
 
 
-def _checked_prefix(file: BinaryIO, path: Path) -> bytes:
+class _Document:
+    """The bytes of a file, up to a limit."""
+
+    def __init__(self, file: BinaryIO, path: Path, most: int) -> None:
+        self._file, self._path, self._most, self._size = file, path, most, 0
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self._size += len(data)
+        if self._size > self._most:
+            raise limit_error(self._path, None, f"a document of more than {self._most:,} bytes", "document_bytes")
+        return data
+
+
+class _Rest(io.RawIOBase):
+    """What was read before of a document, and then the rest of it."""
+
+    def __init__(self, prefix: bytes, document: _Document) -> None:
+        self._prefix, self._document = io.BytesIO(prefix), document
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self._prefix.read(len(view)) or self._document.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+
+def _checked_prefix(document: _Document, path: Path) -> bytes:
     """Return what was read up to the first element, where no document type can follow.
 
     Raises:
@@ -181,36 +211,13 @@ def _checked_prefix(file: BinaryIO, path: Path) -> bytes:
     parser.StartDoctypeDeclHandler = refuse
     parser.StartElementHandler = lambda *_: begun.append(True)
     read: list[bytes] = []
-    while not begun and len(read) * _PREFIX < MAX_XML_BYTES:
-        data = file.read(_PREFIX)
+    while not begun:
+        data = document.read(_PREFIX)
         read.append(data)
         parser.Parse(data, not data)
         if not data:
             break
     return b"".join(read)
-
-
-class _Counted(io.RawIOBase):
-    """Reads what was read before and then a file, and raises where there is too much of it."""
-
-    def __init__(self, prefix: bytes, file: BinaryIO, path: Path) -> None:
-        self._prefix, self._file, self._path, self._size = io.BytesIO(prefix), file, path, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self._prefix.read(len(view)) or self._file.read(len(view))
-        view[: len(data)] = data
-        self._size += len(data)
-        if self._size > MAX_XML_BYTES:
-            raise GraphLoadError(
-                f"has more than {MAX_XML_BYTES:,} bytes, and XML is read as a whole. Convert it to a table of triples, "
-                "RDF or Parquet, which are read piece by piece.",
-                self._path,
-            )
-        return len(data)
 
 
 def _relation_attribute(graph: nx.DiGraph[Any], path: Path) -> str:

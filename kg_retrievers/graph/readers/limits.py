@@ -34,7 +34,7 @@ class Limits:
     Args:
         unpacked_bytes: Bytes that a compressed file becomes; None allows 200 times its size, and always 256 MiB.
         line_bytes: Bytes of a line, or of an element of a JSON array.
-        document_bytes: Bytes of a document that is read as a whole, as a JSON object is.
+        document_bytes: Bytes of a document that is read as a whole, as a JSON object, GraphML and GEXF are.
         cell_length: Characters of one text: a cell, a literal, a value in JSON.
         columns: Columns of a table.
         json_depth: How deep arrays and objects of JSON are nested.
@@ -49,7 +49,7 @@ class Limits:
 
     unpacked_bytes: int | None = None
     line_bytes: int = 16 << 20
-    document_bytes: int = 1 << 30
+    document_bytes: int = 256 << 20
     cell_length: int = 131_072
     columns: int = 1_000
     json_depth: int = 64
