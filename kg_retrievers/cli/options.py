@@ -56,7 +56,7 @@ METHODS = f"NAME[{SEPARATOR}NAME]"
 #: How questions over one graph are written.
 FORMATS = ("metaqa", "pathquestion", "jsonl")
 
-#: The help on graphs that are no text files.
+#: The help on graphs that are no files of another program.
 GRAPH_HELP = "a folder of `index`, a LadybugDB file, or a URI of a Neo4j database, as bolt://localhost:7687"
 
 
@@ -307,7 +307,7 @@ def _graph(parser: _Parser) -> None:
         "graph",
         type=_place,
         metavar="GRAPH",
-        help=f"a file with a triple a line (.csv, .tsv, head|relation|tail, .jsonl; also .gz), {GRAPH_HELP}",
+        help=f"a file of any format (CSV, TSV, JSON, RDF, Parquet, GraphML ...; also packed), {GRAPH_HELP}",
     )
     _reading(parser, "--format", "--graph-format")  # as the other commands call it
 
@@ -390,7 +390,7 @@ def _json_file(parser: _Parser, what: str) -> None:
 
 
 def _graph_of_questions(questions: _Options, required: bool, also: str = "") -> None:
-    about = f"a file with a triple a line, {GRAPH_HELP}{also}"
+    about = f"a file of any format, {GRAPH_HELP}{also}"
     questions.add_argument("--graph", type=_place, required=required, metavar="GRAPH", help=about)
 
 

@@ -19,8 +19,15 @@ _TEXT_TABLES = ("csv", "tsv", "pipe")
 #: Under which titles the help lists the options.
 _ANY, _OF_TABLES, _OF_RDF = "how a graph file is read", "how a table is read", "how RDF is read"
 
-#: The fields of `Limits`.
-LIMITS = ("unpacked_bytes", "line_bytes", "document_bytes", "cell_length", "columns", "json_depth")
+#: The fields of `Limits`, with their defaults.
+LIMITS = {
+    "unpacked_bytes": "200 times the packed file, at least 256 MiB",
+    "line_bytes": "16 MiB",
+    "document_bytes": "1 GiB",
+    "cell_length": "131,072 characters, 1,048,576 of RDF",
+    "columns": "1,000",
+    "json_depth": "64",
+}
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ _ALL = (
     ReadingOption(
         "--graph-format",
         "format",
-        "if neither the suffix nor the content tells",
+        f"if neither the suffix nor the content tells: {', '.join(FORMATS)}",
         {"choices": FORMATS, "metavar": "FORMAT"},
     ),
     ReadingOption(
@@ -122,7 +129,7 @@ _ALL = (
     ReadingOption(
         "--read-limit",
         "limits",
-        f"what a file may hold, NAME one of {', '.join(LIMITS)} (defaults: see the docs, Your graph); repeatable",
+        f"what a file may hold: {', '.join(f'{name} ({default})' for name, default in LIMITS.items())}; repeatable",
         _repeatable("NAME=N", type=_limit),
     ),
     ReadingOption(
@@ -168,7 +175,7 @@ _ALL = (
     ReadingOption(
         "--label-predicate",
         "label_predicates",
-        "of labels, best first (default: rdfs:label, skos:prefLabel, schema:name ...); repeatable",
+        "of labels, best first (default: rdfs:label, skos:prefLabel, schema:name, sdo:name, foaf:name); repeatable",
         _repeatable("IRI"),
         RDF,
         _OF_RDF,
@@ -176,7 +183,7 @@ _ALL = (
     ReadingOption(
         "--alias-predicate",
         "alias_predicates",
-        "of aliases (default: skos:altLabel ...); repeatable",
+        "of aliases (default: skos:altLabel, schema:alternateName, sdo:alternateName); repeatable",
         _repeatable("IRI"),
         RDF,
         _OF_RDF,
