@@ -44,7 +44,7 @@ class Guard(Protocol):
     """Looks at the bytes of a file in their order, and refuses what a parser could not bear."""
 
     def feed(self, data: bytes) -> None:
-        """Look at the next bytes."""
+        """Look at the next bytes; none at the end."""
 
 
 class DepthGuard:
@@ -118,7 +118,7 @@ class XmlGuard:
         """Look at the next bytes."""
         before = self._tags
         try:
-            self._parser.Parse(data, False)
+            self._parser.Parse(data, not data)
         except expat.ExpatError as error:
             self._refuse(f"is no well-formed XML: {error}.")
         self._run = self._run + len(data) if self._tags == before else 0
@@ -155,13 +155,14 @@ class GuardedFile:
     def __init__(self, file: BinaryIO, guard: Guard) -> None:
         """Begin at the first byte."""
         self._file, self._guard = file, guard
-        self._chunk, self._at, self.size = b"", 0, 0
+        self._chunk, self._at, self._ended, self.size = b"", 0, False, 0
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes, `size` at most; none at the end."""
-        if self._at >= len(self._chunk):
+        if self._at >= len(self._chunk) and not self._ended:
             self._chunk, self._at = self._file.read(CHUNK), 0
             self.size += len(self._chunk)
+            self._ended = not self._chunk
             self._guard.feed(self._chunk)
         end = len(self._chunk) if size is None or size < 0 else self._at + size
         data, self._at = self._chunk[self._at : end], end

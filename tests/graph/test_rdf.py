@@ -1,0 +1,599 @@
+"""RDF: what it is understood to say, in every format; hostile files; and a round trip."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyoxigraph
+import pytest
+import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.datatypes import is_valid, read_typed_value
+from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
+from kg_retrievers.graph.readers import rdf_guards
+from kg_retrievers.graph.readers.rdf_guards import MAX_DEPTH, DepthGuard
+
+PREFIXES = """
+@prefix dbo: <http://dbpedia.org/ontology/> . @prefix dbr: <http://dbpedia.org/resource/> .
+@prefix ex: <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix schema: <http://schema.org/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+FILM = """
+dbr:Her a dbo:Film ; rdfs:label "Her"@en, "Elle"@fr ; skos:altLabel "Her (2013)"@en, "Ella"@es ;
+    dbo:director dbr:Spike_Jonze ; dbo:releaseDate "2013-12-18"^^xsd:date ; dbo:runtime 126 ;
+    dbo:abstract "A writer falls\\nin \\"love\\"."@en, "Un écrivain."@fr ; dbo:tagline "Une histoire"@fr .
+dbr:Spike_Jonze a dbo:Person ; skos:prefLabel "Adam Spiegel"@en ; rdfs:label "Spike Jonze"@en .
+dbo:director rdfs:label "director"@en . dbo:Film rdfs:label "film"@en ; a owl:Class .
+"""
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., KnowledgeGraph]:
+    """Read a text as Turtle, or as the format of a suffix."""
+
+    def call(text: str | bytes, suffix: str = "ttl", **options: Any) -> KnowledgeGraph:
+        path = tmp_path / f"graph.{suffix}"
+        content = text.encode() if isinstance(text, str) else text
+        path.write_bytes(PREFIXES.encode() + content if suffix in ("ttl", "trig") else content)
+        return KnowledgeGraph.from_rdf(path, **options)
+
+    return call
+
+
+Read = Callable[..., KnowledgeGraph]
+
+
+def content(graph: KnowledgeGraph) -> tuple[Any, ...]:
+    """Return all that a graph says, whatever the order in which it was read."""
+    facts = sorted((*triple, graph.relation_id(triple.relation), *graph.sources(triple)) for triple in graph.triples())
+    entities = [
+        (key, graph.label(key), sorted(graph.aliases(key)), sorted(graph.types_of(key)), graph.datatype(key))
+        for key in sorted(graph.entities)
+    ]
+    return facts, entities
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_file_says(read: Read) -> None:
+    graph = read(FILM)
+    assert [*graph.triples("dbr:Her")] == [
+        ("dbr:Her", "director", "dbr:Spike_Jonze"),
+        ("dbr:Her", "dbo:releaseDate", "2013-12-18"),
+        ("dbr:Her", "dbo:runtime", "126"),
+        ("dbr:Her", "dbo:abstract", 'A writer falls\nin "love".'),
+        ("dbr:Her", "dbo:tagline", "Une histoire"),
+    ]
+    assert graph.relation_id("director") == "dbo:director"
+    assert (graph.label("dbr:Her"), graph.aliases("dbr:Her"), graph.types_of("dbr:Her")) == (
+        "Her",
+        ["Her (2013)"],
+        ["film"],
+    )
+    assert graph.label("dbr:Spike_Jonze") == "Spike Jonze"
+    assert graph.aliases("dbr:Spike_Jonze") == ["Adam Spiegel"]
+    assert graph.types_of("dbr:Spike_Jonze") == ["dbo:Person"]
+    assert "dbo:Film" not in graph.entities
+    assert graph.prefixes == {name: WELL_KNOWN[name] for name in ("dbo", "dbr", "xsd")}
+
+
+def test_reading_says_what_was_understood(read: Read, tmp_path: Path) -> None:
+    graph = read(FILM)
+    assert graph.reading.format == "Turtle"
+    assert graph.reading.understood == {
+        "labels": "rdfs:label 5, skos:prefLabel 1",
+        "aliases": "2 by skos:altLabel, schema:alternateName, sdo:alternateName",
+        "languages": "en, then no language",
+        "types": "3 by rdf:type",
+        "classes and properties": "2 describe types and relations and are no entities",
+        "literals": "4 (@en 1, @fr 1, xsd:date 1, xsd:integer 1)",
+    }
+    assert graph.reading.left_out == {
+        'names in other languages (languages=[..., "*"])': 2,
+        'literals in other languages (languages=[..., "*"])': 1,
+    }
+    graph.save(tmp_path / "saved")
+    opened = KnowledgeGraph.open(tmp_path / "saved")
+    assert (opened.reading, opened.prefixes, content(opened)) == (graph.reading, graph.prefixes, content(graph))
+
+
+@pytest.mark.parametrize(
+    ("languages", "labels", "wanted"),
+    [
+        (["en"], '"Londres"@fr, "London"@en', "London"),
+        (["en"], '"London GB"@en-GB, "Londres"@fr', "London GB"),
+        (["en"], '"London GB"@en-GB, "London"@en', "London"),
+        (["de", "en"], '"London"@en, "London (Stadt)"@de-AT', "London (Stadt)"),
+        (["de"], '"London"@en, "LDN"', "LDN"),
+        (["de"], '"Londra"@it, "London"@en', "London"),
+        (["EN"], '"Londres"@fr, "London"@EN', "London"),
+        (["de"], '"Londra"@it, "London"@mul', "London"),
+        (["zh", "*"], '"Zonder"', "Zonder"),
+        (["en"], '"B"@en, "A"@en', "A"),
+    ],
+)
+def test_the_label_in_the_best_language(read: Read, languages: list[str], labels: str, wanted: str) -> None:
+    for order in (labels, ", ".join(reversed(labels.split(", ")))):
+        graph = read(f"ex:a ex:r ex:b . ex:b rdfs:label {order} .", languages=languages)
+        assert graph.label("ex:b") == wanted
+
+
+def test_a_language_that_is_not_wanted_is_counted(read: Read) -> None:
+    graph = read('ex:a ex:r ex:b . ex:b rdfs:label "x"@fr, "y"@fr, "z"@it .')
+    assert graph.label("ex:b") == "x"
+    assert graph.aliases("ex:b") == []
+    assert graph.reading.understood["languages"] == "en, then no language; 1 labels in others (fr 1)"
+    assert graph.reading.left_out == {'names in other languages (languages=[..., "*"])': 2}
+    assert read('ex:a ex:r ex:b . ex:b rdfs:label "x"@fr, "y"@fr .', languages=["*"]).aliases("ex:b") == ["y"]
+
+
+def test_the_label_by_the_best_predicate(read: Read) -> None:
+    text = 'ex:a ex:r ex:b . ex:b schema:name "third" ; skos:prefLabel "second" ; rdfs:label "first" .'
+    graph = read(text)
+    assert (graph.label("ex:b"), graph.aliases("ex:b")) == ("first", ["second", "third"])
+    by_name = read(text, label_predicates=["schema:name"])
+    assert by_name.label("ex:b") == "third"
+    assert ("ex:b", "rdfs:label", "first") in by_name
+
+
+def test_a_language_counts_before_a_predicate(read: Read) -> None:
+    assert read('ex:a ex:r ex:b . ex:b rdfs:label "Wien"@de ; skos:prefLabel "Vienna"@en .').label("ex:b") == "Vienna"
+
+
+def test_the_end_of_an_iri_where_there_is_no_label(read: Read) -> None:
+    graph = read("dbr:Am%C3%A9lie ex:r dbr:AC\\/DC, <urn:isbn:1>, <http://other.org/Blade_Runner>, [] .")
+    assert {key: graph.label(key) for key in graph.entities} == {
+        "dbr:Am%C3%A9lie": "Amélie",
+        "dbr:AC/DC": "DC",
+        "urn:isbn:1": "urn:isbn:1",
+        "http://other.org/Blade_Runner": "Blade Runner",
+        "_:b0": "_:b0",
+    }
+
+
+def test_relations_and_types_with_one_label_stay_apart(read: Read) -> None:
+    graph = read(
+        'ex:a dbo:director ex:b ; ex:director ex:c . dbo:director rdfs:label "director" . ex:director rdfs:label '
+        '"director" . ex:a a dbo:Film, ex:Film . dbo:Film rdfs:label "film" . ex:Film rdfs:label "film" .'
+    )
+    assert [*graph.relations] == ["director (dbo:director)", "director (ex:director)"]
+    assert graph.types_of("ex:a") == ["film (dbo:Film)", "film (ex:Film)"]
+
+
+def test_a_relation_without_prefix_is_called_by_the_end_of_its_iri(read: Read) -> None:
+    graph = read("ex:a <http://other.org/born_in> ex:b ; <http://third.org#born_in> ex:c ; ex:r ex:d .")
+    assert [*graph.relations] == ["born in (http://other.org/born_in)", "born in (http://third.org#born_in)", "ex:r"]
+
+
+def test_properties_of_wikidata_are_called_by_their_entities(read: Read) -> None:
+    graph = read(
+        "@prefix wd: <http://www.wikidata.org/entity/> . @prefix wdt: <http://www.wikidata.org/prop/direct/> . "
+        'wd:Q1 wdt:P57 wd:Q2 ; wdt:P31 wd:Q3 . wd:P57 rdfs:label "director"@en . wd:Q3 rdfs:label "film"@en .',
+        type_predicates=["wdt:P31"],
+    )
+    assert [*graph.triples()] == [("wd:Q1", "director", "wd:Q2")]
+    assert (graph.relation_id("director"), graph.types_of("wd:Q1")) == ("wdt:P57", ["film"])
+    assert "wd:P57" not in graph.entities
+
+
+# --- prefixes ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_file_declares_goes_before_well_known_prefixes(read: Read) -> None:
+    graph = read("@prefix dbo: <http://mine.org/> . @prefix : <http://dbpedia.org/ontology/> . dbo:a :b <wd:Q1> .")
+    assert [*graph.triples()] == [("dbo:a", ":b", "<wd:Q1>")]
+    assert graph.prefixes == {"": "http://dbpedia.org/ontology/", "dbo": "http://mine.org/"}
+
+
+def test_further_prefixes(read: Read) -> None:
+    graph = read("<http://x.org/a#1> <http://x.org/r> <http://x.org/b> .\n", "nt", prefixes={"x": "http://x.org/"})
+    assert [*graph.triples()] == [("x:a#1", "x:r", "x:b")]
+    with pytest.raises(InvalidArgumentError, match="cannot stand for"):
+        read(FILM, prefixes={"a:b": "http://x.org/"})
+
+
+@given(
+    st.one_of(
+        st.sampled_from(
+            ["wd:Q1", "dbr:AC/DC", "urn:x-name:a", "urn:x-name:wd%3AQ1", "urn:x-name:%C3", "http://a", "x:"]
+        ),
+        st.builds(
+            str.__add__,
+            st.sampled_from([*WELL_KNOWN.values(), "urn:x-name:", "ex:", "wd:", "http://e.org/"]),
+            st.text(st.characters(exclude_characters='<>"{}|^`\\ ', exclude_categories=["Cs", "Cc", "Z"]), max_size=9),
+        ),
+    )
+)
+def test_a_short_form_stands_for_its_iri(iri: str) -> None:
+    for declared in ({}, {"ex": "http://e.org/", "wd": "http://e.org/w"}, {"": "http://e.org/", "http": "urn:x"}):
+        prefixes = Prefixes(declared)
+        assert prefixes.expand(prefixes.compact(iri)) == iri
+
+
+# --- literals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "datatype", "wanted"),
+    [
+        ("2013-12-18", "date", ("2013-12-18", "2013-12-18", None)),
+        ("2013-12-18+02:00", "date", ("2013-12-18", "2013-12-18", None)),
+        ("2013-12-18T23:59:59.5Z", "dateTime", ("2013-12-18", "2013-12-18", None)),
+        ("1987", "gYear", ("1987-01-01", "1987-12-31", None)),
+        ("0987Z", "gYear", ("0987-01-01", "0987-12-31", None)),
+        ("2024-02", "gYearMonth", ("2024-02-01", "2024-02-29", None)),
+        ("126", "nonNegativeInteger", (None, None, 126)),
+        ("-1.50", "decimal", (None, None, -1.5)),
+        ("1e3", "double", (None, None, 1000)),
+        ("1", "boolean", (None, None, True)),
+    ],
+)
+def test_values_by_datatype(read: Read, text: str, datatype: str, wanted: tuple[Any, ...]) -> None:
+    graph = read(f'ex:a ex:r "{text}"^^xsd:{datatype} .')
+    value = graph.value(text)
+    assert value is not None
+    first, last, plain = wanted
+    assert (value.first and value.first.isoformat(), value.last and value.last.isoformat()) == (first, last)
+    assert plain is None or value.plain == plain
+    assert graph.datatype(text) == f"xsd:{datatype}"
+    columns = graph.value_columns
+    entity = graph.entities.find(text)
+    assert (columns.first[entity] > 0) == (first is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "datatype"),
+    [("many", "integer"), ("2013-02-30", "date"), ("1.5", "integer"), ("INF", "double"), ("-0044", "gYear"),
+     ("2013-13", "gYearMonth"), ("1" * 400, "integer"), ("maybe", "boolean"), ("99999999999", "gYear")],
+)  # fmt: skip
+def test_what_a_datatype_does_not_allow_has_no_value(text: str, datatype: str) -> None:
+    assert read_typed_value(text, f"xsd:{datatype}") is None
+
+
+def test_invalid_literals_are_counted(read: Read) -> None:
+    graph = read('ex:a ex:r "many"^^xsd:integer, "12"^^xsd:integer, "x"^^ex:own .')
+    assert graph.reading.understood["literals that their datatype does not allow"] == "1 taken as texts"
+    assert not is_valid("many", f"{XSD}integer")
+
+
+def test_texts_are_read_by_the_rules_of_names(read: Read) -> None:
+    graph = read('ex:a ex:r "84 m", "1,250"@en ; ex:postal_code "12345" .', text_relations=["ex:postal_code"])
+    numbers = [value.number if (value := graph.value(key)) else None for key in ("84 m", "1,250", "12345")]
+    assert numbers == [84.0, 1250.0, None]
+
+
+def test_a_file_may_call_xml_schema_otherwise(read: Read) -> None:
+    graph = read(f'@prefix x: <{XSD}> . ex:a ex:r "1987-03-02"^^x:date .')
+    assert graph.datatype("1987-03-02") == "xsd:date"
+    assert graph.value("1987-03-02") is not None
+
+
+def test_a_text_with_several_datatypes_is_one_entity(read: Read) -> None:
+    graph = read('ex:a ex:r "1987"^^xsd:gYear, "1987"^^xsd:integer, "1987"@en, "1987" .')
+    assert len(graph) == 1
+    assert graph.datatype("1987") == "@en"
+    assert graph.reading.understood["texts with several datatypes"] == "1, each taken as one"
+
+
+def test_a_literal_never_becomes_an_entity(read: Read) -> None:
+    graph = read('ex:a ex:r "ex:a", "\\"ex:a\\"", "_:b0", [] .')
+    assert [triple.tail for triple in graph.triples("ex:a")] == ['""ex:a""', '"ex:a"', '"_:b0"', "_:b0"]
+    assert [graph.label(triple.tail) for triple in graph.triples("ex:a")] == ["ex:a", '"ex:a"', "_:b0", "_:b0"]
+
+
+def test_literals_can_be_dropped(read: Read) -> None:
+    graph = read(FILM, literals="drop")
+    assert [*graph.triples()] == [("dbr:Her", "director", "dbr:Spike_Jonze")]
+    assert graph.reading.left_out['literals (literals="keep")'] == 5
+    assert graph.label("dbr:Her") == "Her"
+
+
+def test_literals_in_other_languages(read: Read) -> None:
+    text = 'ex:a ex:about "en"@en, "fr"@fr ; ex:motto "it 1"@it, "it 2"@it, "fr"@fr .'
+    assert [triple.tail for triple in read(text).triples()] == ["en", "fr"]
+    assert [triple.tail for triple in read(text, languages=["it"]).triples()] == ["it 1", "it 2", "en"]
+    assert len(read(text, languages=["en", "*"])) == 5
+
+
+def test_empty_literals_are_counted(read: Read) -> None:
+    assert read('ex:a ex:r "", "x" .').reading.left_out == {"empty texts": 1}
+
+
+# --- blank nodes, lists, statements about statements ------------------------------------------------------------------
+
+
+def test_blank_nodes_are_numbered_in_order(read: Read) -> None:
+    text = "_:z ex:r _:y . _:y ex:r _:z . [] ex:r ( 1 2 ) ."
+    graph = read(text)
+    assert [*graph.triples()][:2] == [("_:b0", "ex:r", "_:b1"), ("_:b1", "ex:r", "_:b0")]
+    assert graph.reading.understood["blank nodes"] == "5 kept as _:b0 to _:b4"
+    assert graph.reading.understood["lists"] == "2 items of lists, kept as rdf:first and rdf:rest"
+    dropped = read(text + " ex:a ex:r ex:b .", blank_nodes="drop")
+    assert [*dropped.triples()] == [("ex:a", "ex:r", "ex:b")]
+    assert dropped.reading.left_out == {'statements with blank nodes (blank_nodes="keep")': 7}
+
+
+def test_statements_about_statements_and_equal_things_are_said(read: Read) -> None:
+    graph = read(
+        "ex:s a rdf:Statement ; rdf:subject ex:a ; rdf:predicate ex:r ; rdf:object ex:b . ex:a owl:sameAs ex:c . "
+        "<< ex:a ex:r ex:b >> ex:since 2020 ."
+    )
+    understood = graph.reading.understood
+    assert understood["statements about statements"] == "1 of rdf:Statement, kept as plain facts"
+    assert understood["equal things"] == "1 owl:sameAs, kept as plain facts; nothing is merged"
+    assert graph.reading.left_out == {"triple terms, which are statements about statements": 1}
+    assert ("ex:a", "owl:sameAs", "ex:c") in graph
+
+
+def test_classes_and_properties(read: Read) -> None:
+    text = "ex:a a ex:K . ex:K a owl:Class . ex:Other a owl:Class . ex:Sub rdfs:subClassOf ex:K ; a owl:Class ."
+    graph = read(text)
+    assert [*graph.triples()] == [("ex:Sub", "rdfs:subClassOf", "ex:K")]
+    assert (graph.types_of("ex:a"), graph.types_of("ex:Sub")) == (["ex:K"], ["owl:Class"])
+    assert graph.reading.left_out == {"classes and properties without facts (type_predicates=())": 1}
+    assert len(read(text, type_predicates=())) == 5
+
+
+# --- named graphs -----------------------------------------------------------------------------------------------------
+
+GRAPHS = (
+    "ex:a ex:r ex:b . ex:g { ex:a ex:r ex:b, ex:c } ex:h { ex:a ex:r ex:c ; rdfs:label 'A' } _:g { ex:a ex:r ex:d }"
+)
+
+
+def test_named_graphs_are_sources(read: Read) -> None:
+    graph = read(GRAPHS, "trig")
+    assert {triple.tail: graph.sources(triple) for triple in graph.triples()} == {
+        "ex:b": ["ex:g"],
+        "ex:c": ["ex:g", "ex:h"],
+        "ex:d": ["_:g2"],
+    }
+    assert graph.label("ex:a") == "A"
+    assert graph.reading.understood["graphs"] == "3 named ones, kept as sources of facts"
+
+
+def test_named_graphs_can_be_chosen(read: Read) -> None:
+    graph = read(GRAPHS, "trig", graphs=["ex:h"])
+    assert [*graph.triples()] == [("ex:a", "ex:r", "ex:c")]
+    assert graph.reading.left_out == {"statements of other graphs (graphs=None)": 4}
+    default = read(GRAPHS, "trig", graphs=["default"])
+    assert ([*default.triples()], default.source_names) == ([("ex:a", "ex:r", "ex:b")], None)
+    with pytest.raises(InvalidArgumentError, match="graphs names"):
+        read(GRAPHS, "trig", graphs=["ex:nowhere"])
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+@pytest.mark.parametrize("suffix", ["nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3"])
+def test_one_graph_in_every_format(read: Read, tmp_path: Path, suffix: str, packing: str) -> None:
+    wanted = read(FILM)
+    statements: Any = pyoxigraph.parse((PREFIXES + FILM).encode(), pyoxigraph.RdfFormat.TURTLE)
+    format = pyoxigraph.RdfFormat.from_extension(suffix)
+    assert format is not None
+    data = pyoxigraph.serialize((quad.triple for quad in statements), format=format)
+    assert data is not None
+    path = tmp_path / f"other.{suffix}{packing}"
+    path.write_bytes(PACKERS[packing](data))
+    assert content(KnowledgeGraph.from_rdf(path)) == content(wanted)
+    unnamed = tmp_path / "unnamed"
+    unnamed.write_bytes(data)
+    assert content(KnowledgeGraph.from_rdf(unnamed, format=format.media_type)) == content(wanted)
+
+
+def test_a_graph_of_rdflib(read: Read) -> None:
+    graph = rdflib.Graph().parse(data=PREFIXES + FILM, format="turtle")
+    assert content(KnowledgeGraph.from_rdf(graph)) == content(read(FILM))
+    dataset = rdflib.Dataset()
+    dataset.parse(data=PREFIXES + GRAPHS, format="trig")
+    graph = KnowledgeGraph.from_rdf(dataset)
+    assert ("ex:a", "ex:r", "ex:b") in graph
+    assert graph.sources(("ex:a", "ex:r", "ex:c")) == ["ex:g", "ex:h"]
+    assert graph.label("ex:a") == "A"
+
+
+def test_an_iri_of_rdflib_that_is_none() -> None:
+    graph = rdflib.Graph()
+    graph.add((rdflib.URIRef("http://e.org/a b"), rdflib.URIRef("http://e.org/r"), rdflib.Literal("x")))
+    graph.add((rdflib.URIRef("http://e.org/a"), rdflib.URIRef("http://e.org/r"), rdflib.Literal("x\ud800")))
+    with pytest.raises(InvalidArgumentError, match=r"no absolute IRI|half a surrogate"):
+        KnowledgeGraph.from_rdf(graph)
+    assert KnowledgeGraph.from_rdf(graph, on_error="skip").skipped == 2
+
+
+def test_the_package_is_read_without_rdflib_and_pyoxigraph(tmp_path: Path) -> None:
+    path = tmp_path / "a.nt"
+    path.write_text("<a:a> <a:r> <a:b> .\n")
+    code = (
+        "import sys; sys.modules['pyoxigraph'] = sys.modules['rdflib'] = None\n"
+        "from kg_retrievers.errors import MissingExtraError\nfrom kg_retrievers.graph import KnowledgeGraph\n"
+        "try: KnowledgeGraph.from_rdf(sys.argv[1])\nexcept MissingExtraError as error: print(error.extra)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "rdf\n"
+    assert MissingExtraError("RDF", "rdf").extra == "rdf"
+
+
+# --- what cannot be read ----------------------------------------------------------------------------------------------
+
+HEAD = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
+DEEP = MAX_DEPTH + 1
+BOMB = "".join(f'<!ENTITY {name} "{f"&{before};" * 10}">' for before, name in zip("abcdefgh", "bcdefghi", strict=True))
+HOSTILE = {
+    "deep lists": ("ttl", f"ex:a ex:r {'(' * DEEP}{')' * DEEP} .", "nested more than 256 deep"),
+    "deep blank nodes": ("ttl", f"ex:a ex:r {'[ ex:r ' * DEEP}", "nested more than 256 deep"),
+    "deep triple terms": ("nt", f"<a:a> <a:r> {'<<( <a:a> <a:r> ' * 50_000}", "nested more than 256 deep"),
+    "deep triple terms in Turtle": ("ttl", f"ex:a ex:r {'<<( ex:a ex:r ' * 50_000}", "nested more than 256 deep"),
+    "deep JSON": ("jsonld", '{"a:r":' * DEEP + "1" + "}" * DEEP, "nested more than 256 deep"),
+    "deep contexts": ("jsonld", '{"@context":{"x":' * 20_000, "nested more than 256 deep"),
+    "deep XML": ("rdf", HEAD + "<rdf:Description><e:r>" * DEEP, "nested more than 256 deep"),
+    "XML bomb": ("rdf", f'<!DOCTYPE r [<!ENTITY a "aaaaaaaa">{BOMB}]>{HEAD}', "the entity 'b' is declared with more"),
+    "XML that includes": ("rdf", f'<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/hosts">]>{HEAD}', "never read"),
+    "XML without tags": ("rdf", HEAD + "x" * (17 << 20), "stand between two tags"),
+    "XML that ends": ("rdf", HEAD, "no well-formed XML"),
+    "no XML": ("rdf", "<a", "no well-formed XML"),
+    "broken XML": ("rdf", "<a></b>", "no well-formed XML"),
+    "remote context": ("jsonld", '{"@context":"https://schema.org/","@id":"a:b","name":"x"}', "never fetched"),
+    "no JSON": ("jsonld", '{"@id":', "is no JSON-LD"),
+    "endless line": ("nt", '<a:a> <a:r> "' + "x" * (17 << 20), "more than"),
+    "endless literal": ("ttl", 'ex:a ex:r "' + "x" * (6 << 20), "a literal or comment has more than 4,194,304 bytes"),
+    "long literal": ("nt", f'<a:a> <a:r> "{"x" * 1_048_577}" .\n', "more than 1,048,576 characters"),
+    "long literal in Turtle": ("ttl", f'ex:a ex:r "{"x" * 1_048_577}" .\n', "more than 1,048,576 characters"),
+    "NUL": ("nt", '<a:a> <a:r> "a\\u0000b" .\n', "a NUL character"),
+    "surrogate": ("nt", '<a:a> <a:r> "\\uD800" .\n', "not a valid unicode character"),
+    "space in an IRI": ("nt", "<a:a> <a:r> <a:b c> .\n", "Invalid IRI"),
+    "quote in an IRI": ("nt", '<a:a> <a:r> <a:b"c> .\n', "Invalid IRI"),
+    "relative IRI": ("ttl", "<a> <b> <c> .", 'base_iri="http'),
+    "relative IRI in N-Triples": ("nt", "<a> <b> <c> .\n", "No scheme"),
+    "not UTF-8": ("nt", b'<a:a> <a:r> "\xff\xfe" .\n', "Invalid UTF-8"),
+    "no RDF": ("nt", b"\x00\x01\x02" * 100, "is no N-Triples"),
+    "nothing": ("nt", "", "no facts"),
+    "broken archive": ("nt.gz", gzip.compress(b"<a:a> <a:r> <a:b> .\n" * 2_000)[:-20], "cannot be read"),
+    "unknown suffix": ("doc", "<a:a> <a:r> <a:b> .\n", "no format of RDF"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_cannot_be_read(read: Read, name: str) -> None:
+    suffix, text, message = HOSTILE[name]
+    with pytest.raises(GraphLoadError) as caught:
+        read(text, suffix)
+    assert message in str(caught.value)
+    assert caught.value.path.name == f"graph.{suffix}"
+    with suppress(GraphLoadError):
+        assert len(read(text, suffix, on_error="skip")) == 0
+
+
+def test_an_error_says_the_line(read: Read) -> None:
+    text = "<a:a> <a:r> <a:b> .\n<a:a> oops <a:c> .\n<a:a> <a:r> <a:d> .\n<a:a>\n"
+    with pytest.raises(GraphLoadError, match=r"graph\.nt:2: is no N-Triples: .*on_error=") as caught:
+        read(text, "nt")
+    assert caught.value.line == 2
+    graph = read(text, "nt", on_error="skip")
+    assert (len(graph), graph.skipped) == (2, 2)
+
+
+def test_literals_that_are_skipped_are_counted(read: Read) -> None:
+    graph = read(f'ex:a ex:r "{"x" * 1_048_577}", "a\\u0000b", "y" .', on_error="skip")
+    assert [triple.tail for triple in graph.triples()] == ["y"]
+    assert graph.reading.left_out == {
+        "literals with more than 1,048,576 characters (limits=Limits(cell_length=))": 1,
+        "literals with a NUL character": 1,
+    }
+
+
+def test_a_compressed_file_has_a_limit(read: Read, tmp_path: Path) -> None:
+    from kg_retrievers.graph.readers.limits import Limits
+
+    with pytest.raises(GraphLoadError, match="becomes more than 1,000 bytes"):
+        read(gzip.compress(b"<a:a> <a:r> <a:b> .\n" * 999), "nt.gz", limits=Limits(unpacked_bytes=1_000))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"literals": "no"}, 'literals is "keep" or "drop"'),
+        ({"on_error": "ignore"}, 'on_error is "raise" or "skip"'),
+        ({"languages": "en"}, "languages is a list of texts"),
+        ({"format": "csv"}, "format is one of N-Triples"),
+        ({"base_iri": "nowhere"}, "base_iri is no absolute IRI"),
+        ({"type_predicates": ["nope:kind"]}, "no known prefix begins it"),
+        ({"label_predicates": ["label"]}, "no known prefix begins it"),
+    ],
+)
+def test_arguments_are_checked(read: Read, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        read(FILM, **options)
+
+
+def test_only_paths_and_graphs_are_read() -> None:
+    with pytest.raises(InvalidArgumentError, match="wanted the path of a file"):
+        KnowledgeGraph.from_rdf(["x"])
+
+
+def test_names_of_predicates_may_have_prefixes_of_the_file(read: Read) -> None:
+    graph = read('ex:a ex:kind ex:K ; ex:called "A" .', type_predicates=["ex:kind"], label_predicates=["ex:called"])
+    assert (graph.label("ex:a"), graph.types_of("ex:a")) == ("A", ["ex:K"])
+
+
+PIECES = [
+    b"[", b"]", b"(", b")", b"<<(", b")>>", b"<<", b">>", b"<a:b#c(>", b'"x[["', b'"a\\"("', b"'(('", b"'''a''b( \n'''",
+    b'"""q""( \n"""', b'""', b"''", b"# it's ((( \"\n", b"\\(", b"a:b", b"{", b"}", b"\n",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=20), st.lists(st.integers(0, 60), max_size=5))
+def test_a_guard_sees_the_same_brackets_however_a_file_is_cut(pieces: list[bytes], cuts: list[int]) -> None:
+    data, depths = b" ".join(pieces) + b" .", []
+    for places in ([], sorted({min(cut, len(data)) for cut in cuts})):
+        guard = DepthGuard(pytest.fail, 1_000)
+        for start, stop in zip([0, *places], [*places, len(data)], strict=True):
+            guard.feed(data[start:stop])
+        depths.append((guard._depth, guard._rest))
+    assert depths[0] == depths[1]
+
+
+def test_brackets_in_texts_are_none(read: Read) -> None:
+    text = "".join('ex:a ex:r "(((", """[[ " [["""  , ex:x\\(, <http://e/(> . # ((\' \n' for _ in range(300))
+    assert len(read(text, blank_nodes="drop")) == 4
+    assert rdf_guards.MAX_DEPTH < 300
+    assert len(read(f'<a:a> <a:r> "{"x << y " * 999}" .\n', "nt")) == 1
+
+
+# --- round trip -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["nt", "nq", "ttl", "trig", "rdf", "jsonld", "ttl.gz"])
+def test_a_round_trip(read: Read, tmp_path: Path, suffix: str) -> None:
+    graph = read(FILM + '[] ex:r "a", "dbr:Her", "1"^^ex:own . <wd:Q1> <http://other.org/r> dbr:AC\\/DC .')
+    graph.write(tmp_path / f"out.{suffix}")
+    assert content(KnowledgeGraph.from_rdf(tmp_path / f"out.{suffix}", prefixes=graph.prefixes)) == content(graph)
+
+
+@pytest.mark.parametrize("suffix", ["nt", "ttl", "rdf", "jsonld"])
+def test_a_round_trip_of_names_that_are_no_iris(tmp_path: Path, suffix: str) -> None:
+    graph = KnowledgeGraph.from_triples(
+        [
+            ("Her", "directed by", "Spike Jonze"),
+            ("é/#?", "50% off", "<x>"),
+            ("dbr:X", "http://e.org/rel", "Half: Life"),
+        ],
+        labels={"Her": "Her (film)", "dbr:X": "X!"},
+        aliases={"Her": ["HER"]},
+        types={"Her": ["drama film", "film"], "Spike Jonze": ["person"], "é/#?": ["person"]},
+        relation_labels={"directed by": "director"},
+    )
+    graph.write(tmp_path / f"out.{suffix}")
+    assert content(KnowledgeGraph.from_rdf(tmp_path / f"out.{suffix}", prefixes=graph.prefixes)) == content(graph)
+
+
+@pytest.mark.parametrize("suffix", ["nq", "trig", "jsonld"])
+def test_sources_are_named_graphs(read: Read, tmp_path: Path, suffix: str) -> None:
+    graph = read(GRAPHS.replace("_:g", "ex:i"), "trig", graphs=["ex:g", "ex:h", "ex:i"])
+    graph.write(tmp_path / f"out.{suffix}")
+    assert content(KnowledgeGraph.from_rdf(tmp_path / f"out.{suffix}", prefixes=graph.prefixes)) == content(graph)
+    with pytest.raises(InvalidArgumentError, match="nt cannot hold 4 sources"):
+        graph.write(tmp_path / "out.nt")
+    graph.write(tmp_path / "out.nt", on_loss="drop")
+    assert len(KnowledgeGraph.from_rdf(tmp_path / "out.nt")) == 3
