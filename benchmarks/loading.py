@@ -3,7 +3,8 @@
     python benchmarks/loading.py --triples 1000000
 
 writes a synthetic graph in each format, 15 % of it labels, 15 % types, 7.5 % labels in another language and 15 %
-literals, and reads each file in a process of its own, imports included.
+literals, and reads each file in a process of its own, imports included. Tables (parquet, arrow, csv, tsv, jsonl) hold
+the same statements as texts, a row each.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ graph = KnowledgeGraph.from_rdf(sys.argv[1])
 graph.save(sys.argv[2])
 print(graph)
 """
+
+
+READ_TABLE = READ_RDF.replace("from_rdf", "from_file")
+
+#: The formats that are tables.
+TABLES = ("parquet", "arrow", "csv", "tsv", "jsonl")
+
+
+_FORMATS = f"suffixes of RDF: nt ttl rdf jsonld nq trig; or of tables: {' '.join(TABLES)}"
 
 
 class Cost(NamedTuple):
@@ -91,23 +101,49 @@ def write_formats(plain: Path, formats: list[str]) -> dict[str, Path]:
     files = {}
     for suffix in formats:
         files[suffix] = plain.with_suffix(f".{suffix}")
-        if suffix != "nt":
+        if suffix in TABLES:
+            write_table(plain, files[suffix])
+        elif suffix != "nt":
             statements = (quad.triple for quad in pyoxigraph.parse(path=plain))
             pyoxigraph.serialize(statements, files[suffix])
     return files
 
 
+def write_table(plain: Path, path: Path) -> None:
+    """Write the statements of a file of N-Triples as a table of texts."""
+    import pandas
+
+    with open(plain) as file:
+        rows = [[text.rpartition("/")[2].strip('>"') for text in line[:-3].split(" ", 2)] for line in file]
+    table = pandas.DataFrame(rows, columns=["head", "relation", "tail"])
+    if path.suffix == ".parquet":
+        table.to_parquet(path)
+    elif path.suffix == ".arrow":
+        table.to_feather(path)
+    elif path.suffix == ".jsonl":
+        table.to_json(path, orient="records", lines=True, force_ascii=False)
+    else:
+        table.to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--triples", type=int, default=1_000_000)
-    parser.add_argument("--formats", nargs="+", default=["nt"], help="suffixes of RDF: nt ttl rdf jsonld nq trig")
+    parser.add_argument(
+        "--formats",
+        nargs="+",
+        default=["nt"],
+        help=_FORMATS,
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "graph.nt"
         with open(plain, "w") as file:
             file.writelines(statements(arguments.triples))
         for suffix, path in write_formats(plain, arguments.formats).items():
-            cost = measure(READ_RDF, str(path), str(Path(folder) / f"saved-{suffix}"))
+            cost = measure(
+                READ_TABLE if suffix in TABLES else READ_RDF, str(path), str(Path(folder) / f"saved-{suffix}")
+            )
             print(
                 f"{suffix:8}{path.stat().st_size / 1e6:7.0f} MB {cost.seconds:6.2f} CPU s {cost.megabytes:6.0f} MB",
                 end="  ",

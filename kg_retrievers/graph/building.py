@@ -132,13 +132,25 @@ class GraphBuilder:
         """Return the id of an entity; a new one where the key is new."""
         return self._entities[key]
 
+    def entities(self, keys: Sequence[str]) -> Array:
+        """Return the ids of entities; new ones where the keys are new."""
+        return np.fromiter(map(self._entities.__getitem__, keys), np.intc, len(keys))
+
     def relation(self, name: str) -> int:
         """Return the id of a relation; a new one where the name is new."""
         return self._relations[name]
 
+    def relations(self, names: Sequence[str]) -> Array:
+        """Return the ids of relations; new ones where the names are new."""
+        return np.fromiter(map(self._relations.__getitem__, names), np.intc, len(names))
+
     def source(self, name: str) -> int:
         """Return the id of a source; a new one where the name is new."""
         return self._sources[name]
+
+    def sources(self, names: Sequence[str]) -> Array:
+        """Return the ids of sources; new ones where the names are new."""
+        return np.fromiter(map(self._sources.__getitem__, names), np.intc, len(names))
 
     def _note_source(self, source: str | None) -> None:
         missing = len(self) - 1 - len(self._triple_sources)
@@ -201,7 +213,8 @@ class GraphBuilder:
         columns: dict[str, Array] = {"triples": edges}
         columns |= _table("entities", self._entities)
         columns |= self._relation_columns()
-        columns |= self._name_columns()
+        columns |= self._name_columns() if self.labels or self.aliases else self._keys_as_names(columns)
+        columns |= self._type_columns()
         columns |= self._datatype_columns()
         columns |= self._source_columns(first_of, len(edges))
         adjacency = Adjacency.of_edges(edges, len(self._entities))
@@ -215,10 +228,10 @@ class GraphBuilder:
             return np.empty((0, 3), np.int32), np.empty(0, np.int64)
         codes = _codes(edges, len(self._entities), len(self._relations))
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        return edges[first[order]].astype(np.int32), rank[inverse.reshape(-1)]
+        is_first = np.zeros(len(codes), bool)
+        is_first[first] = True
+        rank = np.cumsum(is_first)[first] - 1
+        return edges[is_first].astype(np.int32), rank[inverse.reshape(-1)]
 
     def _relation_columns(self) -> dict[str, Array]:
         names = relation_names(self._relations, self.relation_labels)
@@ -226,20 +239,36 @@ class GraphBuilder:
         return columns if names == [*self._relations] else columns | _table("relation_ids", self._relations)
 
     def _name_columns(self) -> dict[str, Array]:
-        names, kinds, size = TextIds(), TextIds(), len(self._entities)
+        names, size = TextIds(), len(self._entities)
         for key, label in self.labels.items():
             _check_text("label", key, label)
         labels = np.array([names[self.labels.get(key, key)] for key in self._entities], np.int32)
         aliased, aliases = self._described("alias", "aliases", self.aliases, names)
-        typed, types = self._described("type", "types", self.types, kinds)
         named, of_entity = np.concatenate([labels, aliases]), np.concatenate([np.arange(size), aliased])
         return {
             **_table("names", names),
-            **_table("types", kinds),
             "labels": labels,
             **ragged("aliases", aliased, aliases, size),
-            **ragged("entity_types", typed, types, size),
             **inverted("name_entities", named, of_entity, len(names)),
+        }
+
+    def _keys_as_names(self, columns: Mapping[str, Array]) -> dict[str, Array]:
+        """Return what `_name_columns` does where nothing has another name than its key."""
+        size = len(self._entities)
+        none, all_entities = np.empty(0, np.int32), np.arange(size, dtype=np.int32)
+        return {
+            **{f"names.{part}": columns[f"entities.{part}"] for part in ("offsets", "data", "hashes", "order")},
+            "labels": all_entities,
+            **ragged("aliases", none, none, size),
+            **inverted("name_entities", all_entities, all_entities, size),
+        }
+
+    def _type_columns(self) -> dict[str, Array]:
+        kinds, size = TextIds(), len(self._entities)
+        typed, types = self._described("type", "types", self.types, kinds)
+        return {
+            **_table("types", kinds),
+            **ragged("entity_types", typed, types, size),
             **inverted("type_entities", types, typed, len(kinds)),
         }
 

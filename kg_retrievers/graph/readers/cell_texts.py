@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from reprlib import repr as short
@@ -66,6 +66,20 @@ def cell_text(value: Any, style: Style = Style()) -> str | None:  # noqa: B008
             raise ValueError(f"{short(text)} holds NUL or half a surrogate pair")
         return text or None
     return None if is_nothing(value) else _written(value, style)
+
+
+def plain_texts(values: Sequence[Any], most: int | None) -> list[str] | None:
+    """Return what `cell_text` returns of each value; None unless all are texts that it takes, of at most that length.
+
+    Example:
+        >>> plain_texts(["a ", "b"], None), plain_texts(["a", ""], None), plain_texts(["a", 7], None)
+        (['a', 'b'], None, None)
+    """
+    if not set(map(type, values)) <= {str}:
+        return None
+    texts = [value.strip() for value in values]
+    too_long = most is not None and max(map(len, texts), default=0) > most
+    return None if too_long or not all(texts) or UNFIT.search("\n".join(texts)) else texts
 
 
 def _written(value: Any, style: Style) -> str:

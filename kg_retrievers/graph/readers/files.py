@@ -18,7 +18,7 @@ from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, fin
 from kg_retrievers.graph.readers.frames import FrameReader
 from kg_retrievers.graph.readers.graph_files import is_node_link, read_node_link_rows, read_xml_rows
 from kg_retrievers.graph.readers.json_rows import JsonRows, add_each, decode
-from kg_retrievers.graph.readers.limits import limit_error
+from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.neo4j_csv import is_neo4j_header, read_neo4j_files
 from kg_retrievers.graph.readers.opening import check_regular, open_bytes, packing_of
 from kg_retrievers.graph.readers.primekg import is_primekg_header, read_primekg
@@ -218,10 +218,11 @@ def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions
 
 def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     from kg_retrievers.graph.readers.rdf import read_rdf
-    from kg_retrievers.graph.readers.rdf_statements import RdfOptions
+    from kg_retrievers.graph.readers.rdf_statements import RDF_LIMITS, RdfOptions
 
     _refuse_columns(path, options)
-    return read_rdf(path, format, RdfOptions(on_error=options.on_error, limits=options.limits))
+    limits = RDF_LIMITS if options.limits == Limits() else options.limits
+    return read_rdf(path, format, RdfOptions(on_error=options.on_error, limits=limits))
 
 
 def _read_wikidata(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:

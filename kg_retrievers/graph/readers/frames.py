@@ -13,7 +13,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.attributes import Attributes
-from kg_retrievers.graph.readers.cell_texts import Style, cell_text
+from kg_retrievers.graph.readers.cell_texts import Style, cell_text, plain_texts
 from kg_retrievers.graph.readers.entity_rows import add_entities
 from kg_retrievers.graph.readers.file_options import OnError
 from kg_retrievers.graph.readers.frame_tables import Encoded, FrameTable, frame_table
@@ -36,6 +36,8 @@ class _Texts(NamedTuple):
     @property
     def is_text(self) -> Array:
         """Whether there is a text: shape (rows)."""
+        if not self.problems and None not in self.texts[:-1]:
+            return self.codes >= 0
         return np.array([text is not None for text in self.texts])[self.codes]
 
 
@@ -134,9 +136,11 @@ class FrameReader:
         return styles
 
     def _texts(self, column: Encoded, style: Style) -> _Texts:
+        most = self._limits.cell_length if self._limits else None
+        if (plain := plain_texts(column.values, most)) is not None:
+            return _Texts(column.codes, [*plain, None], {})
         texts: list[str | None] = []
         problems: dict[int, str] = {}
-        most = self._limits.cell_length if self._limits else None
         for value in column.values:
             try:
                 text = cell_text(value, style)
@@ -156,9 +160,9 @@ class FrameReader:
         self._row += len(is_fact)
         kept = slice(None) if is_fact.all() else np.flatnonzero(is_fact)
         ends = np.stack([heads.codes[kept], tails.codes[kept] % len(tails.texts) + len(heads.texts)], axis=1)
-        entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entity)
+        entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entities)
         head_ids, tail_ids = entities.reshape(-1, 2).T
-        kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relation)
+        kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
         has_source = roles.source is not None
         sources = self._sources(names[3], batch[3], styles[3], kept) if has_source else []
         self._builder.add_ids(head_ids, kinds, tail_ids, sources[0] if sources else None)
@@ -174,13 +178,13 @@ class FrameReader:
         for part in _positions(column):
             texts = self._texts(part, style)
             self._count_problems(name, texts, kept)
-            found.append(_numbered(texts.codes[kept], texts.texts, self._builder.source))
+            found.append(_numbered(texts.codes[kept], texts.texts, self._builder.sources))
         return found if any((ids != NONE).any() for ids in found) else []
 
     def _add_values(self, name: str, column: _Texts, kept: Any, heads: Array) -> None:
         """Add the cells of a column as facts about the heads."""
         self._count_problems(name, column, kept)
-        values = _numbered(column.codes[kept], column.texts, self._builder.entity)
+        values = _numbered(column.codes[kept], column.texts, self._builder.entities)
         given = values != NONE
         relation = np.full(int(given.sum()), self._builder.relation(name))
         self._builder.add_ids(heads[given], relation, values[given])
@@ -250,15 +254,13 @@ def left_out_column(name: str) -> str:
     return f"cells of column {name!r} (facts=[{name!r}] makes facts about the head of them)"
 
 
-def _numbered(codes: Array, texts: Sequence[str | None], number: Callable[[str], int]) -> Array:
+def _numbered(codes: Array, texts: Sequence[str | None], number: Callable[[Sequence[str]], Array]) -> Array:
     """Return the id of the text in each row, `NONE` where it is None; new texts are numbered as they appear."""
     codes = codes % len(texts)
     first = np.full(len(texts), len(codes))
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     used = np.argsort(first, kind="stable")[: int((first < len(codes)).sum())]
-    ids = np.full(len(texts), NONE)
-    for code in used.tolist():
-        text = texts[code]
-        if text is not None:
-            ids[code] = number(text)
+    used = np.array([code for code in used.tolist() if texts[code] is not None], np.intp)
+    ids = np.full(len(texts), NONE, np.intc)
+    ids[used] = number([text for code in used.tolist() if (text := texts[code]) is not None])
     return np.asarray(ids[codes])
