@@ -466,6 +466,11 @@ def read_own(folder: Path, name: str, entities: str | None = None) -> KnowledgeG
     return KnowledgeGraph.from_file(folder / name, entities=beside)
 
 
+def read_own_rdf(folder: Path, suffix: str) -> KnowledgeGraph:
+    own_graph().write(folder / f"graph.{suffix}")
+    return KnowledgeGraph.from_rdf(folder / f"graph.{suffix}", languages=["en", "*"])
+
+
 def read_own_tsv(folder: Path) -> KnowledgeGraph:
     content = one_line(the_graph())
     graph = KnowledgeGraph.from_frame(fact_rows(content), entities=entity_rows(content))
@@ -513,6 +518,12 @@ WHOLE: dict[str, Reader] = {
     "own JSON lines": lambda folder: read_own(folder, "graph.jsonl"),
     "own GraphML": lambda folder: read_own(folder, "graph.graphml"),
     "own node-link": lambda folder: read_own(folder, "graph.json"),
+    "own N-Triples": lambda folder: read_own_rdf(folder, "nt"),
+    "own N-Quads, gzip": lambda folder: read_own_rdf(folder, "nq.gz"),
+    "own Turtle": lambda folder: read_own_rdf(folder, "ttl"),
+    "own TriG": lambda folder: read_own_rdf(folder, "trig"),
+    "own RDF/XML": lambda folder: read_own_rdf(folder, "rdf"),
+    "own JSON-LD": lambda folder: read_own_rdf(folder, "jsonld"),
     "own CSV": lambda folder: read_own(folder, "facts.csv", "entities.csv"),
     "own CSV and JSON lines": lambda folder: read_own(folder, "facts.csv.gz", "entities.jsonl.gz"),
     "own Parquet": lambda folder: read_own(folder, "facts.parquet", "entities.parquet"),

@@ -11,6 +11,8 @@ from typing import Any
 import networkx as nx
 import pyarrow.parquet
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kg_retrievers.errors import FileWriteError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
@@ -152,6 +154,20 @@ def test_an_empty_graph_is_written(tmp_path: Path) -> None:
         empty.write(tmp_path / name)
     assert len(graph_of(read_xml_rows(tmp_path / "a.graphml", "graphml"))) == 0
     assert len(graph_of(read_node_link_rows(json.loads((tmp_path / "a.json").read_text())))) == 0
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from('\r\n\t"|[],;'), min_size=1)
+WHOLE_TEXTS = TEXTS.filter(lambda text: text == text.strip() and "\0" not in text)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet", "a.graphml", "a.json", "a.ttl", "a.nq", "a.rdf"])
+@given(triples=st.lists(st.tuples(WHOLE_TEXTS, WHOLE_TEXTS, WHOLE_TEXTS), min_size=1))
+@settings(max_examples=40)
+def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, name: str, triples: list[Any]) -> None:
+    path = tmp_path_factory.mktemp("any", numbered=True) / name
+    graph = KnowledgeGraph.from_triples(triples)
+    graph.write(path)
+    assert {*KnowledgeGraph.from_file(path).triples()} == {*graph.triples()}
 
 
 # --- what cannot be written ---

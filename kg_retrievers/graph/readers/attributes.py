@@ -68,12 +68,12 @@ class AttributeReader:
     def add_node(self, key: str, attributes: Mapping[str, Any]) -> None:
         """Add what the attributes of a node say."""
         self._nodes.add(key)
-        label, name = (self._texts(key, one, attributes) for one in ("label", "name"))
+        label, other = self._texts(key, "label", attributes), self._texts(key, "name", attributes)
         aliases = self._texts(key, "aliases", attributes)
-        if label and name and name != label:
-            aliases = [*name, *aliases]
+        if label and other and other != label:
+            aliases = [*other, *aliases]
         types = [*self._texts(key, "types", attributes), *self._texts(key, "type", attributes)]
-        self.builder.describe(key, next(iter(label or name), None), aliases, types)
+        self.builder.describe(key, next(iter(label or other), None), aliases, types)
         datatype = attributes.get("datatype")
         if isinstance(datatype, str) and datatype:
             self.builder.set_datatype(key, datatype)

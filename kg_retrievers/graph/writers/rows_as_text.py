@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.writers.content import Entity, Fact, GraphContent
+
+_TO_QUOTE = re.compile('[",\r\n]')
 
 _FACT = ("head", "relation", "tail")
 
@@ -79,19 +81,18 @@ def _entity_row(entity: Entity) -> dict[str, str | list[str]]:
     return row | ({"datatype": entity.datatype} if entity.datatype else {})
 
 
-def _table(layout: str, header: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
-    line = io.StringIO()
-    writer = csv.writer(line, lineterminator="\n")
-    yield ("\t" if layout == "tsv" else ",").join(header) + "\n"
-    for row in rows:
+def _table(layout: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for row in chain([header], rows):
         if layout == "tsv":
             _check_cells(row, _BREAKS, "TSV has no quotes, and a tab or line break ends a cell")
             yield "\t".join(row) + "\n"
-            continue
-        writer.writerow(row)
-        yield line.getvalue()
-        line.seek(0)
-        line.truncate()
+        else:
+            yield ",".join(map(_quoted, row)) + "\n"
+
+
+def _quoted(cell: str) -> str:
+    """Return a cell of CSV, in quotes where RFC 4180 wants them."""
+    return '"' + cell.replace('"', '""') + '"' if _TO_QUOTE.search(cell) else cell
 
 
 def _check_cells(row: Sequence[str], unfit: Sequence[str], why: str) -> None:
