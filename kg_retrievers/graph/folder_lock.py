@@ -24,11 +24,18 @@ if sys.platform == "win32":
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         os.lseek(descriptor, 0, os.SEEK_SET)
 
+    def _unlock(descriptor: int) -> None:
+        os.close(descriptor)
+
 else:
     import fcntl
 
     def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork of this process may hold the file open
+        os.close(descriptor)
 
 
 class FolderLock:
@@ -73,7 +80,7 @@ class FolderLock:
         """Let others write."""
         with suppress(OSError):
             self._path.unlink()
-        os.close(self._descriptor)
+        _unlock(self._descriptor)
 
     def _is_current(self) -> bool:
         try:

@@ -128,6 +128,21 @@ def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:
     check_no_leftovers(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_does_not_keep_the_lock(tmp_path: Path) -> None:
+    """As the workers of a pool that outlive the save that started them."""
+    code = (
+        "import os, sys, time; from kg_retrievers.graph.storage import FolderWriter\n"
+        "with FolderWriter(sys.argv[1]) as writer:\n"
+        "    writer.replace({}); process = os.fork()\n"
+        "    if not process: time.sleep(60); os._exit(0)\n"
+        "with FolderWriter(sys.argv[1]): pass\n"
+        "os.kill(process, 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
 def test_nothing_is_left_where_nothing_was_written(tmp_path: Path) -> None:
     with FolderWriter(tmp_path / "new"):
         pass
