@@ -6,7 +6,7 @@ from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.pattern import Known, Pattern, PatternTriple, Term, Unknown
 from kg_retrievers.graph.schema import RelationSchema, Schema
 from kg_retrievers.graph.types import Evidence, Path, Triple
-from kg_retrievers.graph.verbalize import Verbalization, pattern_lines, readable, verbalize
+from kg_retrievers.graph.verbalize import Verbalization, local_name, pattern_lines, readable, verbalize
 
 __all__ = [
     "Adjacency",
@@ -23,6 +23,7 @@ __all__ = [
     "Triple",
     "Unknown",
     "Verbalization",
+    "local_name",
     "pattern_lines",
     "readable",
     "verbalize",

@@ -22,6 +22,7 @@ Style = Literal["triples", "grouped", "numbered", "tables", "paths"]
 
 # Two or more words of a Freebase path, as in "/film/director/film" or "people.person.nationality".
 _FREEBASE = re.compile(r"/[a-z]\w+(?:[./]+[a-z]\w+)+|[a-z]\w+(?:\.[a-z]\w+){2,}", re.ASCII)
+_PREFIXED = re.compile(r"[A-Za-z][\w.-]*:([A-Za-z_]\w*)")
 _CAMEL_CASE = re.compile(r"[a-z]{2}[a-z0-9]*(?:[A-Z][a-z0-9]*)+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -44,6 +45,19 @@ def readable(name: str) -> str:
         name = re.sub("[./]+", " ", name)
     words = name.replace("_", " ").split()
     return " ".join(_split_humps(word) if _CAMEL_CASE.fullmatch(word) else word for word in words) or name
+
+
+def local_name(name: str) -> str:
+    """Return the last part of a URI, or what stands behind the prefix of a prefixed name; any other name as it is.
+
+    Example:
+        >>> local_name("http://example.org/ontology#birthPlace"), local_name("dbo:birthPlace"), local_name("ratio 1:2")
+        ('birthPlace', 'birthPlace', 'ratio 1:2')
+    """
+    if "://" in name:
+        return re.split("[/#]", name.rstrip("/#"))[-1]
+    prefixed = _PREFIXED.fullmatch(name)
+    return prefixed[1] if prefixed else name
 
 
 def _split_humps(word: str) -> str:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kg_retrievers.graph import KnowledgeGraph, readable
+from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
@@ -75,7 +75,7 @@ class GraphClasses:
         members = np.unique(np.concatenate([ends[label][:NAMES] for label in labels]))[:NAMES]
         kinds = {kind for entity in members.tolist() for kind in self._graph.entity_types(entity)}
         for kind in sorted(kinds):
-            rows.append(self._vector(readable(self._graph.types[kind]))[None])
+            rows.append(self._vector(readable(local_name(self._graph.types[kind])))[None])
             counts.append(1.1)
         return np.concatenate(rows), np.array(counts)
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from kg_retrievers.graph import Known, Pattern, Term, readable
+from kg_retrievers.graph import Known, Pattern, Term, local_name, readable
 from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition, Operation
@@ -101,7 +101,7 @@ class FormReader:
         """Whether what looks like a superlative is part of the name of a relation, as in "highest point"."""
         if form.degree is None or not form.degree.raw:
             return False
-        return any(form.degree.raw in readable(name).casefold().split() for name in self._graph.relations)
+        return any(form.degree.raw in readable(local_name(name)).casefold().split() for name in self._graph.relations)
 
     def leads_to_number(self, labels: Sequence[int]) -> bool:
         """Whether a walk leads to numbers without a unit."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from kg_retrievers.graph import KnowledgeGraph, readable
+from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, label_sources, relation_of, reversed_label
 from kg_retrievers.patterns.self_questions.relation_grammar import read_relation
 from kg_retrievers.patterns.self_questions.verbs import verb_of_agent
@@ -154,10 +154,10 @@ def type_noun(kind: str) -> str:
     """Return the name of a type as a noun, if it is one to three words.
 
     Example:
-        >>> type_noun("AnimatedFilm"), type_noun("http://example.org/Film")
-        ('animated film', 'film')
+        >>> type_noun("AnimatedFilm"), type_noun("http://example.org/Film"), type_noun("dbo:Film")
+        ('animated film', 'film', 'film')
     """
-    words = read_relation(kind).words.casefold() if "://" in kind else _spaced(kind)
+    words = read_relation(kind).words.casefold() if "://" in kind else _spaced(local_name(kind))
     return words if len(words.split()) in (1, 2, 3) and words[0].isalpha() else ""
 
 

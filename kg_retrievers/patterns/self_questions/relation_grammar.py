@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 from urllib.parse import unquote
 
-from kg_retrievers.graph import readable
+from kg_retrievers.graph import local_name, readable
 from kg_retrievers.patterns.self_questions.verbs import Verb, verb_of
 
 #: How a name reads: "TAIL is HEAD's ...", "HEAD is the ... of TAIL", "HEAD was ... by TAIL", "HEAD ... TAIL",
@@ -94,7 +94,7 @@ def read_relation(name: str) -> RelationWords:
 
 def _words(name: str) -> list[str]:
     """Return the words of a name: of a URI or a Freebase path those of its last part."""
-    last = unquote(name.rstrip("/#:").rpartition("://")[2]) if "://" in name else name
+    last = unquote(name.rstrip("/#:").rpartition("://")[2]) if "://" in name else local_name(name)
     last = re.split(r"[/#]", last.strip("/"))[-1] if len(last.split()) == 1 else last
     last = last.rpartition(".")[2] or last
     words = re.sub(r"[\W_]+", " ", readable(last.lower() if last.isupper() else last)).split()

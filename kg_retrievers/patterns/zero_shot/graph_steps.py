@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph import KnowledgeGraph, readable
+from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, label_count, label_of, relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.token_table import UNKNOWN, TokenTable
@@ -62,11 +62,10 @@ def relation_words(name: str) -> tuple[str, str]:
     Example:
         >>> relation_words("directed_by"), relation_words("/people/person/place_of_birth")
         (('directed by', ''), ('place of birth', 'person'))
-        >>> relation_words("http://example.org/ontology#birthPlace")
-        ('birth place', '')
+        >>> relation_words("http://example.org/ontology#birthPlace"), relation_words("dbo:birthPlace")
+        (('birth place', ''), ('birth place', ''))
     """
-    if "://" in name:
-        name = re.split(r"[/#]", name.rstrip("/#"))[-1]
+    name = local_name(name)
     if not name.startswith("/") and not re.fullmatch(r"[a-z]\w+(\.[a-z]\w+){2,}", name):
         return readable(name), ""
     parts = [re.split(r"[/.]", part.strip("/.")) for part in re.split(r"\./", name)]
@@ -216,4 +215,4 @@ def _type(graph: KnowledgeGraph, entities: Sequence[int]) -> str:
     if not counts:
         return ""
     kind, count = min(counts.items(), key=lambda item: (-item[1], len(graph.type_entities(item[0])), item[0]))
-    return readable(graph.types[kind]) if count >= SHARE * len(entities) else ""
+    return readable(local_name(graph.types[kind])) if count >= SHARE * len(entities) else ""

@@ -89,6 +89,8 @@ def test_relation_names_of_all_kinds_become_words() -> None:
         "film",
     )
     assert relation_words("is located in") == ("is located in", "")
+    assert relation_words("dbo:birthPlace") == ("birth place", "")
+    assert relation_words("time 12:30") == ("time 12:30", "")
 
 
 def test_graph_without_relations_has_no_steps() -> None:
