@@ -460,6 +460,7 @@ HOSTILE = {
     "endless literal": ("ttl", 'ex:a ex:r "' + "x" * (6 << 20), "a literal or comment has more than 4,194,304 bytes"),
     "long literal": ("nt", f'<a:a> <a:r> "{"x" * 1_048_577}" .\n', "more than 1,048,576 characters"),
     "long literal in Turtle": ("ttl", f'ex:a ex:r "{"x" * 1_048_577}" .\n', "more than 1,048,576 characters"),
+    "long IRI": ("nt", f"<a:a> <a:r> <a:{'x' * 1_048_577}> .\n", "an IRI of 1,048,579 characters"),
     "NUL": ("nt", '<a:a> <a:r> "a\\u0000b" .\n', "a NUL character"),
     "surrogate": ("nt", '<a:a> <a:r> "\\uD800" .\n', "not a valid unicode character"),
     "space in an IRI": ("nt", "<a:a> <a:r> <a:b c> .\n", "Invalid IRI"),
@@ -481,7 +482,7 @@ def test_what_cannot_be_read(read: Read, name: str) -> None:
         read(text, suffix)
     assert message in str(caught.value)
     assert caught.value.path.name == f"graph.{suffix}"
-    with suppress(GraphLoadError):
+    with suppress(GraphLoadError):  # nothing is left
         assert len(read(text, suffix, on_error="skip")) == 0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.iris import Prefixes
+from kg_retrievers.graph.readers.limits import limit_error
 from kg_retrievers.graph.readers.rdf_columns import RdfColumns, take_foreign
 from kg_retrievers.graph.readers.rdf_parsing import RdfFile
 from kg_retrievers.graph.readers.rdf_reading import describe_reading
@@ -58,6 +59,9 @@ def _build(statements: Statements, format: str, declared: dict[str, str], skippe
         skipped: How many malformed lines were skipped.
     """
     statements.check_graphs()
+    longest, limit = max(map(len, statements.ids), default=0), statements.options.limits.cell_length
+    if longest > limit:
+        raise limit_error(statements.place, None, f"an IRI of {longest:,} characters", "cell_length", longest)
     builder = GraphBuilder()
     builder.skipped = skipped
     builder.reading.format = format

@@ -62,7 +62,6 @@ class RdfColumns:
         self.iris = [*statements.ids]
         self.keys: dict[int, str] = {}
         self.local_names = self.described = self.blank_types = 0
-        self._datatype_names: list[str] = []
 
     def fill(self) -> None:
         """Fill the builder."""
@@ -142,7 +141,6 @@ class RdfColumns:
 
     def _name_keys(self, order: Array) -> None:
         """Give the entities their keys: prefixed names, "_:b0" and so on, and the texts of literals."""
-        literals = [*self._statements.literals]
         blanks = 0
         for number in order[order < len(self.iris)].tolist():
             iri = self.iris[number]
@@ -151,29 +149,26 @@ class RdfColumns:
                 blanks += 1
             else:
                 self.keys[number] = self._prefixes.compact(iri)
-        taken = set(self.keys.values())
+        self._name_literals(order)
+
+    def _name_literals(self, order: Array) -> None:
+        builder, texts, first = self._builder, [*self._statements.literals], len(self.iris)
+        taken, kinds = set(self.keys.values()), self._statements.datatypes
+        iris, short = self._statements.datatype_ids, self._prefixes.datatype
+        datatypes = [name if name.startswith("@") else short(name) for name in iris]
         for number in order.tolist():
-            if number < len(self.iris):
-                self._builder.entity(self.keys[number])
+            if number < first:
+                builder.entity(self.keys[number])
                 continue
-            text = literals[number - len(self.iris)]
-            key = _free_key(text, taken, self._statements.literals)
-            if key != text:
-                self._builder.labels[key] = text
-            self._builder.entity(key)
-            self._set_datatype(key, number - len(self.iris))
+            key = text = texts[number - first]
+            if text in taken:
+                key = _free_key(text, taken, self._statements.literals)
+                builder.labels[key] = text
+            builder.entity(key)
+            builder.datatypes[key] = datatypes[kinds[number - first]]
         for literal, kind in self._statements.retyped:
-            key = _free_key(literals[literal], taken, self._statements.literals)
-            self._builder.set_datatype(key, self._datatype_name(kind))
-
-    def _set_datatype(self, key: str, literal: int) -> None:
-        self._builder.datatypes[key] = self._datatype_name(self._statements.datatypes[literal])
-
-    def _datatype_name(self, kind: int) -> str:
-        if not self._datatype_names:
-            names = [*self._statements.datatype_ids]
-            self._datatype_names = [name if name[0] == "@" else self._prefixes.datatype(name) for name in names]
-        return self._datatype_names[kind]
+            key = _free_key(texts[literal], taken, self._statements.literals)
+            builder.set_datatype(key, datatypes[kind])
 
     def _add_facts(self, order: Array, relations: dict[int, str]) -> None:
         builder, statements = self._builder, self._statements
@@ -210,21 +205,24 @@ class RdfColumns:
     def _add_types(self) -> None:
         """Add the types of entities, each by its label; of two with one label, the prefixed name follows."""
         statements = self._statements
-        if not statements.typed:
-            return
         things, kinds = np.frombuffer(statements.typed, np.intc), np.frombuffer(statements.kinds, np.intc)
         numbers = [number for number in np.unique(kinds).tolist() if not self.iris[number].startswith("_:")]
+        if not numbers:
+            self.blank_types = len(kinds)
+            return
         ids = {self._prefixes.compact(self.iris[number]): number for number in numbers}
         labels = {id: self._name(number) for id, number in ids.items()}
-        names = dict(zip(numbers, relation_names(ids, labels), strict=True))
-        found: dict[str, set[str]] = {}
-        for thing, kind in zip(things.tolist(), kinds.tolist(), strict=True):
-            if kind not in names:
-                self.blank_types += 1
-            elif thing in self.keys:
-                found.setdefault(self.keys[thing], set()).add(names[kind])
-        for key, types in found.items():
-            self._builder.types[key] = sorted(types)
+        names = relation_names(ids, labels)
+        ranks = np.full(len(self.iris), NONE, np.int64)
+        ranks[numbers] = np.argsort(np.argsort(names))
+        is_entity = np.zeros(len(self.iris), bool)
+        is_entity[[*self.keys]] = True
+        self.blank_types = int((ranks[kinds] == NONE).sum())
+        wanted = is_entity[things] & (ranks[kinds] != NONE)
+        pairs = np.unique(things[wanted].astype(np.int64) * len(names) + ranks[kinds[wanted]])
+        found, in_order = self._builder.types, sorted(names)
+        for thing, rank in zip((pairs // len(names)).tolist(), (pairs % len(names)).tolist(), strict=True):
+            found[self.keys[thing]] = [*found.get(self.keys[thing], ()), in_order[rank]]
 
 
 def _free_key(text: str, taken: set[str], literals: dict[str, int]) -> str:

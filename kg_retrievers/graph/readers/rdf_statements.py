@@ -110,6 +110,7 @@ class Statements:
         self.uses: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
         self._graph_numbers: dict[str, int] = {}
+        self._max_length = options.limits.cell_length
         self._takes_default = options.graphs is None or DEFAULT in options.graphs
         self._roles: dict[str, int] = {}
         self._wanted_graphs: set[str] | None = None
@@ -193,7 +194,8 @@ class Statements:
         text, language = literal.value, literal.language
         if not text:
             self.left_out["empty texts"] += 1
-        elif problem := self._problem_of(text):
+        elif len(text) > self._max_length or "\0" in text:
+            problem = self._problem_of(text)
             if self.options.on_error == "raise":
                 self._refuse(problem, head, predicate)
             self.left_out[f"literals with {problem}"] += 1
@@ -212,11 +214,10 @@ class Statements:
             self._add(head, predicate, ~self.literal(text, datatype), source)
 
     def _problem_of(self, text: str) -> str:
-        """Return what is wrong with the text of a literal, or nothing."""
+        """Return what is wrong with the text of a literal."""
         limit = self.options.limits.cell_length
-        if len(text) > limit:
-            return f"more than {limit:,} characters (limits=Limits(cell_length=))"
-        return "a NUL character" if "\0" in text else ""
+        is_long = len(text) > limit
+        return f"more than {limit:,} characters (limits=Limits(cell_length=))" if is_long else "a NUL character"
 
     def _refuse(self, problem: str, head: int, predicate: Any) -> None:
         thing = next(iri for iri, number in self.ids.items() if number == head)
