@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.building import relation_names
 from kg_retrievers.graph.columns import Array, StringTable
-from kg_retrievers.graph.merge import Merge, written_relations
-
-if TYPE_CHECKING:
-    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.merge import Graph, Merge, written_relations
 
 
 def relation_columns(merge: Merge, kept: Array, labels: Mapping[str, str]) -> tuple[dict[str, Array], dict[str, str]]:
@@ -54,7 +50,7 @@ def relation_columns(merge: Merge, kept: Array, labels: Mapping[str, str]) -> tu
     return columns, {name: now[id] for name, id in earlier.items() if id in now}
 
 
-def _labels(graph: KnowledgeGraph) -> dict[str, str]:
+def _labels(graph: Graph) -> dict[str, str]:
     """Return the label of each relation that has one, by what the source calls it."""
     if graph.relation_ids is None:
         return {}

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.building import NONE
 from kg_retrievers.graph.columns import Array, StringTable
-from kg_retrievers.graph.merge import Merge
+from kg_retrievers.graph.merge import Graph, Merge
 from kg_retrievers.graph.rows import Rows, new_ids
 
-if TYPE_CHECKING:
-    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
-
-def facts_from(graph: KnowledgeGraph, sources: Iterable[str]) -> Array:
+def facts_from(graph: Graph, sources: Iterable[str]) -> Array:
     """Return the ids of the triples that are from these sources and from no other.
 
     Raises:
@@ -93,7 +89,7 @@ def datatype_columns(merge: Merge, kept: Array) -> dict[str, Array]:
     return table.columns("datatype_names") | {"datatypes": new_ids(used)[column]}
 
 
-def _pairs(graph: KnowledgeGraph) -> tuple[Array, Array]:
+def _pairs(graph: Graph) -> tuple[Array, Array]:
     """Return each triple that has a source, and the source, as often as it has one."""
     if graph.source_names is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -101,7 +97,7 @@ def _pairs(graph: KnowledgeGraph) -> tuple[Array, Array]:
     return rows.owners, rows.values
 
 
-def _source_ids(graph: KnowledgeGraph, sources: Iterable[str]) -> Array:
+def _source_ids(graph: Graph, sources: Iterable[str]) -> Array:
     names, ids = graph.source_names or _EMPTY, []
     for source in (sources,) if isinstance(sources, str) else sources:
         ids.append(names.find(source))

@@ -8,7 +8,7 @@ graph holds what a graph made anew from its facts holds, and only the order diff
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, cast
+from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -25,19 +25,18 @@ from kg_retrievers.graph.changed_names import (
 from kg_retrievers.graph.changed_relations import relation_columns
 from kg_retrievers.graph.changed_sources import datatype_columns, facts_from, source_columns
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.merge import Merge, find_relations
+from kg_retrievers.graph.merge import Graph, Merge, find_relations
 from kg_retrievers.graph.missing_triples import nearest_triple
 from kg_retrievers.graph.rows import new_ids
 
-if TYPE_CHECKING:
-    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+G = TypeVar("G", bound=Graph)
 
 
 class Changes(TypedDict, total=False):
     """What `KnowledgeGraph.with_changes` takes; it says what each means."""
 
-    added: Iterable[Sequence[str]] | KnowledgeGraph
-    removed: Iterable[Sequence[str]] | KnowledgeGraph
+    added: Iterable[Sequence[str]] | Graph
+    removed: Iterable[Sequence[str]] | Graph
     labels: Mapping[str, str] | None
     aliases: Mapping[str, Sequence[str]] | None
     types: Mapping[str, Sequence[str]] | None
@@ -46,20 +45,18 @@ class Changes(TypedDict, total=False):
     source: str | None
 
 
-class GraphChange(NamedTuple):
+class GraphChange(NamedTuple, Generic[G]):
     """A changed graph, and what each of its parts was before.
 
     Attributes:
         graph: The changed graph.
         entities: The earlier id of each entity, -1 where it is new.
-        relations: The earlier id of each relation, -1 where it is new.
         names: The earlier id of each name, -1 where it is new.
         triples: The earlier id of each triple, -1 where it is new.
     """
 
-    graph: KnowledgeGraph
+    graph: G
     entities: Array
-    relations: Array
     names: Array
     triples: Array
 
@@ -86,7 +83,7 @@ class _Facts(NamedTuple):
     ids: Array
 
 
-def change_graph(graph: KnowledgeGraph, **changes: Unpack[Changes]) -> GraphChange:
+def change_graph(graph: G, **changes: Unpack[Changes]) -> GraphChange[G]:
     """Change a graph as `KnowledgeGraph.with_changes` does.
 
     Raises:
@@ -104,7 +101,7 @@ def change_graph(graph: KnowledgeGraph, **changes: Unpack[Changes]) -> GraphChan
     return GraphChange(second.graph, *origins)
 
 
-def _change(graph: KnowledgeGraph, addition: KnowledgeGraph, changes: Changes, said: _Said | None) -> GraphChange:
+def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> GraphChange[G]:
     """Merge an addition into a graph.
 
     Args:
@@ -146,7 +143,6 @@ def _change(graph: KnowledgeGraph, addition: KnowledgeGraph, changes: Changes, s
     return GraphChange(
         changed,
         _origins(kept_entities, len(graph.entities)),
-        _origins(kept_relations, len(graph.relations)),
         name_origins,
         np.append(np.flatnonzero(facts.kept), np.full(len(facts.new), -1)),
     )
@@ -166,11 +162,11 @@ def _changed_facts(merge: Merge, changes: Changes) -> _Facts:
     return _Facts(kept, edges[is_new].astype(np.int32, copy=False), ids[of_addition])
 
 
-def _rows(triples: Iterable[Sequence[str]] | KnowledgeGraph) -> Iterable[Sequence[str]]:
+def _rows(triples: Iterable[Sequence[str]] | Graph) -> Iterable[Sequence[str]]:
     return cast("Iterable[Sequence[str]]", triples)
 
 
-def _removed_ids(graph: KnowledgeGraph, removed: Iterable[Sequence[str]] | KnowledgeGraph) -> Array:
+def _removed_ids(graph: Graph, removed: Iterable[Sequence[str]] | Graph) -> Array:
     """Return the ids of the triples to remove.
 
     Raises:

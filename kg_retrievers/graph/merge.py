@@ -2,14 +2,81 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
+from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.reading import Reading
+from kg_retrievers.graph.types import Triple
 
-if TYPE_CHECKING:
-    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+
+class Graph(Protocol):
+    """What a change needs of a graph: `KnowledgeGraph` has all of it, and says what it is."""
+
+    entities: StringTable
+    relations: StringTable
+    types: StringTable
+    names: StringTable
+    labels: Array
+    edges: Array
+    adjacency: Adjacency
+    duplicates: int
+    skipped: int
+    text_relations: tuple[str, ...]
+    prefixes: dict[str, str]
+    reading: Reading
+    _columns: dict[str, Array]
+
+    def __init__(
+        self,
+        columns: Mapping[str, Array],
+        duplicates: int = 0,
+        skipped: int = 0,
+        text_relations: Iterable[str] = (),
+        prefixes: Mapping[str, str] | None = None,
+        reading: Reading | None = None,
+    ) -> None:
+        """Take columns."""
+
+    @classmethod
+    def from_triples(
+        cls,
+        triples: Iterable[Sequence[str]],
+        *,
+        labels: Mapping[str, str] | None = None,
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        types: Mapping[str, Sequence[str]] | None = None,
+    ) -> Self:
+        """Build a graph of texts."""
+
+    @property
+    def relation_ids(self) -> StringTable | None:
+        """How the source wrote each relation."""
+
+    @property
+    def source_names(self) -> StringTable | None:
+        """The sources of all facts."""
+
+    @property
+    def datatype_names(self) -> StringTable | None:
+        """The datatypes of all literals."""
+
+    def __len__(self) -> int:
+        """The number of triples."""
+
+    def triple(self, id: int) -> Triple:
+        """Return a triple by its id."""
+
+    def triples(
+        self, head: str | None = None, relation: str | None = None, tail: str | None = None
+    ) -> Iterator[Triple]:
+        """Yield the triples with some parts."""
+
+    def entities_named(self, name: str) -> list[str]:
+        """Return the keys of the entities with a name."""
 
 
 class Merge(NamedTuple):
@@ -22,13 +89,13 @@ class Merge(NamedTuple):
         relations: The id of each relation of the addition.
     """
 
-    graph: KnowledgeGraph
-    addition: KnowledgeGraph
+    graph: Graph
+    addition: Graph
     entities: Array
     relations: Array
 
     @classmethod
-    def of(cls, graph: KnowledgeGraph, addition: KnowledgeGraph) -> Merge:
+    def of(cls, graph: Graph, addition: Graph) -> Merge:
         """Look up what is added."""
         entities = numbered(graph.entities.ids_of(addition.entities), len(graph.entities))
         relations = numbered(find_relations(graph, addition), len(graph.relations))
@@ -65,12 +132,12 @@ class Merge(NamedTuple):
         return edges[first[order]], np.argsort(order)[inverse.reshape(-1)]
 
 
-def written_relations(graph: KnowledgeGraph) -> StringTable:
+def written_relations(graph: Graph) -> StringTable:
     """Return how the source of a graph wrote its relations."""
     return graph.relations if graph.relation_ids is None else graph.relation_ids
 
 
-def find_relations(graph: KnowledgeGraph, other: KnowledgeGraph) -> Array:
+def find_relations(graph: Graph, other: Graph) -> Array:
     """Return the id here of each relation of another graph, -1 where it is missing.
 
     A relation is found by how its source wrote it, else by its name here.

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from kg_retrievers.graph.merge import Graph
 from kg_retrievers.graph.types import Triple
-
-if TYPE_CHECKING:
-    from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 
 #: How many triples at an end of the missing one are compared with it.
 COMPARED = 500
 
 
-def nearest_triple(graph: KnowledgeGraph, triple: Sequence[str]) -> Triple | None:
+def nearest_triple(graph: Graph, triple: Sequence[str]) -> Triple | None:
     """Return the triple at an end of a missing one that looks most like it; None where both ends are unknown.
 
     An end may be an entity's key or one of its names.

@@ -22,8 +22,14 @@ def check_vectors(columns: Mapping[str, Array], graph: KnowledgeGraph, dimension
         "triples": len(graph),
     }
     for name, size in sizes.items():
+        rows = columns.get(f"{name}_rows")
+        if rows is not None:
+            check_shape(f"{name}_rows", rows, (size,))
         if name in columns:
-            check_shape(name, columns[name], (size, dimension))
+            count = size if rows is None else len(columns[name])
+            check_shape(name, columns[name], (count, dimension))
+            if rows is not None:
+                check_ids(f"{name}_rows", rows, count)
 
 
 def check_name_table(columns: Mapping[str, Array], graph: KnowledgeGraph) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache, cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -15,11 +16,13 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, check_picklable
+from kg_retrievers.graph.changes import Changes, change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage import FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
+from kg_retrievers.index.changes import IndexChange, IndexParts, triple_texts
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.name_table import NAME_COLUMNS, VERSION, NameTable, name_columns
@@ -45,6 +48,25 @@ SIMILARITY_DECIMALS = 5
 
 # Begins the names of the columns of the table of names.
 _LINKING = "linking."
+
+
+@dataclass(frozen=True)
+class IndexUpdate:
+    """What `GraphIndex.update` did.
+
+    Attributes:
+        index: The index as it is now, opened from the folder.
+        added: How many facts are new.
+        present: How many of the facts to add were there already, or were repeated.
+        removed: How many facts are gone.
+        embedded: How many texts were embedded.
+    """
+
+    index: GraphIndex
+    added: int
+    present: int
+    removed: int
+    embedded: int
 
 
 class GraphIndex(Immutable):
@@ -80,7 +102,7 @@ class GraphIndex(Immutable):
         names: NameSearch,
         relations: ExactSearch,
         types: ExactSearch,
-        triples: Array | None = None,
+        triples: ExactSearch | None = None,
     ) -> None:
         """Take the parts as `build` or `open` made them; use one of these instead."""
         self.graph = graph
@@ -96,7 +118,8 @@ class GraphIndex(Immutable):
         self.derived = Cache()
         self._lock = LocalLock()
         # Their vectors, and which of them are embedded.
-        self._triples = None if triples is None else (triples, np.broadcast_to(True, len(triples)))
+        self._triples = None if triples is None else (triples.vectors, np.broadcast_to(True, len(triples.vectors)))
+        self._triple_rows = None if triples is None else triples.rows
         self._triples_lock = LocalLock()
 
     @classmethod
@@ -150,7 +173,7 @@ class GraphIndex(Immutable):
                 meta = _identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
                 writer.replace({"graph": graph.to_part(), "index": Part(columns | linking, meta)})
-        return cls(graph, embeddings, dimension, *_searches(columns, store), triples=columns.get("triples"))
+        return cls(graph, embeddings, dimension, *_searches(columns, store))
 
     @classmethod
     def open(
@@ -181,10 +204,9 @@ class GraphIndex(Immutable):
             _check_parts(path, meta, embeddings, store)
             graph = _graph_of(path, meta["graph"], graph, parts.get("graph"))
             if store:
-                _check_store(store, graph)
+                _check_store(store.with_rows(columns.get("names_rows")), graph)
             check_vectors(columns, graph, meta["dimension"])
-            searches = _searches(columns, store)
-            index = cls(graph, embeddings, meta["dimension"], *searches, triples=columns.get("triples"))
+            index = cls(graph, embeddings, meta["dimension"], *_searches(columns, store))
             if len(graph.relations):
                 index._probe = (readable(graph.relations[0]), columns["relations"][0])
             if meta.get("linking") == VERSION:
@@ -209,9 +231,103 @@ class GraphIndex(Immutable):
             store = self._names if isinstance(self._names, VectorStoreSearch) else None
             return partial(GraphIndex.open, graph=self.graph, store=store), (self._folder, self.embeddings)
         searches = (self._names, self._relations, self._types)
+        return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, self._all_triples())
+
+    @classmethod
+    def update(
+        cls,
+        path: str | Path,
+        embeddings: Embeddings,
+        *,
+        store: VectorStoreSearch | None = None,
+        cache: EmbeddingCache | str | Path | None = None,
+        batch_size: int = 1024,
+        progress: bool = False,
+        **changes: Unpack[Changes],
+    ) -> IndexUpdate:
+        """Change the graph and the index in a folder; only what is new is embedded, and vectors are added to the file.
+
+        Whoever has opened the folder goes on with what was opened. A vector store is the exception: all see its names.
+
+        Args:
+            path: The folder that `build` wrote.
+            embeddings: The embeddings that it was built with.
+            store: The vector store that it was built with, if it was. New names are added to it, others removed.
+            cache: As of `build`.
+            batch_size: As of `build`.
+            progress: As of `build`.
+            **changes: As of `KnowledgeGraph.with_changes`.
+
+        Raises:
+            IndexLoadError: If the folder holds no complete index.
+            StaleIndexError: If the embeddings or the names in the store are others than at build.
+            InvalidArgumentError: As of `KnowledgeGraph.with_changes`; nothing is changed then.
+            FileWriteError: If another process writes to the folder, the disk is full, or this user may not write there.
+
+        Example:
+            >>> from tempfile import TemporaryDirectory
+            >>> from kg_retrievers.index import default_embeddings
+            >>> graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")])
+            >>> with TemporaryDirectory() as folder:
+            ...     index = GraphIndex.build(graph, default_embeddings(), folder)
+            ...     update = GraphIndex.update(folder, default_embeddings(), added=[("Her", "starring", "Amy Adams")])
+            ...     update.added, update.embedded, list(update.index.graph.names)
+            (1, 2, ['Her', 'Spike Jonze', 'Amy Adams'])
+        """
+        cache = EmbeddingCache(cache) if isinstance(cache, str | Path) else cache
+        embed_texts = partial(embed, embeddings, batch_size=batch_size, cache=cache, progress=progress)
+        with FolderWriter(path) as writer:
+            index = cls.open(path, embeddings, store=store)
+            changed = index._change(embed_texts, changes)
+            graph = changed.graph
+            columns = changed.saved_columns(grows="index" in writer.before.parts)
+            columns |= {_LINKING + name: column for name, column in (changed.linking() or name_columns(graph)).items()}
+            meta = {**saved_meta(Path(path), "index"), **_identity(graph, embeddings, changed.dimension)}
+            changed.add_to_store()
+            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION})})
+            changed.remove_from_store()
+        return IndexUpdate(cls.open(path, embeddings, store=store), *changed.counts())
+
+    def with_changes(self, **changes: Unpack[Changes]) -> GraphIndex:
+        """Return an index of the changed graph in memory; only what is new is embedded.
+
+        A vector store is the exception: new names are added to it and others removed, so this index is stale then.
+
+        Args:
+            **changes: As of `KnowledgeGraph.with_changes`.
+
+        Raises:
+            InvalidArgumentError: As of `KnowledgeGraph.with_changes`.
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        changed = self._change(partial(embed, self.embeddings), changes)
+        changed.add_to_store()
+        searches = _searches(changed.whole_columns(), changed.store)
+        index = GraphIndex(changed.graph, self.embeddings, changed.dimension, *searches)
+        index._linking = changed.linking()
+        changed.remove_from_store()
+        return index
+
+    def _change(self, embed_texts: Callable[[Sequence[str]], Array], changes: Changes) -> IndexChange:
+        """Change the graph, and embed what is new.
+
+        Raises:
+            StaleIndexError: If the embeddings do not fit the index.
+        """
+        change = change_graph(self.graph, **changes)
+        searches = {"names": self._names, "relations": self._relations, "types": self._types}
+        if triples := self._all_triples():
+            searches["triples"] = triples
+        parts = IndexParts(self.graph, self.dimension, searches, self._linking)
+        if not self.dimension:
+            return IndexChange(parts, change, embed_texts)
+        self.embed([])  # compares the model
+        return IndexChange(parts, change, lambda texts: self._checked(embed_texts(texts)))
+
+    def _all_triples(self) -> ExactSearch | None:
+        """Return the vectors of all triples; None unless all are embedded."""
         made = self._triples
-        triples = made[0] if made is not None and made[1].all() else None
-        return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, triples)
+        return ExactSearch(made[0], self._triple_rows) if made is not None and made[1].all() else None
 
     def _is_saved_in(self, folder: Path) -> bool:
         meta = saved_meta(folder, "index")
@@ -252,7 +368,14 @@ class GraphIndex(Immutable):
         return np.array([rows[text] for text in texts], np.float32).reshape(-1, self.dimension)
 
     def _embed(self, texts: Sequence[str]) -> Array:
-        vectors = embed(self.embeddings, texts, batch_size=len(texts))
+        return self._checked(embed(self.embeddings, texts, batch_size=len(texts)))
+
+    def _checked(self, vectors: Array) -> Array:
+        """Return vectors of the embeddings as they are.
+
+        Raises:
+            StaleIndexError: If they are not as long as those of the index.
+        """
         if vectors.shape[1] != self.dimension:
             raise StaleIndexError(
                 f"GraphIndex: its vectors have {self.dimension} numbers, but {embedding_name(self.embeddings)} "
@@ -310,8 +433,12 @@ class GraphIndex(Immutable):
     @property
     def name_table(self) -> NameTable:
         """The names of the graph by what a question may call them; made now where no folder holds it."""
-        graph = self.graph
-        return self.derived.get("names", (), lambda: NameTable(graph, self._linking or name_columns(graph)))
+
+        def make() -> NameTable:
+            self._linking = self._linking or name_columns(self.graph)
+            return NameTable(self.graph, self._linking)
+
+        return self.derived.get("names", (), make)
 
     @property
     def keeps_names(self) -> bool:
@@ -333,8 +460,7 @@ class GraphIndex(Immutable):
         """
         names = self.graph.labels[entities]
         if isinstance(self._names, ExactSearch):
-            rows: Array = self._names.vectors[names]
-            return rows
+            return self._names.vectors_of(names)
         blocks = (names[start : start + LABEL_BATCH].tolist() for start in range(0, len(names), LABEL_BATCH))
         vectors = [self._embed([readable(self.graph.names[name]) for name in block]) for block in blocks]
         return np.concatenate([np.empty((0, self.dimension), np.float32), *vectors])
@@ -376,12 +502,16 @@ class GraphIndex(Immutable):
             )
         direction = self.embed([text])[0].astype(np.float64)
         vectors = self._triple_vectors(ids)
+        rows = ids if self._triple_rows is None else self._triple_rows[ids]
         # In float64, so that it does not matter which rows are beside a row; BLAS threads would wait for each other.
-        cosines: Array = np.einsum("ij,j->i", vectors if triples is None else vectors[ids], direction)
+        if triples is None:
+            cosines: Array = np.einsum("ij,j->i", vectors, direction)[rows]
+        else:
+            cosines = np.einsum("ij,j->i", vectors[rows], direction)
         return (np.round(cosines, SIMILARITY_DECIMALS) + 0.0).astype(np.float32)  # 0.0 instead of -0.0
 
     def _triple_vectors(self, ids: Array) -> Array:
-        """Return a row for each triple of the graph; the rows of the triples with these ids hold their vectors."""
+        """Return the vectors of triples; those of these ids are made where they are missing."""
         made = self._triples
         if made is not None and made[1][ids].all():
             return made[0]
@@ -393,7 +523,7 @@ class GraphIndex(Immutable):
             new = np.unique(ids[~embedded[ids]])
             for start in range(0, len(new), TRIPLE_BATCH):
                 batch = new[start : start + TRIPLE_BATCH]
-                vectors[batch] = self._embed(_triple_texts(self.graph, batch))
+                vectors[batch] = self._embed(triple_texts(self.graph, batch))
                 embedded[batch] = True
             return vectors
 
@@ -442,23 +572,23 @@ def _embedded(
     tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
     texts = {kind: [readable(name) for name in table] for kind, table in tables.items()}
     if triples:
-        texts["triples"] = _triple_texts(graph, np.arange(len(graph)))
+        texts["triples"] = triple_texts(graph, np.arange(len(graph)))
     vectors = embed(embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress)
     ends = np.cumsum([len(of_kind) for of_kind in texts.values()])[:-1]
     return dict(zip(texts, np.split(vectors, ends), strict=True))
 
 
-def _triple_texts(graph: KnowledgeGraph, ids: Array) -> list[str]:
-    label = cache(lambda entity: readable(graph.label(graph.entities[entity])))
-    words = cache(lambda relation: readable(graph.relations[relation]))
-    return [f"{label(head)} {words(relation)} {label(tail)}" for head, relation, tail in graph.edges[ids].tolist()]
-
-
 def _searches(
-    columns: dict[str, Array], store: VectorStoreSearch | None
-) -> tuple[NameSearch, ExactSearch, ExactSearch]:
-    """Return what searches names, relations and types."""
-    return store or ExactSearch(columns["names"]), ExactSearch(columns["relations"]), ExactSearch(columns["types"])
+    columns: Mapping[str, Array], store: VectorStoreSearch | None
+) -> tuple[NameSearch, ExactSearch, ExactSearch, ExactSearch | None]:
+    """Return what searches names, relations and types, and the vectors of triples if there are some."""
+    names = store.with_rows(columns.get("names_rows")) if store else _search(columns, "names")
+    triples = _search(columns, "triples") if "triples" in columns else None
+    return names, ExactSearch(columns["relations"]), ExactSearch(columns["types"]), triples
+
+
+def _search(columns: Mapping[str, Array], kind: str) -> ExactSearch:
+    return ExactSearch(columns[kind], columns.get(f"{kind}_rows"))
 
 
 def _check_parts(
@@ -505,7 +635,8 @@ def _check_store(store: VectorStoreSearch, graph: KnowledgeGraph) -> None:
     """Check some names that a store holds."""
     ids = range(len(graph.names))
     sample = sorted({*ids[:: len(ids) // 16 + 1], *ids[-1:]})
-    if not store.holds(sample, [readable(graph.names[id]) for id in sample]):
+    numbers = sample if store.rows is None else store.rows[sample].tolist()
+    if not store.holds(numbers, [readable(graph.names[id]) for id in sample]):
         raise _stale_store()
 
 

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.changes import GraphChange
+from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.words import FUNCTION_WORDS, words_of
 
 #: Raised by one with every change of what the columns hold; columns of another version are made anew.
-VERSION = 1
+VERSION = 2
 
 #: What `name_columns` returns.
 NAME_COLUMNS = ("hashes", "ids", "words", "word_starts", "word_names", "longest")
@@ -121,19 +122,94 @@ def name_columns(graph: KnowledgeGraph) -> dict[str, Array]:
         parts.append(_hashed(batch, len(graph.names)))
     hashes, ids, words, names = (np.concatenate([part[column] for part in parts]) for column in range(4))
     order = np.argsort(hashes, kind="stable")
-    by_word = np.lexsort((names, words))
-    words, names = words[by_word], names[by_word]
-    repeated = (words[1:] == words[:-1]) & (names[1:] == names[:-1])
-    kept = np.append(True, ~repeated)[: len(words)]
-    words, names = words[kept], names[kept]
-    unique, starts = np.unique(words, return_index=True)
+    words, names = _sorted_pairs(words, names)
     return {
         "hashes": hashes[order],
         "ids": ids[order],
-        "words": unique,
+        **_word_columns(words, names),
+        "longest": np.array([max(part.longest for part in parts)], np.int64),
+    }
+
+
+def changed_name_columns(
+    columns: Mapping[str, Array], before: KnowledgeGraph, change: GraphChange[KnowledgeGraph]
+) -> dict[str, Array]:
+    """Return the columns of the table of a changed graph; only names and keys that are new are read.
+
+    They are what `name_columns` returns; but `longest` counts names that are gone, too.
+
+    Args:
+        columns: Those of the graph before.
+        before: The graph before.
+        change: The changed graph.
+    """
+    size = len(change.graph.names)
+    new_ids, new_rows = _renumbered(before, change)
+    ids = new_ids[columns["ids"]]
+    kept = ids >= 0
+    new = _hashed(new_rows, size)
+    order = np.lexsort((new.ids, new.hashes))
+    at = np.searchsorted(hashes := columns["hashes"][kept], new.hashes[order], "right")
+    hashes, ids = np.insert(hashes, at, new.hashes[order]), np.insert(ids[kept], at, new.ids[order])
+    if ((hashes[1:] == hashes[:-1]) & (ids[1:] < ids[:-1])).any():
+        by_id = np.lexsort((ids, hashes))
+        hashes, ids = hashes[by_id], ids[by_id]
+    words = np.repeat(columns["words"], np.diff(columns["word_starts"]))
+    names = new_ids[columns["word_names"]]
+    words, names = words[names >= 0], names[names >= 0]
+    new_words, new_names = _sorted_pairs(new.words, new.names)
+    at = np.searchsorted(words, new_words, "right")  # new ids are greater than others
+    longest = max(int(columns["longest"][0]), new.longest)
+    return {
+        "hashes": hashes,
+        "ids": ids.astype(np.int32, copy=False),
+        **_word_columns(np.insert(words, at, new_words), np.insert(names, at, new_names).astype(np.int32, copy=False)),
+        "longest": np.array([longest], np.int64),
+    }
+
+
+def _renumbered(before: KnowledgeGraph, change: GraphChange[KnowledgeGraph]) -> tuple[Array, list[tuple[int, str]]]:
+    """Return the new id of each id of a table, -1 where it is gone, and ids with texts that are new."""
+    graph, size = change.graph, len(change.graph.names)
+    name_ids = _successors(change.names, len(before.names))
+    key_ids = _successors(change.entities, len(before.entities))
+    names = {int(id): graph.names[id] for id in np.flatnonzero(change.names < 0).tolist()}
+    is_key = graph.entities.ids_of(StringTable.from_strings(names.values()))
+    of_before = change.entities[is_key[is_key >= 0]]
+    key_ids[of_before[of_before >= 0]] = -1  # a key that is a name now has no row of its own
+    gone = StringTable.from_strings([before.names[id] for id in np.flatnonzero(name_ids < 0).tolist()])
+    freed = graph.entities.ids_of(gone)
+    new_keys = np.append(freed[freed >= 0], np.flatnonzero(change.entities < 0))
+    keys = {id: graph.entities[id] for id in np.unique(new_keys).tolist()}
+    key_ids[key_ids >= 0] += size
+    rows = [*names.items(), *((size + id, key) for id, key in keys.items() if key not in graph.names)]
+    return np.append(name_ids, key_ids), rows
+
+
+def _successors(origins: Array, size: int) -> Array:
+    """Return the new id of each earlier one, -1 where it is gone."""
+    ids = np.full(size, -1, np.int32)
+    stays = np.flatnonzero(origins >= 0)
+    ids[origins[stays]] = stays
+    return ids
+
+
+def _sorted_pairs(words: Array, names: Array) -> tuple[Array, Array]:
+    """Sort words with their names, and leave out what is repeated."""
+    order = np.lexsort((names, words))
+    words, names = words[order], names[order]
+    repeated = (words[1:] == words[:-1]) & (names[1:] == names[:-1])
+    kept = np.append(True, ~repeated)[: len(words)]
+    return words[kept], names[kept]
+
+
+def _word_columns(words: Array, names: Array) -> dict[str, Array]:
+    """Return the columns of sorted words with their names."""
+    starts = np.flatnonzero(np.append(True, words[1:] != words[:-1])[: len(words)])
+    return {
+        "words": words[starts],
         "word_starts": np.append(starts, len(words)).astype(np.int64),
         "word_names": names,
-        "longest": np.array([max(part.longest for part in parts)], np.int64),
     }
 
 
@@ -147,7 +223,8 @@ def _hashed(rows: Sequence[tuple[int, str]], names: int) -> _Hashed:
     sizes = np.fromiter(map(len, parts), np.int64, len(parts))
     firsts = np.append(0, np.cumsum(sizes))
     several = np.repeat((sizes > 1) & (ids < names), sizes)
-    initials = [(id, text) for (id, _), of_one in zip(rows, parts, strict=True) for text in initials_of(of_one)]
+    named = [(id, of_one) for (id, _), of_one in zip(rows, parts, strict=True) if id < names]
+    initials = [(id, text) for id, of_one in named for text in initials_of(of_one)]
     starts, stops = ends[firsts[:-1]], ends[firsts[1:]]
     return _Hashed(
         sums.between(starts, stops),

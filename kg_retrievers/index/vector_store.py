@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 from uuid import UUID
 
@@ -30,7 +31,13 @@ _SEARCHES = ("similarity_search_with_score_by_vector", "similarity_search_by_vec
 
 
 class NameSearch(Protocol):
-    """Holds vectors with ids from 0 and finds the nearest ones."""
+    """Holds vectors with ids from 0 and finds the nearest ones.
+
+    Attributes:
+        rows: The number under which each id is held: integers of shape (n); None where the number is the id.
+    """
+
+    rows: Array | None
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
         """Find the nearest vectors to each of several.
@@ -51,16 +58,28 @@ class ExactSearch:
     One pass of `n * d` multiplications per query vector: 43,000 names in 512 dimensions take about 5 ms.
 
     Args:
-        vectors: float32, shape (n, d): unit rows; may be mapped from disk, and is never copied.
+        vectors: float32, shape (m, d): unit rows; may be mapped from disk, and is never copied.
+        rows: The row of each id: integers of shape (n), where some rows are those of nothing; by default row i is that
+            of id i.
     """
 
-    def __init__(self, vectors: Array) -> None:
+    def __init__(self, vectors: Array, rows: Array | None = None) -> None:
         """Keep the vectors as they are."""
         self.vectors = np.asarray(vectors)  # indexing a numpy.memmap is several times slower
+        self.rows = rows
+
+    def __len__(self) -> int:
+        """The number of ids."""
+        return len(self.vectors if self.rows is None else self.rows)
+
+    def vectors_of(self, ids: Array) -> Array:
+        """Return the vectors of some ids."""
+        found: Array = self.vectors[ids if self.rows is None else self.rows[ids]]
+        return found
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
         """Find the nearest vectors; see `NameSearch.search`."""
-        count = len(self.vectors)
+        count = len(self)
         k = min(k, count)
         ids = np.empty((len(vectors), k), np.int64)
         distances = np.empty((len(vectors), k), np.float32)
@@ -69,6 +88,8 @@ class ExactSearch:
         step = max(1, BLOCK // count)
         for start in range(0, len(vectors), step):
             block = vectors[start : start + step] @ self.vectors.T
+            if self.rows is not None:
+                block = block[:, self.rows]
             for row, similarities in enumerate(block, start):
                 least = np.partition(similarities, count - k)[count - k]
                 near = np.flatnonzero(similarities >= least - SLACK)
@@ -82,7 +103,7 @@ class ExactSearch:
     def _distances(self, ids: Array, vector: Array) -> Array:
         distances = np.empty(len(ids), np.float32)
         for start in range(0, len(ids), 1024):
-            difference = self.vectors[ids[start : start + 1024]] - vector.astype(np.float64)
+            difference = self.vectors_of(ids[start : start + 1024]) - vector.astype(np.float64)
             distances[start : start + 1024] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
         return distances
 
@@ -107,6 +128,7 @@ class VectorStoreSearch(Immutable):
             raise InvalidArgumentError(f"VectorStoreSearch: score must be one of {get_args(Score)}, but got {score!r}.")
         self.store = store
         self.score = score
+        self.rows: Array | None = None
         by_vector = next((getattr(store, name) for name in _SEARCHES if hasattr(store, name)), None)
         if by_vector is None:
             raise InvalidArgumentError(
@@ -118,7 +140,18 @@ class VectorStoreSearch(Immutable):
         """Pickle the store; many hold a connection and cannot be pickled, which is then said."""
         hint = "Open the store in the other process and hand it in: GraphIndex.open(path, embeddings, store=...)."
         check_picklable(self.store, "VectorStoreSearch", hint)
-        return VectorStoreSearch, (self.store, self.score)
+        return VectorStoreSearch, (self.store, self.score), {"rows": self.rows}
+
+    def with_rows(self, rows: Array | None) -> VectorStoreSearch:
+        """Return a search in the same store, which holds each id under another number.
+
+        Args:
+            rows: The number of each id: integers of shape (n); numbers of the store that are none of these are not
+                found. By default the number is the id.
+        """
+        search = VectorStoreSearch(self.store, self.score)
+        search.rows = rows
+        return search
 
     def add(self, ids: Sequence[int], texts: Sequence[str], vectors: Array, batch_size: int = 1024) -> None:
         """Put texts into the store, in batches, replacing those with the same ids.
@@ -146,6 +179,16 @@ class VectorStoreSearch(Immutable):
             else:
                 store.add_texts(list(texts[batch]), metadatas=metadatas, ids=keys)
 
+    def remove(self, ids: Sequence[int]) -> None:
+        """Take texts out of the store; one that cannot forget keeps them, and they are not found."""
+        try:
+            call_foreign(self.store.delete, [_key(id) for id in ids])
+        except NotImplementedError:
+            return
+        except Exception as error:
+            hide_secrets(error)
+            raise
+
     def holds(self, ids: Sequence[int], texts: Sequence[str]) -> bool:
         """Return whether the store has these texts under these ids; true if it cannot look up by id."""
         keys = [_key(id) for id in ids]
@@ -168,6 +211,20 @@ class VectorStoreSearch(Immutable):
         )
 
     def _search(self, vector: Array, k: int) -> tuple[Array, Array]:
+        """Find the nearest names of the index; look further where the store still holds names that are gone."""
+        count = k
+        numbers, distances = self._found(vector, count)
+        if self.rows is None:
+            return numbers, distances
+        while (is_known := self._ids_of(numbers) >= 0).sum() < min(k, len(self.rows)) and len(numbers) == count:
+            count *= 2
+            numbers, distances = self._found(vector, count)
+        ids, distances = self._ids_of(numbers)[is_known], distances[is_known]
+        order = np.lexsort((ids, distances))[:k]
+        return ids[order], distances[order]
+
+    def _found(self, vector: Array, k: int) -> tuple[Array, Array]:
+        """Return the nearest numbers and their distances, ascending."""
         who = type(self.store).__name__
         with client_errors(who):
             hits = call_foreign(self._by_vector, vector.tolist(), k=k)
@@ -182,6 +239,19 @@ class VectorStoreSearch(Immutable):
         distances = self._distances(scores).astype(np.float32)
         order = np.lexsort((ids, distances))
         return ids[order], distances[order]
+
+    def _ids_of(self, numbers: Array) -> Array:
+        """Return the ids that have some numbers, -1 for that of nothing."""
+        ids: Array = self._ids[np.clip(numbers, -1, len(self._ids) - 1)]
+        return ids
+
+    @cached_property
+    def _ids(self) -> Array:
+        """The id of each number, -1 for that of nothing; the last one is that of all further numbers."""
+        assert self.rows is not None
+        ids = np.full(int(self.rows.max(initial=-1)) + 2, -1, np.int64)
+        ids[self.rows] = np.arange(len(self.rows))
+        return ids
 
     def _distances(self, scores: Array) -> Array:
         if self.score == "l2":

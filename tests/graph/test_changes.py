@@ -245,7 +245,7 @@ def test_a_graph_is_added_and_described_at_once() -> None:
     changed = change_graph(graph, added=addition, labels={"Q3": "Dune", "Q1": "One"}, removed=[("Q2", "r", "Q9")])
     assert [changed.graph.label(key) for key in changed.graph.entities] == ["One", "Q2", "Dune"]
     assert (changed.entities.tolist(), changed.triples.tolist()) == ([0, 1, -1], [0, -1])
-    assert (changed.names.tolist(), changed.relations.tolist()) == ([1, -1, -1], [0])
+    assert changed.names.tolist() == [1, -1, -1]
 
 
 def test_text_relations_follow_their_relations() -> None:

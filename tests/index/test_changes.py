@@ -1,0 +1,272 @@
+"""Changes of an index against an index built anew, in memory and on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from kg_retrievers.errors import FileWriteError, IndexLoadError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.folder_writer import FolderWriter
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, VectorStoreSearch
+from kg_retrievers.index.embeddings import ArrayEmbeddings
+from kg_retrievers.index.name_table import NAME_COLUMNS, name_columns
+from kg_retrievers.testing import tiny_graph
+
+EMBEDDINGS = HashedEmbeddings(64)
+KEYS = st.sampled_from(["Spike Jonze", "spike_jonze", "Her", "Q1", "Acme Steel Works", "a b c", "!", "Jonze"])
+RELATIONS = st.sampled_from(["directed_by", "directed by", "starring", "made in"])
+TRIPLES = st.tuples(KEYS, RELATIONS, KEYS)
+NAMES = st.sampled_from(["Her", "her", "Spike Jonze", "Big Acme Works", "Acme", "Q1", "New York City Hall"])
+CHANGE = st.fixed_dictionaries(
+    {
+        "added": st.lists(TRIPLES, max_size=5),
+        "removed": st.lists(TRIPLES, max_size=5),
+        "types": st.dictionaries(
+            KEYS, st.lists(st.sampled_from(["film", "made_in"]), max_size=2, unique=True), max_size=2
+        ),
+        "labels": st.dictionaries(KEYS, NAMES, max_size=2),
+        "aliases": st.dictionaries(KEYS, st.lists(NAMES, max_size=2, unique=True), max_size=2),
+    }
+)
+TEXTS = ["Spike Jonze", "jonze", "Her", "Q1", "acme works", "!", "directed by", "New York"]
+QUESTIONS = ["Who directed Her?", "what did Spike Jonze make", "Is ASW in New York City Hall?", "Q1!", "acme"]
+
+
+class CountedEmbeddings(ArrayEmbeddings):
+    """Hashed embeddings that keep the texts that they were asked for."""
+
+    model = "counted"
+    dimension = 64
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed_array(self, texts: Sequence[str]) -> Array:
+        self.texts += texts
+        return EMBEDDINGS.embed_array(texts)
+
+
+def possible(change: Any, graph: KnowledgeGraph) -> dict[str, Any]:
+    """Return what of a change the graph can take."""
+    known = {*graph.entities, *change["types"]} | {key for head, _, tail in change["added"] for key in (head, tail)}
+    kept = {kind: {key: value for key, value in change[kind].items() if key in known} for kind in ("labels", "aliases")}
+    return change | kept | {"removed": [triple for triple in change["removed"] if triple in graph]}
+
+
+def anew(graph: KnowledgeGraph, triples: bool = False) -> GraphIndex:
+    """Build an index of the same content, in another order."""
+    facts = sorted(graph.triples())
+    keys = list(graph.entities)
+    labels = {key: graph.label(key) for key in keys}
+    aliases, types = {key: graph.aliases(key) for key in keys}, {key: graph.types_of(key) for key in keys}
+    again = KnowledgeGraph.from_triples(facts, labels=labels, aliases=aliases, types=types)
+    return GraphIndex.build(again, EMBEDDINGS, triples=triples)
+
+
+def near(index: GraphIndex, texts: Sequence[str]) -> list[dict[str, float]]:
+    """Return the distance of every entity, relation and type from each text."""
+    graph, found = index.graph, []
+    searches = (
+        (index.nearest_entities, graph.entities, max(1, len(graph.names))),
+        (index.nearest_relations, graph.relations, max(1, len(graph.relations))),
+        (index.nearest_types, graph.types, max(1, len(graph.types))),
+    )
+    for nearest, table, k in searches:
+        for of_text in nearest(texts, k):
+            rows = zip(of_text.ids.tolist(), of_text.distances.tolist(), strict=True)
+            found.append({table[id]: round(distance, 5) for id, distance in rows})
+    return found
+
+
+def linked(index: GraphIndex) -> list[Any]:
+    """Return which entities each question names."""
+    linker = EntityLinker(index, no_entity="empty", max_candidates=50)
+    questions = [linker.link(question) for question in QUESTIONS]
+    return [
+        [
+            (mention.text, {(one.entity, one.how, round(one.score, 5)) for one in mention.candidates})
+            for mention in mentions
+        ]
+        for mentions in questions
+    ]
+
+
+def check_equal(index: GraphIndex, other: GraphIndex) -> None:
+    assert near(index, TEXTS) == near(other, TEXTS)
+    assert linked(index) == linked(other)
+
+
+@settings(max_examples=60)
+@given(st.lists(TRIPLES, max_size=8), st.lists(CHANGE, min_size=1, max_size=4), st.booleans())
+def test_changed_indexes_equal_one_built_anew(facts: Any, changes: Any, triples: bool) -> None:
+    graph = KnowledgeGraph.from_triples(facts)
+    with TemporaryDirectory() as folder:
+        index = GraphIndex.build(graph, EMBEDDINGS, folder, triples=triples)
+        index.name_table  # noqa: B018 - so that its columns change with the index
+        for change in changes:
+            change = possible(change, index.graph)
+            index = index.with_changes(**change)
+            update = GraphIndex.update(folder, EMBEDDINGS, **change)
+            assert update.index.graph.fingerprint == index.graph.fingerprint
+        other = anew(index.graph, triples)
+        check_equal(index, other)
+        check_equal(update.index, other)
+        wanted = name_columns(index.graph)
+        for one in (index, update.index):
+            assert one._linking is not None
+            for name in NAME_COLUMNS[:-1]:
+                assert np.array_equal(one._linking[name], wanted[name]), name
+                assert one._linking[name].dtype == wanted[name].dtype, name
+            assert one._linking["longest"][0] >= wanted["longest"][0]
+        if triples and len(index.graph):
+            ids = [list(other.graph.triples()).index(triple) for triple in index.graph.triples()]
+            similar = other.triple_similarities("spike jonze")[ids]
+            for one in (index, update.index):
+                assert np.allclose(one.triple_similarities("spike jonze"), similar, atol=1e-5)
+                assert np.allclose(one.triple_similarities("spike jonze", [len(ids) - 1]), similar[-1:], atol=1e-5)
+
+
+# --- by hand ---
+
+
+def test_only_what_is_new_is_embedded(tmp_path: Path) -> None:
+    embeddings = CountedEmbeddings()
+    index = GraphIndex.build(tiny_graph(), embeddings, tmp_path, triples=True)
+    embeddings.texts.clear()
+    changes: Any = {
+        "added": [("Her", "has_genre", "New Genre"), ("Her", "shot_in", "2013")],
+        "labels": {"2013": "MMXIII"},
+    }
+    index.with_changes(**changes)
+    reworded = {triple for triple in tiny_graph().triples() if "2013" in triple}
+    assert {"New Genre", "shot in", "MMXIII", "Her has genre New Genre"} < set(embeddings.texts)
+    assert not {"Spike Jonze", "has genre"} & set(embeddings.texts)
+    count = len(embeddings.texts)
+    assert count == 5 + len(reworded), "three texts, and the triples that are new or called otherwise"
+    embeddings.texts.clear()
+    assert GraphIndex.update(tmp_path, embeddings, **changes).embedded == count
+    probe = "directed by"  # compared once whenever an index is opened
+    assert len([text for text in embeddings.texts if text != probe]) == count
+
+
+def test_an_update_says_what_it_did(tmp_path: Path) -> None:
+    graph = tiny_graph()
+    GraphIndex.build(graph, EMBEDDINGS, tmp_path)
+    fact = graph.triple(0)
+    update = GraphIndex.update(
+        tmp_path,
+        EMBEDDINGS,
+        added=[fact, ("Her", "r", "x"), ("Her", "r", "x")],
+        removed=[graph.triple(1)],
+        source="one",
+    )
+    assert (update.added, update.present, update.removed, update.embedded) == (1, 2, 1, 2)
+    assert update.index.graph.sources(fact) == ["one"]
+
+
+def names_file(folder: Path) -> tuple[str, int]:
+    (path,) = folder.glob("index.names-*")
+    return path.name, path.stat().st_size
+
+
+def test_vectors_are_added_to_the_file_until_too_many_are_unused(tmp_path: Path) -> None:
+    GraphIndex.build(
+        KnowledgeGraph.from_triples([(f"head {id}", "r", "tail") for id in range(20)]), EMBEDDINGS, tmp_path
+    )
+    name, size = names_file(tmp_path)
+    reader = GraphIndex.open(tmp_path, EMBEDDINGS)
+    before = near(reader, TEXTS)
+    index = GraphIndex.update(
+        tmp_path, EMBEDDINGS, added=[("new", "r", "tail")], removed=[("head 3", "r", "tail")]
+    ).index
+    assert names_file(tmp_path) == (name, size + 64 * 4)
+    assert (len(index.graph.names), len(index._names.vectors)) == (21, 22)  # type: ignore[union-attr]
+    assert near(index, ["head 3", "new"]) == near(anew(index.graph), ["head 3", "new"])
+    index = GraphIndex.update(tmp_path, EMBEDDINGS, removed=[(f"head {id}", "r", "tail") for id in range(4, 10)]).index
+    assert names_file(tmp_path)[0] != name, "a quarter of the rows would be unused"
+    assert index._names.rows is None
+    assert names_file(tmp_path)[1] == 15 * 64 * 4
+    assert near(index, TEXTS) == near(anew(index.graph), TEXTS)
+    assert near(reader, TEXTS) == before, "who has opened it goes on"
+
+
+def test_a_wrong_change_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
+    index = GraphIndex.build(tiny_graph(), EMBEDDINGS, tmp_path)
+    files = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    with pytest.raises(InvalidArgumentError, match="is not in the graph"):
+        GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")], removed=[("a", "r", "c")])
+    with pytest.raises(StaleIndexError, match="was built with"):
+        GraphIndex.update(tmp_path, HashedEmbeddings(32), added=[("a", "r", "b")])
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == files
+    assert GraphIndex.open(tmp_path, EMBEDDINGS).fingerprint == index.fingerprint
+
+
+def test_an_update_needs_an_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexLoadError, match="no saved index"):
+        GraphIndex.update(tmp_path / "none", EMBEDDINGS, added=[("a", "r", "b")])
+    assert not (tmp_path / "none").exists()
+
+
+def test_one_of_two_updates_is_told(tmp_path: Path) -> None:
+    GraphIndex.build(tiny_graph(), EMBEDDINGS, tmp_path)
+    with FolderWriter(tmp_path), pytest.raises(FileWriteError, match="is writing there"):
+        GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")])
+    assert GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")]).added == 1
+
+
+def test_another_model_of_the_same_class_is_refused(tmp_path: Path) -> None:
+    class Turned(CountedEmbeddings):
+        def embed_array(self, texts: Sequence[str]) -> Array:
+            return -super().embed_array(texts)
+
+    Turned.__module__, Turned.__qualname__ = CountedEmbeddings.__module__, CountedEmbeddings.__qualname__
+    GraphIndex.build(tiny_graph(), CountedEmbeddings(), tmp_path)
+    with pytest.raises(StaleIndexError, match="another model of that class"):
+        GraphIndex.update(tmp_path, Turned(), added=[("a", "r", "b")])
+
+
+def test_a_store_gets_new_names_and_loses_others(tmp_path: Path) -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")])
+    embeddings = CountedEmbeddings()
+    store = VectorStoreSearch(InMemoryVectorStore(embeddings), "cosine_similarity")
+    GraphIndex.build(graph, embeddings, tmp_path, store=store)
+    embeddings.texts.clear()
+    for number in range(3):
+        added = [("Her", "starring", f"Extra {number}")]
+        removed = [("Her", "starring", "Amy Adams")] if number == 1 else []
+        index = GraphIndex.update(tmp_path, embeddings, store=store, added=added, removed=removed).index
+        assert set(embeddings.texts) == {f"Extra {number}", "directed by"}, "the second is compared with the index"
+        wanted = near(anew(index.graph), TEXTS)
+        assert near(index, TEXTS) == wanted
+        assert near(GraphIndex.open(tmp_path, embeddings, store=store), TEXTS) == wanted
+        embeddings.texts.clear()
+    in_memory = index.with_changes(removed=[("Her", "starring", "Extra 0")])
+    assert near(in_memory, TEXTS) == near(anew(in_memory.graph), TEXTS)
+    texts = {document.page_content for document in store.store.similarity_search("Her", k=99)}
+    assert texts == {"Her", "Spike Jonze", "Extra 1", "Extra 2"}
+
+
+class ForgetsNothing(InMemoryVectorStore):
+    """A store that cannot delete, as some."""
+
+    def delete(self, ids: Sequence[str] | None = None, **_: Any) -> None:
+        raise NotImplementedError
+
+
+def test_names_that_a_store_cannot_forget_are_not_found(tmp_path: Path) -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze"), ("Her", "starring", "Amy Adams")])
+    store = VectorStoreSearch(ForgetsNothing(EMBEDDINGS), "cosine_similarity")
+    GraphIndex.build(graph, EMBEDDINGS, tmp_path, store=store)
+    index = GraphIndex.update(tmp_path, EMBEDDINGS, store=store, removed=[graph.triple(1)]).index
+    (found,) = index.nearest_entities(["Amy Adams"], 3)
+    assert {index.graph.entities[id] for id in found.ids} == {"Her", "Spike Jonze"}
