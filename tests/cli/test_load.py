@@ -56,7 +56,7 @@ def test_a_folder_of_tables(run: Run, folder: Path) -> None:
         ),
         ("films.zip", b"PK\x03\x04\x14\0\x06\0", "is a zip archive. Unpack it, and name the file of the graph."),
         ("film.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is an image. Name a file that holds triples."),
-        ("films.csv", b"", "no triples"),
+        ("films.csv", b"", "the file is empty: no triples"),
     ],
 )
 @pytest.mark.parametrize("command", [("info",), ("index", "--output", "films.index"), ("ask", "Who directed Her?")])
