@@ -546,6 +546,8 @@ class KnowledgeGraph(Immutable):
     ) -> None:
         """Write the graph to a file that other programs, and `from_file`, read; an earlier file is replaced at the end.
 
+        Whether a relation is one of `text_relations` is an option of reading, and not written.
+
         - "graphml", "node-link" (`.json`): all of the graph.
         - "jsonl": all but white space around texts.
         - "csv", "tsv", "parquet" (extra `arrow`): facts, in a row for each of their sources. TSV has no place for tabs

@@ -557,6 +557,31 @@ def test_the_same_part_of_the_graph(tmp_path: Path, format: str) -> None:
     check(read(tmp_path), part(the_graph()))
 
 
+@cache
+def sourced_graph() -> KnowledgeGraph:
+    """Return the facts with up to three sources each."""
+    random_, rows = random.Random(22), []
+    for row in fact_rows(of_entities(the_graph())):
+        sources = random_.sample(["films.txt", "https://example.org/wiki", "a dump, 2026"], random_.randint(0, 3))
+        rows += [{**row, "source": source} for source in sources or [None]]
+    return KnowledgeGraph.from_frame(rows)
+
+
+@pytest.mark.parametrize(
+    "suffix", ["nq", "trig", "jsonld", "jsonl", "csv", "tsv.gz", "parquet", "graphml", "json", "networkx"]
+)
+def test_the_same_sources(tmp_path: Path, suffix: str) -> None:
+    graph, path = sourced_graph(), tmp_path / f"graph.{suffix}"
+    if suffix == "networkx":
+        again = KnowledgeGraph.from_networkx(graph.to_networkx())
+    else:
+        graph.write(path)
+        again = KnowledgeGraph.from_file(path)
+    assert {*again.triples()} == {*graph.triples()}
+    for triple in [*graph.triples()][::20]:
+        assert sorted(again.sources(triple)) == sorted(graph.sources(triple))
+
+
 def check(graph: KnowledgeGraph, content: Content) -> None:
     """Check that a graph says this and nothing else."""
     found = content_of(graph)

@@ -223,6 +223,16 @@ def test_an_earlier_file_stays_where_writing_fails(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [path]
 
 
+def test_two_files_are_replaced_together(tmp_path: Path) -> None:
+    facts, entities = tmp_path / "a.csv", tmp_path / "e.tsv"
+    rich_graph().write(facts, entities=tmp_path / "e.csv", on_loss="drop")
+    before = facts.read_bytes()
+    graph = KnowledgeGraph.from_triples([("a", "r", "b")], labels={"a": "tab\there"})
+    with pytest.raises(InvalidArgumentError, match="TSV has no quotes"):
+        graph.write(facts, entities=entities)
+    assert (facts.read_bytes(), entities.exists()) == (before, False)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
@@ -231,10 +241,15 @@ def test_an_earlier_file_stays_where_writing_fails(tmp_path: Path) -> None:
         ("a.csv", {"format": "excel"}, "format is one of .* but got 'excel'"),
         ("a.csv", {"on_loss": "ignore"}, 'on_loss is "raise" or "drop"'),
         ("a.jsonl", {"entities": "e.csv"}, "jsonl holds the entities too"),
+        ("a.csv", {"entities": "e.nt"}, "entities are written as JSONL, CSV, TSV or Parquet, but got 'nt'"),
+        ("a.csv", {"entities": "a.csv"}, "entities='a.csv' is the file of the facts"),
         ("a.csv", {"entities": "e.graphml"}, "entities are written as JSONL, CSV, TSV or Parquet"),
     ],
 )
-def test_arguments_that_do_not_fit(tmp_path: Path, name: str, options: dict[str, Any], words: str) -> None:
+def test_arguments_that_do_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidArgumentError, match=words):
         plain_graph().write(tmp_path / name, **options)
     assert [*tmp_path.iterdir()] == []

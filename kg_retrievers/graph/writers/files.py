@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
@@ -79,23 +80,37 @@ def write_graph(
     if entities is not None and layout not in _TABLES:
         raise InvalidArgumentError(f"{_WHO}: {layout} holds the entities too. Leave out entities={str(entities)!r}.")
     beside = None if entities is None else _layout(entities, None)
-    if beside in ("graphml", "node-link"):
+    if beside is not None and beside not in ("jsonl", *_TABLES):
         raise InvalidArgumentError(f"{_WHO}: entities are written as JSONL, CSV, TSV or Parquet, but got {beside!r}.")
+    if entities is not None and os.path.realpath(entities) == os.path.realpath(path):
+        raise InvalidArgumentError(f"{_WHO}: entities={str(entities)!r} is the file of the facts. Name another one.")
     if on_loss == "raise":
         _check_loss(content, layout, beside)
     with _open(path) as file:
-        if layout == "parquet":
-            write_fact_parquet(content, file, content.relation_ids if beside == "jsonl" else content.relations)
-        elif layout in _RDF:
-            write_rdf(content, prefixes or {}, file, layout)
-        else:
-            file.writelines(line.encode() for line in _lines(content, layout, beside))
-    if entities is not None and beside is not None:
-        with _open(entities) as file:
-            if beside == "parquet":
-                write_entity_parquet(content, file)
-            else:
-                file.writelines(line.encode() for line in _entity_lines(content, beside))
+        _write_facts(content, file, layout, beside, prefixes or {})
+        if entities is not None and beside is not None:
+            with _open(entities) as file_beside:  # within, so that an error leaves both files as they were
+                _write_entities(content, file_beside, beside)
+
+
+def _write_facts(
+    content: GraphContent, file: BinaryIO, layout: WriteFormat, beside: WriteFormat | None, prefixes: Mapping[str, str]
+) -> None:
+    if layout == "parquet":
+        write_fact_parquet(content, file, content.relation_ids if beside == "jsonl" else content.relations)
+    elif layout in _RDF:
+        write_rdf(content, prefixes, file, layout)
+    else:
+        file.writelines(line.encode() for line in _lines(content, layout, beside))
+
+
+def _write_entities(content: GraphContent, file: BinaryIO, layout: WriteFormat) -> None:
+    if layout == "parquet":
+        write_entity_parquet(content, file)
+        return
+    rows = chain(relation_lines(content), entity_lines(content))
+    lines = rows if layout == "jsonl" else entity_table(content, layout)
+    file.writelines(line.encode() for line in lines)
 
 
 def _layout(path: str | Path, format: WriteFormat | None) -> WriteFormat:
@@ -159,12 +174,6 @@ def _lines(content: GraphContent, layout: WriteFormat, beside: WriteFormat | Non
     if layout == "jsonl":
         return json_lines(content)
     return graphml_lines(content) if layout == "graphml" else node_link_lines(content)
-
-
-def _entity_lines(content: GraphContent, layout: WriteFormat) -> Iterator[str]:
-    if layout != "jsonl":
-        return entity_table(content, layout)
-    return chain(relation_lines(content), entity_lines(content))
 
 
 @contextmanager
