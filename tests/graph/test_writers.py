@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.errors import FileWriteError, InvalidArgumentError
+from kg_retrievers.errors import FileWriteError, InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.graph_files import read_node_link_rows, read_xml_rows
@@ -252,6 +253,13 @@ def test_arguments_that_do_not_fit(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidArgumentError, match=words):
         plain_graph().write(tmp_path / name, **options)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_parquet_needs_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"Parquet needs an optional package\. Run: .*arrow"):
+        plain_graph().write(tmp_path / "a.parquet")
     assert [*tmp_path.iterdir()] == []
 
 
