@@ -23,7 +23,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.datatypes import is_valid, read_typed_value
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.readers import rdf_guards
-from kg_retrievers.graph.readers.rdf_guards import MAX_DEPTH, DepthGuard
+from kg_retrievers.graph.readers.rdf_guards import MAX_DEPTH, DepthGuard, JsonGuard
 
 PREFIXES = """
 @prefix dbo: <http://dbpedia.org/ontology/> . @prefix dbr: <http://dbpedia.org/resource/> .
@@ -402,6 +402,14 @@ def test_one_graph_in_every_format(read: Read, tmp_path: Path, suffix: str, pack
     assert content(KnowledgeGraph.from_rdf(unnamed, format=format.media_type)) == content(wanted)
 
 
+def test_formulas_of_n3_state_nothing(read: Read) -> None:
+    graph = read("@prefix : <http://e.org/> . { :a :b :c } => { :d :e :f } . :x :y :z .", "n3")
+    assert (":a", ":b", ":c") not in graph
+    assert (":x", ":y", ":z") in graph
+    assert graph.reading.left_out == {"statements of other graphs (graphs=None)": 2}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_graph_of_rdflib(read: Read) -> None:
     graph = rdflib.Graph().parse(data=PREFIXES + FILM, format="turtle")
     assert content(KnowledgeGraph.from_rdf(graph)) == content(read(FILM))
@@ -411,6 +419,9 @@ def test_a_graph_of_rdflib(read: Read) -> None:
     assert ("ex:a", "ex:r", "ex:b") in graph
     assert graph.sources(("ex:a", "ex:r", "ex:c")) == ["ex:g", "ex:h"]
     assert graph.label("ex:a") == "A"
+    plain = rdflib.ConjunctiveGraph()
+    plain.parse(data="<http://e.org/a> <http://e.org/r> 1 .", format="turtle")
+    assert len(KnowledgeGraph.from_rdf(plain)) == 1
 
 
 def test_an_iri_of_rdflib_that_is_none() -> None:
@@ -553,6 +564,20 @@ def test_a_guard_sees_the_same_brackets_however_a_file_is_cut(pieces: list[bytes
             guard.feed(data[start:stop])
         depths.append((guard._depth, guard._rest))
     assert depths[0] == depths[1]
+
+
+JSON_PIECES = [b"[", b"]", b"{", b"}", b'"[\\"["', b'"\\\\"', b'"[\\\\\\"]"', b'""', b'"a": ', b", "]
+
+
+@given(st.lists(st.sampled_from(JSON_PIECES), max_size=20), st.lists(st.integers(0, 60), max_size=5))
+def test_a_guard_of_json_counts_brackets_outside_of_texts(pieces: list[bytes], cuts: list[int]) -> None:
+    data, depth = b"".join(pieces), 0
+    for piece in pieces:
+        depth = depth + 1 if piece in (b"[", b"{") else max(0, depth - (piece in (b"]", b"}")))
+    guard, places = JsonGuard(pytest.fail, 1_000), sorted({min(cut, len(data)) for cut in cuts})
+    for start, stop in zip([0, *places], [*places, len(data)], strict=True):
+        guard.feed(data[start:stop])
+    assert guard._depth == depth
 
 
 def test_brackets_in_texts_are_none(read: Read) -> None:

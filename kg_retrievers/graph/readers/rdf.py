@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from kg_retrievers.graph.readers.limits import limit_error
 from kg_retrievers.graph.readers.rdf_columns import RdfColumns, take_foreign
 from kg_retrievers.graph.readers.rdf_parsing import RdfFile
 from kg_retrievers.graph.readers.rdf_reading import describe_reading
-from kg_retrievers.graph.readers.rdf_statements import RdfOptions, Statements
+from kg_retrievers.graph.readers.rdf_statements import DEFAULT, RdfOptions, Statements
 from kg_retrievers.graph.readers.rdflib_graphs import RdflibGraph, is_rdflib
 
 
@@ -40,6 +41,8 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
 
 def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
     file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
+    if file.format == "N3" and options.graphs is None:
+        options = replace(options, graphs=[DEFAULT])  # its graphs are formulas, which state nothing
     statements = Statements(options, file.terms, path)
     file.read(statements.begin, statements.take)
     builder = _build(statements, file.format, file.prefixes, file.skipped)

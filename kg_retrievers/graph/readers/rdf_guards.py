@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable
 from typing import BinaryIO, NoReturn, Protocol
 from xml.parsers import expat
@@ -26,16 +27,15 @@ CHUNK = 1 << 18
 Refuse = Callable[[str], NoReturn]
 
 # All of Turtle and its kin in which a bracket is none; at last what begins so and does not end yet.
-_TURTLE = re.compile(
+_TEXTS = re.compile(
     rb'"""(?:[^"\\]|\\.|""?(?!"))*+"""'
     rb"|'''(?:[^'\\]|\\.|''?(?!'))*+'''"
-    rb'|"(?!"")(?:[^"\\\r\n]|\\.)*+"'
-    rb"|'(?!'')(?:[^'\\\r\n]|\\.)*+'"
+    rb'|"(?!""|"\Z)(?:[^"\\\r\n]|\\.)*+"'
+    rb"|'(?!''|'\Z)(?:[^'\\\r\n]|\\.)*+'"
     rb'|<[^<>"{}|^`\x00-\x20]*+>|#[^\r\n]*+[\r\n]|\\.'
     rb"|(?P<open>[\"'#\\].*+|<<?[^<>\"{}|^`\x00-\x20]*+\Z)",
     re.DOTALL,
 )
-_JSON = re.compile(rb'"(?:[^"\\]|\\.)*+"|(?P<open>".*+)', re.DOTALL)
 _BRACKETS = re.compile(rb"<<|>>|[][(){}]")
 _OPENING = {b"<<", b"[", b"(", b"{"}
 
@@ -48,31 +48,25 @@ class Guard(Protocol):
 
 
 class DepthGuard:
-    """Refuses Turtle, TriG, N3 or JSON that is nested more deeply than `MAX_DEPTH`.
+    """Refuses Turtle, TriG or N3 that is nested more deeply than `MAX_DEPTH`.
 
     Args:
         refuse: Raises the error.
         max_token: The longest literal or comment, in bytes: one that goes on is looked at again with the next bytes.
-        is_json: Whether the text is JSON.
     """
 
-    def __init__(self, refuse: Refuse, max_token: int, is_json: bool = False) -> None:
+    def __init__(self, refuse: Refuse, max_token: int) -> None:
         """Begin outside of all brackets."""
-        self._refuse, self._texts, self._max_token = refuse, _JSON if is_json else _TURTLE, max_token
+        self._refuse, self._max_token = refuse, max_token
         self._depth, self._rest = 0, b""
 
     def feed(self, data: bytes) -> None:
         """Look at the next bytes."""
-        data, self._rest = self._rest + data, b""
-
-        def blank(match: re.Match[bytes]) -> bytes:
-            may_go_on = match[0] in (b'""', b"''") and match.end() == len(data)
-            if may_go_on or match["open"]:
-                self._rest = match[0]
-            return b" "
-
-        bare = self._texts.sub(blank, data)
-        if bare.endswith(b">") and not bare.endswith(b">>"):
+        data = self._rest + data
+        last = deque(_TEXTS.finditer(data), 1)
+        end = last[0].start() if last and last[0]["open"] else len(data)
+        bare, self._rest = _TEXTS.sub(b" ", data[:end]), data[end:]
+        if not self._rest and bare.endswith(b">") and not bare.endswith(b">>"):
             bare, self._rest = bare[:-1], b">"
         if len(self._rest) > self._max_token:
             self._refuse(f"a literal or comment has more than {self._max_token:,} bytes.")
@@ -83,6 +77,22 @@ class DepthGuard:
             self._depth = self._depth + 1 if bracket in _OPENING else max(0, self._depth - 1)
             if self._depth > MAX_DEPTH:
                 self._refuse(f"brackets are nested more than {MAX_DEPTH} deep.")
+
+
+class JsonGuard(DepthGuard):
+    """Refuses JSON that is nested more deeply than `MAX_DEPTH`."""
+
+    _in_text = 0
+
+    def feed(self, data: bytes) -> None:
+        """Look at the next bytes."""
+        data = self._rest + data
+        escapes = len(data) - len(data.rstrip(b"\\"))
+        end = len(data) - escapes % 2
+        data, self._rest = data[:end], data[end:]
+        parts = data.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        self._count(_BRACKETS.findall(b" ".join(parts[self._in_text :: 2])))
+        self._in_text = (self._in_text + len(parts) - 1) % 2
 
 
 class LineGuard:
@@ -175,4 +185,4 @@ def guard_of(format: str, refuse: Refuse, max_token: int) -> Guard:
         return XmlGuard(refuse)
     if format in ("N-Triples", "N-Quads"):
         return LineGuard(refuse, max_token)
-    return DepthGuard(refuse, max_token, is_json=format == "JSON-LD")
+    return JsonGuard(refuse, max_token) if format == "JSON-LD" else DepthGuard(refuse, max_token)

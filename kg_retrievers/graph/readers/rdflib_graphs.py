@@ -86,7 +86,12 @@ class RdflibGraph:
 
     def _graph_name(self, graph: Any) -> Any:
         name = getattr(graph, "identifier", graph)  # a Graph in old versions of rdflib
-        default = getattr(getattr(self._graph, "default_graph", None), "identifier", None)
+        default_graph = getattr(
+            self._graph, "default_graph", None
+        )  # of a Dataset; a ConjunctiveGraph calls it otherwise
+        if default_graph is None:
+            default_graph = getattr(self._graph, "default_context", None)
+        default = getattr(default_graph, "identifier", None)
         is_default = name is None or name == default or not isinstance(name, str)
         return DefaultGraph() if is_default else _term(name)
 
