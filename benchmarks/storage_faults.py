@@ -4,8 +4,9 @@
 
 The sample graph, with embeddings of letters. A process is ended (SIGKILL) at a random moment of a save; then the folder
 must open as the save before or as the new one, all checksums must agree, and the next save must leave no other file.
-"grow": new rows go behind those of a saved column, in its file. "two writers": both save at once, and one of them is
-killed; whoever comes second must be told. "disk full": no file may become longer than a random size (RLIMIT_FSIZE).
+"update" changes the index; in "grow", many new rows go behind those of a saved column, in its file. "two writers": both
+save at once, and one of them is killed; who comes second must be told. "disk full": no file may become longer than a
+random size (RLIMIT_FSIZE).
 
 Damage: a bit is flipped, a file is cut or emptied, or the contents of two files are swapped. "told": a typed error when
 the folder is opened or asked. "--verify" must find each. "untyped" and "crashed" must be 0. Once more with the check of
@@ -99,6 +100,12 @@ def build(graph: KnowledgeGraph, folder: Path) -> None:
     GraphIndex.build(graph, EMBEDDINGS, folder, triples=True)
 
 
+def update(folder: Path) -> None:
+    """Change a saved index."""
+    added = [(f"new entity {number}", "directed by", "Spike Jonze") for number in range(50)]
+    GraphIndex.update(folder, EMBEDDINGS, added=added, removed=[next(OLD.triples())])
+
+
 def grow(folder: Path) -> None:
     """Add rows to a column beside graph and index."""
     with FolderWriter(folder) as writer:
@@ -164,6 +171,7 @@ def show_kills(place: Path, points: int) -> None:
     cases: dict[str, tuple[Path, Callable[[Path], Any]]] = {
         "first save": (none, lambda path: build(NEW, path)),
         "save over": (before, lambda path: build(NEW, path)),
+        "update": (before, update),
         "grow": (grown, grow),
     }
     print(f"{'':14}{'points':>8}{'old':>6}{'new':>6}{'neither':>9}{'leftovers':>11}{'told':>6}{'untyped':>9}")
