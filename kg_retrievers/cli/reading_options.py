@@ -135,8 +135,8 @@ _ALL = (
     ReadingOption(
         "--columns",
         "columns",
-        "what the header calls them, where unusual (default: head, subject, source ...)",
-        {"type": lambda text: text.split(","), "metavar": "HEAD,RELATION,TAIL"},
+        "what the header calls them, where unusual (default: head, subject, source ...), and of a table the source",
+        {"type": lambda text: text.split(","), "metavar": "HEAD,RELATION,TAIL[,SOURCE]"},
         (*TABLES, "graphml", "gexf", "node-link"),
         _OF_TABLES,
     ),

@@ -165,7 +165,8 @@ class KnowledgeGraph(Immutable):
                 or a table with a header. Where both files give a label, the first file's counts and the other becomes
                 an alias.
             format: The format; found by suffix, then by content where not given.
-            columns: The header's names for head, relation and tail, where they are unusual.
+            columns: The header's names for head, relation and tail, where they are unusual, and of a table that for
+                sources as a fourth, if you like.
             delimiter: What stands between the cells of a table; found by the first lines where not given.
             header: Whether the first row of a table names its columns; found by its names where not given.
             facts: Columns of a table of facts whose cells become facts about the head.

@@ -116,6 +116,8 @@ def files(folder: Path) -> None:
     (folder / "export").mkdir()
     (folder / "export" / "nodes.csv").write_text(nodes)
     (folder / "export" / "links.csv").write_text(links)
+    own = {"film": ["Her"], "does": ["director"], "who": ["Spike Jonze"], "found in": ["credits"]}
+    parquet.write_table(pyarrow.table(own), folder / "own.parquet")
     frame = pyarrow.table({"head": ["Her"], "relation": ["director"], "tail": ["Spike Jonze"]})
     parquet.write_table(frame, folder / "films.parquet")
 
@@ -163,6 +165,10 @@ def test_options_for_tables_and_attributes(run: Run, folder: Path) -> None:
     found = json.loads(run("info", "odd.csv", *odd, "--json")[1])
     assert found["triples"] == 2
     assert {row["relation"] for row in found["relations"]} == {"director", "year"}
+    (folder / "own.csv").write_text("film,does,who,found in\nHer,director,Spike Jonze,credits\n")
+    for name in ("own.csv", "own.parquet"):
+        found = json.loads(run("info", name, "--columns", "film,does,who,found in", "--json")[1])
+        assert found["sources"] == {"credits": 1}, name
     (folder / "bare.csv").write_text("source,relation,target\n")
     assert json.loads(run("info", "bare.csv", "--no-header", "--json")[1])["triples"] == 1
     assert json.loads(run("info", "films.graphml", "--json")[1])["triples"] == 2

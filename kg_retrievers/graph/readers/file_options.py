@@ -19,7 +19,7 @@ class FileOptions:
     """How a file is read; see `KnowledgeGraph.from_file`.
 
     Args:
-        columns: What the header calls head, relation and tail, or entity and label.
+        columns: What the header calls head, relation and tail, and the source if you like; or entity and label.
         on_error: "skip" counts malformed lines and goes on.
         encoding: The encoding of the text; a byte order mark is dropped.
         delimiter: What stands between the cells of a table; None finds it.
@@ -65,11 +65,13 @@ class FileOptions:
         """The encoding, with a byte order mark allowed in UTF-8."""
         return "utf-8-sig" if codecs.lookup(self.encoding).name == "utf-8" else self.encoding
 
-    def check_columns(self, width: int) -> None:
-        """Check that `columns` names so many columns.
+    def check_columns(self, width: int, most: int | None = None) -> None:
+        """Check that `columns` names so many columns, or up to `most`.
 
         Raises:
             InvalidArgumentError: If it does not.
         """
-        if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) != width):
-            raise InvalidArgumentError(f"columns names the {width} columns to read, but got {self.columns!r}.")
+        widths = range(width, (most or width) + 1)
+        if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in widths):
+            also = ", and the one of the sources if you like" if most else ""
+            raise InvalidArgumentError(f"columns names the {width} columns to read{also}, but got {self.columns!r}.")

@@ -26,6 +26,9 @@ from kg_retrievers.graph.readers.tables import read_entity_table, read_fact_tabl
 from kg_retrievers.graph.readers.text_lines import TextFile
 from kg_retrievers.graph.readers.umls import read_umls
 
+#: The formats of tables of facts; None is text whose delimiter is to be found.
+_TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
+
 #: How `Reading` calls the formats.
 _SHOWN = {
     "tsv": "TSV",
@@ -71,9 +74,9 @@ def read_graph_rows(
         InvalidArgumentError: If an argument has no such value, or contradicts the format.
     """
     told = FileOptions(**options)
-    told.check_columns(3)
     place = Path(path)
     found = find_format(place, format, told)
+    told.check_columns(3, 4 if found in _TABLES else None)
     builder = _READERS.get(found or "", _read_table)(place, found, told)
     _check_has_facts(builder, place)
     if entities is not None:
@@ -187,7 +190,7 @@ def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) ->
     _check_unpacked(path)
     builder = GraphBuilder()
     table = ArrowFile(path, str(format), options.limits)
-    told = (*(options.columns or (None, None, None)), None)
+    told = [*(options.columns or ()), *(None,) * 4][:4]
     FrameReader(builder, options.on_error, path, options.limits).add_facts(table, told, options.facts)
     return builder
 
