@@ -23,6 +23,7 @@ from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.questions import run as run_questions
 from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
+from kg_retrievers.cli.update import run as run_update
 
 __all__ = ["main"]
 
@@ -30,6 +31,7 @@ __all__ = ["main"]
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "ask": run_ask,
     "index": run_index,
+    "update": run_update,
     "info": run_info,
     "questions": run_questions,
     "train": run_train,

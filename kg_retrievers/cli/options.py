@@ -31,6 +31,7 @@ examples:
   kg-retrievers ask films.csv "Who directed Her?"
   kg-retrievers index films.csv --output films.index
   kg-retrievers ask films.index "Who directed Her?" --llm openai:gpt-4.1-mini
+  kg-retrievers update films.index --add new.csv --remove old.csv
   kg-retrievers questions films.csv --output questions.jsonl
   kg-retrievers train subgraph-rag --graph films.index --questions questions.jsonl --output films.model
   kg-retrievers ask films.index "Who directed Her?" --model films.model
@@ -120,6 +121,7 @@ def make_parser() -> _Parser:
 
     _ask(command("ask", "Answer a question from a graph, with the evidence"))
     _index(command("index", "Index a graph once, for many questions"))
+    _update(command("update", "Change a saved graph and its index: add facts, remove facts"))
     _info(command("info", "Show what was understood of a graph, and what is in it"))
     _write_questions(command("questions", "Write questions with answers and patterns from a graph alone"))
     _train(command("train", "Train a method on questions with answers"))
@@ -164,6 +166,24 @@ def _index(index: _Parser) -> None:
     _embeddings(index)
     index.add_argument("--output", required=True, metavar="FOLDER", help="where to save it")
     index.add_argument("--triples", action="store_true", help="embed every triple as well, for kaping")
+
+
+def _update(update: _Parser) -> None:
+    update.add_argument("index", metavar="INDEX", help="a folder of `index`")
+    files = {"--add": "facts to add, with what the file says about entities", "--remove": "facts to remove"}
+    for flag, about in files.items():
+        update.add_argument(flag, action="append", default=[], metavar="FILE", help=f"{about}; repeatable")
+    update.add_argument(
+        "--remove-source",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a source to remove, with the facts that are from no other one; repeatable",
+    )
+    update.add_argument("--source", metavar="NAME", help="where the facts of --add are from")
+    _embeddings(update)
+    add_reading_options(update, "--graph-format", "--format")
+    _json_flag(update)
 
 
 def _info(info: _Parser) -> None:

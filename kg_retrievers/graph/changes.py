@@ -25,7 +25,7 @@ from kg_retrievers.graph.changed_names import (
 from kg_retrievers.graph.changed_relations import relation_columns
 from kg_retrievers.graph.changed_sources import datatype_columns, facts_from, source_columns
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.merge import Graph, Merge, find_relations
+from kg_retrievers.graph.merge import Graph, Merge, find_relations, written_relations
 from kg_retrievers.graph.missing_triples import nearest_triple
 from kg_retrievers.graph.rows import new_ids
 
@@ -174,7 +174,7 @@ def _removed_ids(graph: Graph, removed: Iterable[Sequence[str]] | Graph) -> Arra
     """
     removal = removed if isinstance(removed, type(graph)) else graph.from_triples(_rows(removed))
     heads, relations, tails = removal.edges.T
-    entities, kinds = graph.entities.ids_of(removal.entities), find_relations(graph, removal)
+    entities, kinds = graph.entities.ids_of(removal.entities), find_relations(graph, written_relations(removal))
     ids = triples_of(graph.adjacency, np.stack([entities[heads], kinds[relations], entities[tails]], axis=1))
     missing = np.flatnonzero(ids < 0)
     if len(missing):
@@ -183,7 +183,8 @@ def _removed_ids(graph: Graph, removed: Iterable[Sequence[str]] | Graph) -> Arra
         others = f", nor are {len(missing) - 1:,} others to remove" if len(missing) > 1 else ""
         raise InvalidArgumentError(
             f"KnowledgeGraph.with_changes: {tuple(first)} is not in the graph{others}. "
-            f"{f'The nearest is {tuple(near)}.' if near else 'Neither end is an entity of the graph.'}"
+            f"{f'The nearest is {tuple(near)}.' if near else 'Neither end is an entity of the graph.'}",
+            hint_shell="Correct the file of --remove, or leave the fact out.",
         )
     return ids
 

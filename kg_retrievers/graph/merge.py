@@ -98,7 +98,7 @@ class Merge(NamedTuple):
     def of(cls, graph: Graph, addition: Graph) -> Merge:
         """Look up what is added."""
         entities = numbered(graph.entities.ids_of(addition.entities), len(graph.entities))
-        relations = numbered(find_relations(graph, addition), len(graph.relations))
+        relations = numbered(find_relations(graph, written_relations(addition)), len(graph.relations))
         return cls(graph, addition, entities, relations)
 
     @property
@@ -137,12 +137,8 @@ def written_relations(graph: Graph) -> StringTable:
     return graph.relations if graph.relation_ids is None else graph.relation_ids
 
 
-def find_relations(graph: Graph, other: Graph) -> Array:
-    """Return the id here of each relation of another graph, -1 where it is missing.
-
-    A relation is found by how its source wrote it, else by its name here.
-    """
-    texts = written_relations(other)
+def find_relations(graph: Graph, texts: StringTable) -> Array:
+    """Return the id of each relation that is written so by the source, or else called so; -1 where it is missing."""
     found = written_relations(graph).ids_of(texts)
     return np.where(found < 0, graph.relations.ids_of(texts), found)
 

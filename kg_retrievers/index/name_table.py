@@ -179,11 +179,12 @@ def _renumbered(before: KnowledgeGraph, change: GraphChange[KnowledgeGraph]) -> 
     key_ids[of_before[of_before >= 0]] = -1  # a key that is a name now has no row of its own
     gone = StringTable.from_strings([before.names[id] for id in np.flatnonzero(name_ids < 0).tolist()])
     freed = graph.entities.ids_of(gone)
-    new_keys = np.append(freed[freed >= 0], np.flatnonzero(change.entities < 0))
-    keys = {id: graph.entities[id] for id in np.unique(new_keys).tolist()}
+    new_keys = np.union1d(freed[freed >= 0], np.flatnonzero(change.entities < 0)).tolist()
+    keys = StringTable.from_strings([graph.entities[id] for id in new_keys])
+    is_name = graph.names.ids_of(keys) >= 0
+    of_keys = [(size + id, key) for id, key, named in zip(new_keys, keys, is_name.tolist(), strict=True) if not named]
     key_ids[key_ids >= 0] += size
-    rows = [*names.items(), *((size + id, key) for id, key in keys.items() if key not in graph.names)]
-    return np.append(name_ids, key_ids), rows
+    return np.append(name_ids, key_ids), [*names.items(), *of_keys]
 
 
 def _successors(origins: Array, size: int) -> Array:
