@@ -114,7 +114,8 @@ class Names:
 
     def aliases(self, thing: int) -> list[str]:
         """Return its other names in sorted order."""
-        return sorted(self._aliases.get(thing, set()) - {self.label(thing) or ""})
+        others = self._aliases.get(thing)
+        return sorted(others - {self.label(thing) or ""}) if others else []
 
     def things(self) -> set[int]:
         """Return everything that has a name."""

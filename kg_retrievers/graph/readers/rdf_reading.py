@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.rdf_statements import ALIAS, FIRST_LABEL, TYPE, Statements
+from kg_retrievers.graph.readers.rdf_statements import ALIAS, FIRST_LABEL, Statements
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.readers.rdf_columns import RdfColumns
@@ -43,7 +43,7 @@ def describe_reading(
         "labels": _counts(named),
         "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
         "languages": _languages(options.languages, foreign_labels),
-        "types": _count(statements.uses[TYPE], f"by {', '.join(options.type_predicates)}"),
+        "types": _count(len(statements.typed), f"by {', '.join(options.type_predicates)}"),
         "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
         "literals": _count(kinds.total(), f"({_counts(kinds)})"),
         "literals that their datatype does not allow": _count(statements.invalid, "taken as texts"),

@@ -92,7 +92,7 @@ class Statements:
         foreign_count: How many texts in languages that are not wanted there were.
         invalid: How many literals are none that their datatype allows.
         names: Labels and aliases.
-        uses: How often each predicate of labels, aliases and types was used.
+        uses: How often each predicate of labels was used, and those of aliases.
         left_out: What was left out, and how often.
     """
 
@@ -110,6 +110,7 @@ class Statements:
         self.uses: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
         self._graph_numbers: dict[str, int] = {}
+        self._keeps_literals = options.literals == "keep"
         self._max_length = options.limits.cell_length
         self._takes_default = options.graphs is None or DEFAULT in options.graphs
         self._roles: dict[str, int] = {}
@@ -144,16 +145,24 @@ class Statements:
             )
 
     def take(self, statements: Iterable[Any]) -> None:
-        """Take statements; facts between IRIs in the default graph the short way."""
-        ids, roles, iri = self.ids, self._roles, self.terms.iri
+        """Take statements; those of IRIs in the default graph the short way."""
+        ids, roles, iri, literal = self.ids, self._roles, self.terms.iri, self.terms.literal
         default = self.terms.default_graph if self._takes_default else None
         heads, relations, tails = self.heads.append, self.relations.append, self.tails.append
+        typed, kinds, take_literal = self.typed.append, self.kinds.append, self._take_literal
         for subject, predicate, object, graph in statements:
             role = roles[predicate.value]
-            if role >= 0 and type(object) is iri and type(subject) is iri and type(graph) is default:
+            if type(subject) is not iri or type(graph) is not default:
+                self._take(subject, predicate, role, object, graph)
+            elif type(object) is literal:
+                take_literal(ids[subject.value], predicate, role, object, NONE)
+            elif role >= 0 and type(object) is iri:
                 heads(ids[subject.value])
                 relations(role)
                 tails(ids[object.value])
+            elif role == TYPE and type(object) is iri:
+                typed(ids[subject.value])
+                kinds(ids[object.value])
             else:
                 self._take(subject, predicate, role, object, graph)
 
@@ -172,11 +181,14 @@ class Statements:
         if tail is None:
             return
         if role == TYPE:
-            self.uses[role] += 1
             self.typed.append(head)
             self.kinds.append(tail)
         else:
-            self._add(head, predicate, tail, source)
+            self.add_number(head, self._relation(predicate, role), tail, source)
+
+    def _relation(self, predicate: Any, role: int) -> int:
+        """Return the number of a relation, whatever else its predicate is for."""
+        return role if role >= 0 else self.ids[predicate.value]
 
     def _thing(self, term: Any) -> int | None:
         """Return the number of an IRI or a blank node; None where it is left out."""
@@ -195,23 +207,20 @@ class Statements:
         if not text:
             self.left_out["empty texts"] += 1
         elif len(text) > self._max_length or "\0" in text:
-            problem = self._problem_of(text)
-            if self.options.on_error == "raise":
-                self._refuse(problem, head, predicate)
-            self.left_out[f"literals with {problem}"] += 1
-        elif role == ALIAS:
-            self.uses[role] += 1
-            self.names.add_alias(head, text, language)
+            self._leave_out(self._problem_of(text), head, predicate)
         elif role <= FIRST_LABEL:
             self.uses[role] += 1
             self.names.add_label(head, text, language, FIRST_LABEL - role)
-        elif self.options.literals == "drop":
+        elif role == ALIAS:
+            self.uses[role] += 1
+            self.names.add_alias(head, text, language)
+        elif not self._keeps_literals:
             self.left_out['literals (literals="keep")'] += 1
         elif language and self.languages.rank(language) is None:
-            self._take_foreign((head, self.ids[predicate.value]), language, (text, source))
+            self._take_foreign((head, self._relation(predicate, role)), language, (text, source))
         else:
             datatype = f"@{language}" if language else literal.datatype.value
-            self._add(head, predicate, ~self.literal(text, datatype), source)
+            self.add_number(head, self._relation(predicate, role), ~self.literal(text, datatype), source)
 
     def _problem_of(self, text: str) -> str:
         """Return what is wrong with the text of a literal."""
@@ -219,7 +228,11 @@ class Statements:
         is_long = len(text) > limit
         return f"more than {limit:,} characters (limits=Limits(cell_length=))" if is_long else "a NUL character"
 
-    def _refuse(self, problem: str, head: int, predicate: Any) -> None:
+    def _leave_out(self, problem: str, head: int, predicate: Any) -> None:
+        """Count a literal, or raise for it."""
+        if self.options.on_error == "skip":
+            self.left_out[f"literals with {problem}"] += 1
+            return
         thing = next(iri for iri, number in self.ids.items() if number == head)
         where = f"a literal of <{thing}> <{predicate.value}> has"
         if "limits" in problem:
@@ -249,10 +262,6 @@ class Statements:
         elif self.datatypes[literal] != kind:
             self.retyped.append((literal, kind))
         return literal
-
-    def _add(self, head: int, predicate: Any, tail: int, source: int) -> None:
-        """Add a fact, whatever else its predicate is for."""
-        self.add_number(head, self.ids[predicate.value], tail, source)
 
     def add_number(self, head: int, relation: int, tail: int, source: int) -> None:
         """Add a fact by its numbers."""
