@@ -29,7 +29,8 @@ GRAPH_SUFFIXES = {
 _NEO4J_HEADER, _HEADER_SIZE = re.compile(rb":(?:START_)?ID\b"), 1 << 16
 
 #: How the package writes what keeps something that is left out, as `literals="keep"` or `languages=[..., "*"]`.
-_CHOICE = re.compile(r'(?P<argument>\w+)=(?P<value>None|\(\)|"[^"]*"|\[[^]]*\])')
+_CHOICE = re.compile(r'(?P<argument>\w+)=(?P<value>None|"[^"]*"|\[[^]]*\])')
+_IN_PYTHON_ALONE = re.compile(r" \(\w+=\(\)\)")
 _QUOTED = re.compile(r'"([^"]*)"')
 
 
@@ -137,15 +138,15 @@ def on_shell(text: str) -> str:
     Example:
         >>> on_shell('literals (literals="keep")'), on_shell('names in other languages (languages=[..., "*"])')
         ('literals (--literals keep)', "names in other languages (--language '*')")
-        >>> on_shell("statements of other graphs (graphs=None)")
-        'statements of other graphs (without --named-graph)'
+        >>> on_shell("statements of other graphs (graphs=None)"), on_shell("classes (type_predicates=())")
+        ('statements of other graphs (without --named-graph)', 'classes')
     """
-    return _CHOICE.sub(_on_shell, text)
+    return _CHOICE.sub(_on_shell, _IN_PYTHON_ALONE.sub("", text))
 
 
 def _on_shell(choice: re.Match[str]) -> str:
     option = next((option for option in OPTIONS.values() if option.argument == choice["argument"]), None)
-    if option is None or choice["value"] == "()":
+    if option is None:
         return choice[0]
     values = _QUOTED.findall(choice["value"])
     return " ".join(f"{option.flag} {shlex.quote(value)}" for value in values) or f"without {option.flag}"
