@@ -1,0 +1,71 @@
+"""Bounds of an index: columns that do not fit its graph are told, and so is damage that shows when they are used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kg_retrievers.errors import DamagedDataError, IndexLoadError
+from kg_retrievers.graph import KnowledgeGraph, storage
+from kg_retrievers.graph.columns import StringTable
+from kg_retrievers.graph.storage import KEEP, Part, open_parts, save_parts
+from kg_retrievers.index import GraphIndex, HashedEmbeddings
+
+EMBEDDINGS = HashedEmbeddings(16)
+GRAPH = KnowledgeGraph.from_triples([("Spike Jonze", "directed", "Her"), ("Spike Jonze", "directed", "Adaptation")])
+
+
+@pytest.mark.parametrize(
+    "column", ["names", "relations", "types", "triples", "linking.ids", "linking.word_names", "linking.word_starts"]
+)
+def test_columns_that_do_not_fit(tmp_path: Path, column: str) -> None:
+    GraphIndex.build(GRAPH, EMBEDDINGS, tmp_path, triples=True)
+    saved = open_parts(tmp_path, ["index"])["index"]
+    values = saved.columns[column]
+    other = np.concatenate([values, values[-1:]]) if len(values) else np.zeros((1, 16), np.float32)
+    columns = dict.fromkeys(saved.columns, KEEP) | {column: other}
+    save_parts(tmp_path, {"graph": KEEP, "index": Part(columns, saved.meta)})
+    with pytest.raises(IndexLoadError, match=r"the index is damaged: .* Build the index again"):
+        GraphIndex.open(tmp_path, EMBEDDINGS)
+
+
+def test_ids_of_names_that_do_not_exist(tmp_path: Path) -> None:
+    GraphIndex.build(GRAPH, EMBEDDINGS, tmp_path)
+    saved = open_parts(tmp_path, ["index"])["index"]
+    for column in ("linking.ids", "linking.word_names"):
+        far = np.full_like(saved.columns[column], 10**6)
+        part = Part(dict.fromkeys(saved.columns, KEEP) | {column: far}, saved.meta)
+        save_parts(tmp_path / column, {"graph": open_part(tmp_path, "graph"), "index": filled(part, saved.columns)})
+        with pytest.raises(IndexLoadError, match="holds ids of nothing"):
+            GraphIndex.open(tmp_path / column, EMBEDDINGS)
+
+
+def open_part(folder: Path, name: str) -> Part:
+    opened = open_parts(folder, [name])[name]
+    return Part(opened.columns, opened.meta)
+
+
+def filled(part: Part, columns: dict[str, np.ndarray]) -> Part:
+    kept = {name: columns[name] if values is KEEP else values for name, values in part.columns.items()}
+    return Part(kept, part.meta)
+
+
+def test_damaged_vectors_are_told_when_they_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "CHECKED", 0)  # as for long columns
+    GraphIndex.build(GRAPH, EMBEDDINGS, tmp_path)
+    path = next(tmp_path.glob("index.names-*"))
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    index = GraphIndex.open(tmp_path, EMBEDDINGS)
+    with pytest.raises(DamagedDataError, match=r"a vector is damaged\. Save or build it again.*--verify"):
+        index.nearest_entities(["a film"], 2)
+
+
+def test_damaged_texts_are_told_when_they_are_used() -> None:
+    table = StringTable.from_strings(["Her", "Adaptation"])
+    columns = table.columns("names") | {"names.data": np.frombuffer(b"H\xffrAdaptation", np.uint8)}
+    damaged = StringTable.from_columns(columns, "names")
+    assert damaged[1] == "Adaptation"
+    with pytest.raises(DamagedDataError, match=r"a text of the graph is damaged: b'H.*r'"):
+        damaged[0]
