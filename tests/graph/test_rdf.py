@@ -311,6 +311,12 @@ def test_literals_in_other_languages(read: Read) -> None:
     assert len(read(text, languages=["en", "*"])) == 5
 
 
+def test_the_direction_of_a_text_is_left_out(read: Read) -> None:
+    graph = read('ex:a ex:r "x"@en--rtl .')
+    assert graph.datatype("x") == "@en"
+    assert graph.reading.left_out == {"directions of texts, of which the language stays": 1}
+
+
 def test_empty_literals_are_counted(read: Read) -> None:
     assert read('ex:a ex:r "", "x" .').reading.left_out == {"empty texts": 1}
 

@@ -220,6 +220,8 @@ class Statements:
             self._take_foreign((head, self._relation(predicate, role)), language, (text, source))
         else:
             datatype = f"@{language}" if language else literal.datatype.value
+            if language and getattr(literal, "direction", None) is not None:
+                self.left_out["directions of texts, of which the language stays"] += 1
             self.add_number(head, self._relation(predicate, role), ~self.literal(text, datatype), source)
 
     def _problem_of(self, text: str) -> str:
