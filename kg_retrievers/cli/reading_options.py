@@ -21,7 +21,7 @@ _ANY, _OF_TABLES, _OF_RDF = "how a graph file is read", "how a table is read", "
 
 #: The fields of `Limits`, with their defaults.
 LIMITS = {
-    "unpacked_bytes": "200 times the packed file, at least 256 MiB",
+    "unpacked_bytes": "50 times the packed file, at least 128 MiB",
     "line_bytes": "16 MiB",
     "document_bytes": "1 GiB",
     "cell_length": "131,072 characters, 1,048,576 of RDF",

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.readers.limits import Limits, is_too_deep
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 
@@ -85,9 +86,9 @@ def test_a_bomb_is_refused_in_bounded_memory(tmp_path: Path, packing: str) -> No
         tracemalloc.stop()
 
 
-def test_a_compressed_file_may_become_200_times_its_size() -> None:
-    assert Limits().bytes_of(2_800_000) == 560_000_000
-    assert Limits().bytes_of(100) == 256 << 20
+def test_a_compressed_file_may_become_50_times_its_size() -> None:
+    assert Limits().bytes_of(2_800_000) == 140_000_000
+    assert Limits().bytes_of(100) == 128 << 20
     assert Limits(unpacked_bytes=7).bytes_of(2_800_000) == 7
 
 
@@ -119,6 +120,62 @@ def test_depth_of_json(text: str, depth: int) -> None:
 def test_a_limit_allows_something(name: str, value: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=f"{name} is {value!r}"):
         Limits(**{name: value})
+
+
+# --- through every reader of text -------------------------------------------------------------------------------------
+
+NAMES = ("kb.tsv", "kb.csv", "kb.txt", "kb.jsonl", "kb.json", "kb", "kb.parquet", "kb.arrow", "kb.graphml", "kb.nt")
+CONTENTS = {
+    "zeros": b"\0" * (1 << 20),
+    "an endless line": b"x" * (17 << 20),
+    "brackets": b"[" * (1 << 20),
+    "objects": b'{"a":' * (1 << 18),
+    "an open quote": b'"' + b"a,b\n" * (1 << 16),
+    "tabs": b"\t" * (1 << 20),
+    "commas": b"," * (1 << 20),
+    "line breaks": b"\n" * (1 << 18),
+    "no utf-8": b"\xff\xfe\xfd" * (1 << 16),
+    "surrogates": b"a\xed\xa0\x80\tr\tb\n",
+    "a digit": b"[" + b"9" * (1 << 20),
+    "magic": b"PAR1ARROW1" * 1000,
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_files_are_told(tmp_path: Path, name: str, content: str) -> None:
+    path = write(tmp_path, name, CONTENTS[content])
+    with pytest.raises(GraphLoadError):
+        KnowledgeGraph.from_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("kb.tsv", b"a\tr\t%b\n"),
+        ("kb.csv", b'a,r,"%b"\n'),
+        ("kb.jsonl", b'{"head": "a", "relation": "r", "tail": "%b"}\n'),
+        ("kb.json", b'[["a", "r", "%b"]]'),
+    ],
+)
+@pytest.mark.parametrize("cell", [b"x" * (10 << 20), b"x " * 65_600], ids=["10 MB", "131,200"])
+def test_a_long_cell_is_refused_or_counted(tmp_path: Path, name: str, content: bytes, cell: bytes) -> None:
+    row = content.replace(b"%b", b"b")
+    rows = [row[:-1] + b", " + (content % cell)[1:]] if name == "kb.json" else [row, content % cell]
+    path = write(tmp_path, name, b"".join(rows))
+    with pytest.raises(GraphLoadError, match=r"a cell of .* characters.*limits=Limits\(cell_length="):
+        KnowledgeGraph.from_file(path)
+    skipped = KnowledgeGraph.from_file(path, on_error="skip")
+    assert (len(skipped), skipped.skipped > 0) == (1, True)
+    assert len(KnowledgeGraph.from_file(path, limits=Limits(cell_length=11 << 20))) == 2
+
+
+@pytest.mark.parametrize("name", ["kb.tsv", "kb.csv"])
+def test_a_row_of_many_cells_is_refused(tmp_path: Path, name: str) -> None:
+    cells = [f"c{number}" for number in range(1_001)]
+    path = write(tmp_path, name, ("\t" if name == "kb.tsv" else ",").join(cells).encode() + b"\n")
+    with pytest.raises(GraphLoadError, match=r"a row of 1,001 cells.*limits=Limits\(columns=1001\)"):
+        KnowledgeGraph.from_file(path)
 
 
 # --- what is no regular file ------------------------------------------------------------------------------------------

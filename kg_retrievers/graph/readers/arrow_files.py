@@ -18,7 +18,7 @@ except ImportError as cause:
     raise MissingExtraError("Reading Parquet, Arrow and Zstandard files", "arrow") from cause
 
 #: How many rows are read at a time.
-BATCH_ROWS = 1 << 19
+BATCH_ROWS = 1 << 18
 
 #: What a row takes in memory at least: three ids.
 ROW_BYTES = 12
@@ -74,6 +74,7 @@ class ArrowFile:
         with _arrow_errors(self._path):
             for batch in self._read(columns):
                 yield [_encoded(batch.column(name)) for name in columns]
+        pyarrow.default_memory_pool().release_unused()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield each row by the names of the columns."""

@@ -101,10 +101,10 @@ def first_lines(file: TextFile) -> tuple[int, list[str]]:
     lines: list[str] = []
     begin = length = 0
     for text in file.lines():
-        if text.strip():
+        length += len(text)
+        if not text.isspace():
             begin = begin or file.line
-            lines.append(text)
-            length += len(text)
+            lines.append(text[:FIRST_LENGTH])
         if len(lines) == FIRST_ROWS or length > FIRST_LENGTH:
             break
     return begin, lines
@@ -118,21 +118,20 @@ def split_first(file: TextFile, layout: Layout) -> list[str]:
 
 def split_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
     """Yield the rows of a table, blank ones left out, with white space around each cell dropped."""
-    rows = _quoted_rows(file, layout) if layout.quotes else _plain_rows(file, layout)
-    limits = file.options.limits
-    for row in rows:
-        if len(row.cells) > limits.columns:
-            exceeded = f"a row of {len(row.cells):,} cells"
-            raise limit_error(file.path, row.line, exceeded, "columns", len(row.cells))
-        cells = [cell.strip() for cell in row.cells]
-        if any(cells):
-            yield Row(row.line, row.last, cells)
+    most = file.options.limits.columns
+    for row in _quoted_rows(file, layout) if layout.quotes else _plain_rows(file, layout):
+        if len(row.cells) > most:
+            raise limit_error(file.path, row.line, f"a row of {len(row.cells):,} cells", "columns", len(row.cells))
+        if any(row.cells):
+            yield row
 
 
 def _plain_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
-    most = file.options.limits.cell_length
+    most, delimiter = file.options.limits.cell_length, layout.delimiter
     for text in file.lines():
-        cells = text.split(layout.delimiter)
+        if text.isspace():
+            continue
+        cells = [cell.strip() for cell in text.split(delimiter)]
         if len(text) > most and (longest := max(map(len, cells))) > most:
             file.reject_cell(longest, file.line)
         else:
@@ -159,7 +158,7 @@ def _quoted_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
             if cells and (longest := max(map(len, cells))) > most:
                 file.reject_cell(longest, line)
             else:
-                yield Row(line, reader.line_num, cells)
+                yield Row(line, reader.line_num, [cell.strip() for cell in cells])
 
 
 def _agreement(lines: list[str], layout: Layout, width: int) -> int:

@@ -18,10 +18,10 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 
 #: How many times its own size a compressed file may become where no limit is given. Text rarely exceeds 30; deflate
 #: can reach 1,032.
-UNPACKED_RATIO = 200
+UNPACKED_RATIO = 50
 
 #: What a compressed file may always become, in bytes.
-UNPACKED_FLOOR = 256 << 20
+UNPACKED_FLOOR = 128 << 20
 
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
 _BREAKS = re.compile(rb"[\r\n]")
@@ -32,7 +32,7 @@ class Limits:
     """What a file may hold at most. A file that exceeds a limit is refused, and the error names the limit.
 
     Args:
-        unpacked_bytes: Bytes that a compressed file becomes; None allows 200 times its size, and always 256 MiB.
+        unpacked_bytes: Bytes that a compressed file becomes; None allows 50 times its size, and always 128 MiB.
         line_bytes: Bytes of a line, or of an element of a JSON array.
         document_bytes: Bytes of a document that is read as a whole, as a JSON object, GraphML and GEXF are.
         cell_length: Characters of one text: a cell, a literal, a value in JSON.

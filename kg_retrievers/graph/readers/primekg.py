@@ -47,13 +47,11 @@ def read_primekg(file: TextFile, layout: Layout, builder: GraphBuilder) -> None:
     described: set[str] = set()
     for line, last, cells in rows:
         if len(cells) != len(names):
-            file.reject(
-                f"wanted {len(names)} cells ({layout.format}), but got {len(cells)}: {short(cells)}.", line, last
-            )
+            file.reject(f"wanted {len(names)} cells ({layout.format}), but got {len(cells)}: {{}}.", line, last, cells)
             continue
         keys = [_key(cells, columns) for columns in ends]
         if not (cells[relation] and all(keys)):
-            file.reject(f"a name, an id or the relation is empty: {short(cells)}.", line, last)
+            file.reject("a name, an id or the relation is empty: {}.", line, last, cells)
             continue
         builder.add(keys[0], cells[relation], keys[1])
         for key, columns in zip(keys, ends, strict=True):

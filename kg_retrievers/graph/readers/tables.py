@@ -51,11 +51,11 @@ def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> No
     facts = [(name, names.index(name)) for name in file.options.facts]
     for line, last, cells in rows:
         if len(cells) != width:
-            file.reject(f"wanted {width} cells ({layout.format}), but got {len(cells)}: {short(cells)}.", line, last)
+            file.reject(f"wanted {width} cells ({layout.format}), but got {len(cells)}: {{}}.", line, last, cells)
             continue
         head, relation, tail = pick(cells)
         if not (head and relation and tail):
-            file.reject(f"wanted 3 texts, but a cell is empty: {short(cells)}.", line, last)
+            file.reject("wanted 3 texts, but a cell is empty: {}.", line, last, cells)
             continue
         builder.add(head, relation, tail, (cells[source] or None) if source is not None else None)
         for name, position in facts:
@@ -86,11 +86,9 @@ def read_entity_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> 
     reader, count = AttributeReader(builder, file.options.attributes, str(file.path)), 0
     for line, last, cells in rows:
         if len(cells) != len(names):
-            file.reject(
-                f"wanted {len(names)} cells ({layout.format}), but got {len(cells)}: {short(cells)}.", line, last
-            )
+            file.reject(f"wanted {len(names)} cells ({layout.format}), but got {len(cells)}: {{}}.", line, last, cells)
         elif not cells[key_at] or (len(names) == 2 and not all(cells)):
-            file.reject(f"wanted 2 texts, but a cell is empty: {short(cells)}.", line, last)
+            file.reject("wanted 2 texts, but a cell is empty: {}.", line, last, cells)
         else:
             given = {columns[name]: cell for name, cell in zip(names, cells, strict=True) if cell}
             del given[""]

@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from reprlib import repr as short
 from typing import NoReturn
 
 from kg_retrievers.errors import GraphLoadError
@@ -37,12 +38,19 @@ class TextFile:
         """Raise a GraphLoadError at a line."""
         raise GraphLoadError(message, self.path, line, **hints)
 
-    def reject(self, message: str, line: int, last: int | None = None) -> None:
-        """Raise for the row from `line` to `last`, by default the last line read, or count its lines."""
+    def reject(self, message: str, line: int, last: int | None = None, got: object = None) -> None:
+        """Raise for the row from `line` to `last`, by default the last line read, or count its lines.
+
+        Args:
+            message: What is wrong; "{}" stands for `got`, which is shown only where this raises.
+            line: Where the row begins.
+            last: Where it ends.
+            got: What was found.
+        """
         if self.options.on_error == "raise":
             advice = "Correct the line, or leave out all such lines with"
             self.fail(
-                message,
+                message if got is None else message.replace("{}", short(got), 1),
                 line,
                 hint_python=f'{advice} on_error="skip".',
                 hint_shell=f"{advice} --on-error skip.",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from reprlib import repr as short
 
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.building import GraphBuilder
@@ -90,5 +89,5 @@ def _rows(file: TextFile, width: int, builder: GraphBuilder) -> Iterator[Sequenc
         if len(cells) >= width:
             yield cells
         elif text.strip():
-            file.reject(f"wanted {width} cells, but got {len(cells)}: {short(cells)}.", file.line)
+            file.reject(f"wanted {width} cells, but got {len(cells)}: {{}}.", file.line, got=cells)
     builder.skipped += file.skipped
