@@ -1,8 +1,9 @@
 """From files and other libraries to the rows of a knowledge graph."""
 
 from kg_retrievers.graph.readers.attributes import Attributes
+from kg_retrievers.graph.readers.entity_files import read_entity_rows
 from kg_retrievers.graph.readers.file_options import OnError
-from kg_retrievers.graph.readers.files import read_entity_rows, read_graph_rows
+from kg_retrievers.graph.readers.files import read_graph_rows
 from kg_retrievers.graph.readers.formats import GraphFormat
 from kg_retrievers.graph.readers.frames import read_frame
 from kg_retrievers.graph.readers.graph_documents import read_graph_document_rows

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kg_retrievers.errors import GraphLoadError, MissingExtraError
-from kg_retrievers.graph.readers.frame_tables import Encoded, encode
+from kg_retrievers.graph.readers.encoded import Encoded, encode
 from kg_retrievers.graph.readers.limits import Limits, limit_error, read_errors
 
 try:

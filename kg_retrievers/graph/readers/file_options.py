@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, get_args
 
 from kg_retrievers.errors import InvalidArgumentError
@@ -75,3 +76,13 @@ class FileOptions:
         if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in widths):
             also = ", and the one of the sources if you like" if most else ""
             raise InvalidArgumentError(f"columns names the {width} columns to read{also}, but got {self.columns!r}.")
+
+    def refuse_columns(self, path: Path) -> None:
+        """Check that `columns` names none, for a format that has no columns.
+
+        Raises:
+            InvalidArgumentError: If it does.
+        """
+        if self.columns is not None:
+            message = f"columns is for tables with a header, but {path} is JSONL or another such format."
+            raise InvalidArgumentError(message)

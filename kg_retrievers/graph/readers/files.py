@@ -12,7 +12,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.apoc_json import read_apoc
 from kg_retrievers.graph.readers.delimiters import Layout, find_layout, split_first
-from kg_retrievers.graph.readers.entity_rows import add_entities
+from kg_retrievers.graph.readers.entity_files import add_entity_file
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, find_format
 from kg_retrievers.graph.readers.frames import FrameReader
@@ -20,9 +20,9 @@ from kg_retrievers.graph.readers.graph_files import is_node_link, read_node_link
 from kg_retrievers.graph.readers.json_rows import JsonRows, add_each, decode
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.neo4j_csv import is_neo4j_header, read_neo4j_files
-from kg_retrievers.graph.readers.opening import check_regular, open_bytes, packing_of
+from kg_retrievers.graph.readers.opening import check_unpacked, open_bytes
 from kg_retrievers.graph.readers.primekg import is_primekg_header, read_primekg
-from kg_retrievers.graph.readers.tables import read_entity_table, read_fact_table
+from kg_retrievers.graph.readers.tables import read_fact_table
 from kg_retrievers.graph.readers.text_lines import TextFile
 from kg_retrievers.graph.readers.umls import read_umls
 
@@ -81,31 +81,7 @@ def read_graph_rows(
     _check_has_facts(builder, place)
     if entities is not None:
         about = FileOptions(**{**options, "columns": None, "header": None, "facts": ()})
-        _add_entity_file(Path(entities), None, about, builder)
-    return builder
-
-
-def read_entity_rows(
-    path: str | os.PathLike[str], *, format: GraphFormat | None = None, **options: Any
-) -> GraphBuilder:
-    """Read labels, aliases, types and attributes from a file of entities.
-
-    As `read_graph_rows`, but a row of a table is `entity<TAB>label`, or has a header with entity (or id, key, node),
-    label (or name), aliases and types, and further columns are attributes; and JSON may hold entities only.
-
-    Args:
-        path: The file.
-        format: How the file is laid out: "tsv", "csv", "pipe", "jsonl", "json", "parquet", "arrow" or "neo4j-csv".
-        **options: The fields of `FileOptions`; `columns` is what the header calls entity and label.
-
-    Raises:
-        GraphLoadError: If the file cannot be read, a line is malformed, or there are no entities.
-        InvalidArgumentError: If an argument has no such value, or contradicts the format.
-    """
-    told = FileOptions(**options)
-    told.check_columns(2)
-    builder = GraphBuilder()
-    _add_entity_file(Path(path), format, told, builder)
+        add_entity_file(Path(entities), None, about, builder)
     return builder
 
 
@@ -142,7 +118,7 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
 
 def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     file, builder = TextFile(path, options), GraphBuilder()
-    _refuse_columns(path, options)
+    options.refuse_columns(path)
     _say(builder, "json" if format == "json" else "jsonl")
     rows = JsonRows(builder, True, options.limits.cell_length)
     add_each(file, rows.add, is_array=format == "json")
@@ -152,7 +128,7 @@ def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 
 def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     file, builder = TextFile(path, options), GraphBuilder()
-    _refuse_columns(path, options)
+    options.refuse_columns(path)
     with open_bytes(path, options.limits, by_line=False) as opened:
         is_array = opened.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     _say(builder, "apoc-jsonl")
@@ -187,7 +163,7 @@ def _read_umls(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     from kg_retrievers.graph.readers.arrow_files import ArrowFile
 
-    _check_unpacked(path)
+    check_unpacked(path)
     builder = GraphBuilder()
     table = ArrowFile(path, str(format), options.limits)
     told = [*(options.columns or ()), *(None,) * 4][:4]
@@ -225,7 +201,7 @@ def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> G
     from kg_retrievers.graph.readers.rdf import read_rdf
     from kg_retrievers.graph.readers.rdf_statements import RDF_LIMITS, RdfOptions
 
-    _refuse_columns(path, options)
+    options.refuse_columns(path)
     limits = RDF_LIMITS if options.limits == Limits() else options.limits
     return read_rdf(path, format, RdfOptions(on_error=options.on_error, limits=limits))
 
@@ -233,7 +209,7 @@ def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> G
 def _read_wikidata(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     from kg_retrievers.graph.readers.wikidata import read_wikidata
 
-    _refuse_columns(path, options)
+    options.refuse_columns(path)
     return read_wikidata(path, options)
 
 
@@ -254,58 +230,6 @@ _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuild
 }
 
 
-# --- entities ---------------------------------------------------------------------------------------------------------
-
-
-def _add_entity_file(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> None:
-    found = find_format(path, format, options)
-    skipped = builder.skipped
-    if found in ("parquet", "arrow"):
-        count = _add_arrow_entities(path, found, options, builder)
-    elif found in ("jsonl", "json"):
-        count = _add_json_entities(path, found, options, builder)
-    elif found in (None, "tsv", "csv", "pipe", "neo4j-csv"):
-        count = _add_table_entities(path, found, options, builder)
-    else:
-        raise InvalidArgumentError(f"{path} is {found}, which is read with the graph alone; wanted a table or JSON.")
-    if not count:
-        lines = builder.skipped - skipped
-        message = f"no entities, {lines} malformed lines. Wanted an entity a line, as in entity<TAB>label."
-        raise GraphLoadError(message, path)
-
-
-def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOptions, builder: GraphBuilder) -> int:
-    file = TextFile(path, options)
-    layout = find_layout(file, format if format in ("tsv", "csv", "pipe") else None, 2)
-    if format == "neo4j-csv" or is_neo4j_header(split_first(file, layout)):
-        read_neo4j_files([path], options, builder)
-        return 1
-    count = read_entity_table(file, layout, builder)
-    builder.skipped += file.skipped
-    return count
-
-
-def _add_json_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
-    file = TextFile(path, options)
-    _refuse_columns(path, options)
-    rows = JsonRows(builder, False, options.limits.cell_length)
-    add_each(file, rows.add, is_array=format == "json")
-    builder.skipped += file.skipped
-    return rows.count
-
-
-def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
-    from kg_retrievers.graph.readers.arrow_files import ArrowFile
-
-    _check_unpacked(path)
-    table = ArrowFile(path, format, options.limits)
-    try:
-        about = (options.attributes, str(path), options.on_error)
-        return add_entities(builder, table.names, table.rows(), *about)
-    except InvalidArgumentError as error:
-        raise GraphLoadError(error.message.removeprefix(f"{path}: "), path, hint_python=error.hint_python) from error
-
-
 # --- what they share --------------------------------------------------------------------------------------------------
 
 
@@ -313,14 +237,3 @@ def _say(builder: GraphBuilder, format: str, layout: Layout | None = None) -> No
     builder.reading.format = _SHOWN[format]
     if layout is not None:
         builder.reading.understood["cells"] = layout.shown
-
-
-def _refuse_columns(path: Path, options: FileOptions) -> None:
-    if options.columns is not None:
-        raise InvalidArgumentError(f"columns is for tables with a header, but {path} is JSONL or another such format.")
-
-
-def _check_unpacked(path: Path) -> None:
-    check_regular(path)
-    if packing := packing_of(path):
-        raise GraphLoadError(f"is packed ({packing}), but a table of Arrow is packed within. Unpack it first.", path)

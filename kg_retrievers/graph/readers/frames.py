@@ -14,9 +14,10 @@ from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.readers.attributes import Attributes
 from kg_retrievers.graph.readers.cell_texts import Style, cell_text, plain_texts
+from kg_retrievers.graph.readers.encoded import Encoded
 from kg_retrievers.graph.readers.entity_rows import add_entities
 from kg_retrievers.graph.readers.file_options import OnError
-from kg_retrievers.graph.readers.frame_tables import Encoded, FrameTable, frame_table
+from kg_retrievers.graph.readers.frame_tables import FrameTable, frame_table
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.roles import Roles, find_roles
 

@@ -83,6 +83,17 @@ def packing_of(path: Path) -> str:
     return next((packing for magic, packing in _MAGIC.items() if start.startswith(magic)), "")
 
 
+def check_unpacked(path: Path) -> None:
+    """Check that a table of Arrow is a regular file, and not packed: it is packed within.
+
+    Raises:
+        GraphLoadError: If it is not.
+    """
+    check_regular(path)
+    if packing := packing_of(path):
+        raise GraphLoadError(f"is packed ({packing}), but a table of Arrow is packed within. Unpack it first.", path)
+
+
 def plain_name(path: Path) -> str:
     """Return the name of a file in lower case, without the suffix of its compression."""
     name = path.name.lower()
