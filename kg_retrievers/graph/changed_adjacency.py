@@ -91,12 +91,13 @@ def change_adjacency(adjacency: Adjacency, removed: Array, kept: Array, added: A
     stays[positions_of(adjacency, lost)] = False
     before = np.append(0, np.cumsum(stays))  # how many entries before each position stay
     places = before[positions_of(adjacency, new)] + np.arange(len(order))
-    is_old = np.ones(int(stays.sum()) + len(order), np.bool_)
+    is_old = np.ones(int(before[-1]) + len(order), np.bool_)
     is_old[places] = False
+    source = np.zeros(len(is_old), np.int32)  # where each old entry was
+    source[is_old] = np.flatnonzero(stays)
 
     def spliced(old: Array, added: Array) -> Array:
-        values = np.empty(len(is_old), np.int32)
-        values[is_old] = old[stays]
+        values: Array = old[source] if len(old) else np.empty(len(source), np.int32)
         values[places] = added
         return values
 

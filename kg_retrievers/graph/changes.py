@@ -118,9 +118,12 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
         _check_known(merge, said.types)
         descriptions = replace_descriptions(merge, *said)
     facts = _changed_facts(merge, changes)
-    gone = graph.edges[~facts.kept]
+    gone = graph.edges[np.flatnonzero(~facts.kept)]
     adjacency = change_adjacency(graph.adjacency, gone, facts.kept, facts.new, merge.entity_count)
-    edges = np.concatenate([graph.edges[facts.kept], facts.new]).astype(np.int32, copy=False)
+    count = int(facts.kept.sum())
+    edges = np.empty((count + len(facts.new), 3), np.int32)
+    np.compress(facts.kept, graph.edges, axis=0, out=edges[:count])
+    edges[count:] = facts.new
     kept_entities = _kept_entities(merge, descriptions, adjacency)
     kept_relations = np.bincount(edges[:, 1], minlength=merge.relation_count) > 0
     edges, adjacency = _renumbered(edges, adjacency, kept_entities, kept_relations)
@@ -202,15 +205,15 @@ def _kept_entities(merge: Merge, descriptions: Descriptions, adjacency: Adjacenc
 
 
 def _renumbered(edges: Array, adjacency: Adjacency, entities: Array, relations: Array) -> tuple[Array, Adjacency]:
-    """Return triples and adjacency with the ids of the entities and relations that stay."""
+    """Write the ids of the entities and relations that stay into triples, and return these and the adjacency."""
     if not relations.all():
         ids = new_ids(relations)
-        edges = np.stack([edges[:, 0], ids[edges[:, 1]], edges[:, 2]], axis=1)
+        edges[:, 1] = ids[edges[:, 1]]
         labels = label_of(ids[relation_of(adjacency.labels)], is_backward(adjacency.labels))
         adjacency = adjacency._replace(labels=labels.astype(np.int32, copy=False))
     if not entities.all():
         ids = new_ids(entities)
-        edges = np.stack([ids[edges[:, 0]], edges[:, 1], ids[edges[:, 2]]], axis=1)
+        edges[:, 0], edges[:, 2] = ids[edges[:, 0]], ids[edges[:, 2]]
         indptr = np.append(adjacency.indptr[:-1][entities], adjacency.indptr[-1])  # the others have no entries
         adjacency = adjacency._replace(indptr=indptr, neighbors=ids[adjacency.neighbors])
     return edges, adjacency

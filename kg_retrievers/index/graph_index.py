@@ -173,7 +173,7 @@ class GraphIndex(Immutable):
                 meta = _identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
                 writer.replace({"graph": graph.to_part(), "index": Part(columns | linking, meta)})
-        return cls(graph, embeddings, dimension, *_searches(columns, store))
+        return cls(graph, embeddings, dimension, *_searches(graph, columns, store))
 
     @classmethod
     def open(
@@ -206,7 +206,7 @@ class GraphIndex(Immutable):
             if store:
                 _check_store(store.with_rows(columns.get("names_rows")), graph)
             check_vectors(columns, graph, meta["dimension"])
-            index = cls(graph, embeddings, meta["dimension"], *_searches(columns, store))
+            index = cls(graph, embeddings, meta["dimension"], *_searches(graph, columns, store))
             if len(graph.relations):
                 index._probe = (readable(graph.relations[0]), columns["relations"][0])
             if meta.get("linking") == VERSION:
@@ -247,7 +247,8 @@ class GraphIndex(Immutable):
     ) -> IndexUpdate:
         """Change the graph and the index in a folder; only what is new is embedded, and vectors are added to the file.
 
-        Whoever has opened the folder goes on with what was opened. A vector store is the exception: all see its names.
+        Whoever has opened the folder goes on with what was opened; only names that are removed from a vector store are
+        not found there any more.
 
         Args:
             path: The folder that `build` wrote.
@@ -291,7 +292,7 @@ class GraphIndex(Immutable):
     def with_changes(self, **changes: Unpack[Changes]) -> GraphIndex:
         """Return an index of the changed graph in memory; only what is new is embedded.
 
-        A vector store is the exception: new names are added to it and others removed, so this index is stale then.
+        A vector store is changed: new names are added to it, and others removed, which this index then lacks.
 
         Args:
             **changes: As of `KnowledgeGraph.with_changes`.
@@ -302,7 +303,7 @@ class GraphIndex(Immutable):
         """
         changed = self._change(partial(embed, self.embeddings), changes)
         changed.add_to_store()
-        searches = _searches(changed.whole_columns(), changed.store)
+        searches = _searches(changed.graph, changed.whole_columns(), changed.store)
         index = GraphIndex(changed.graph, self.embeddings, changed.dimension, *searches)
         index._linking = changed.linking()
         changed.remove_from_store()
@@ -579,10 +580,14 @@ def _embedded(
 
 
 def _searches(
-    columns: Mapping[str, Array], store: VectorStoreSearch | None
+    graph: KnowledgeGraph, columns: Mapping[str, Array], store: VectorStoreSearch | None
 ) -> tuple[NameSearch, ExactSearch, ExactSearch, ExactSearch | None]:
-    """Return what searches names, relations and types, and the vectors of triples if there are some."""
-    names = store.with_rows(columns.get("names_rows")) if store else _search(columns, "names")
+    """Return what searches names, relations and types, and the vectors of triples if there are some.
+
+    A store is told all numbers, so that names that an update adds to it later are not found.
+    """
+    every = np.arange(len(graph.names))
+    names = store.with_rows(columns.get("names_rows", every)) if store else _search(columns, "names")
     triples = _search(columns, "triples") if "triples" in columns else None
     return names, ExactSearch(columns["relations"]), ExactSearch(columns["types"]), triples
 

@@ -214,7 +214,7 @@ class VectorStoreSearch(Immutable):
         """Find the nearest names of the index; look further where the store still holds names that are gone."""
         count = k
         numbers, distances = self._found(vector, count)
-        if self.rows is None:
+        if self.rows is None or (numbers < 0).any():  # what has no number is not of an index
             return numbers, distances
         while (is_known := self._ids_of(numbers) >= 0).sum() < min(k, len(self.rows)) and len(numbers) == count:
             count *= 2

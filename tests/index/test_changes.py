@@ -250,6 +250,10 @@ def test_a_store_gets_new_names_and_loses_others(tmp_path: Path) -> None:
         assert near(index, TEXTS) == wanted
         assert near(GraphIndex.open(tmp_path, embeddings, store=store), TEXTS) == wanted
         embeddings.texts.clear()
+    wanted = near(index, TEXTS)
+    GraphIndex.update(tmp_path, embeddings, store=store, added=[("Her", "starring", "Jonze")])
+    assert near(index, TEXTS) == wanted, "who has opened it does not find what is new"
+    index = GraphIndex.update(tmp_path, embeddings, store=store, removed=[("Her", "starring", "Jonze")]).index
     in_memory = index.with_changes(removed=[("Her", "starring", "Extra 0")])
     assert near(in_memory, TEXTS) == near(anew(in_memory.graph), TEXTS)
     texts = {document.page_content for document in store.store.similarity_search("Her", k=99)}

@@ -773,6 +773,9 @@ def test_store_of_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path
             GraphIndex.open(tmp_path, HashedEmbeddings(), store=store)
     assert isinstance(empty.store, InMemoryVectorStore)
     empty.store.add_texts(["strange"], metadatas=[{"number": 99}])
+    (found,) = index.nearest_entities(["strange"], 99)
+    assert {*found.ids.tolist()} == {*range(len(graph.entities))}, "a name that an update adds is none of this index"
+    empty.store.add_texts(["strange"])
     with pytest.raises(StaleIndexError):
         index.nearest_entities(["strange"], 1)
     empty.store.store.clear()
