@@ -72,6 +72,11 @@ class Asker:
         whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
         return [replace(way, start=group) for way in self.from_entity(whole, span[0], max_steps=max_steps)]
 
+    def noun_nearness(self, noun: Sequence[Token]) -> Array:
+        """Return how near a noun is to each class; zeros for none."""
+        words = " ".join(token.word for token in noun if token.word)
+        return self.classes.nearness(words) if words else np.zeros(len(self.classes.labels))
+
     def _ways(self, text: str, slots: Sequence[QuestionEntity], topic: QuestionEntity, max_steps: int) -> list[Way]:
         understood = self.zero_shot.understand_from(text, slots, topic, max_hops=max_steps)
         if understood is None:

@@ -14,11 +14,12 @@ from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
+from kg_retrievers.patterns.question_forms.arms import UnreadError
 from kg_retrievers.patterns.question_forms.asking import Asker
 from kg_retrievers.patterns.question_forms.classes import GraphClasses
 from kg_retrievers.patterns.question_forms.grammar import Form, read_form
 from kg_retrievers.patterns.question_forms.literals import find_limits
-from kg_retrievers.patterns.question_forms.reading import FormReader, UnreadError
+from kg_retrievers.patterns.question_forms.reading import FormReader
 from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, tokens_of
 from kg_retrievers.patterns.question_forms.values import ValueFinder
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
