@@ -28,6 +28,7 @@ from kg_retrievers.methods.sg_rag.rendered import Rendered
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
+from kg_retrievers.patterns.known_texts import check_known_texts
 from kg_retrievers.patterns.operation_parts import part_of
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
@@ -97,9 +98,12 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
         Raises:
             PatternError: If the pattern names something and the graph is empty, or absent triples form a cycle.
+            EntityLinkingError: If it asks for more than a list, and names an entity that the graph lacks.
+            LowConfidenceError: If it asks for more than a list, and names a relation that the graph lacks.
             SearchBudgetError: If its conditions leave more keys than a query takes.
             StaleIndexError: If the database lacks a relation of the graph.
         """
+        check_known_texts(self.index, pattern, {entity.term.text for entity in entities})
         operation = pattern.operation
         if operation is not None and pattern.directed is None:
             pattern = replace(pattern, directed=True)

@@ -35,6 +35,7 @@ from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
+from kg_retrievers.patterns.known_texts import check_known_texts
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
@@ -226,7 +227,10 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         Raises:
             PatternError: If nothing in the pattern is known.
+            EntityLinkingError: If it asks for more than a list, and names an entity that the graph lacks.
+            LowConfidenceError: If it asks for more than a list, and names a relation that the graph lacks.
         """
+        check_known_texts(self.index, pattern)
         if pattern.operation is not None:
             return self._operate(pattern, question)
         query = self.query(pattern, nearest=bool(pattern.conditions or pattern.absent))
