@@ -14,7 +14,7 @@ from kg_retrievers.patterns.question_forms.asking import (
     best_by_class,
     likeliest,
 )
-from kg_retrievers.patterns.question_forms.grammar import Form
+from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.spans import before_slot, keys_of
 from kg_retrievers.patterns.question_forms.tokens import Token
 from kg_retrievers.patterns.question_forms.values import NAME_WEIGHT, ValueFinder

@@ -20,7 +20,7 @@ from kg_retrievers.patterns.question_forms.asking import (
 )
 from kg_retrievers.patterns.question_forms.building import PatternBuilder
 from kg_retrievers.patterns.question_forms.counting import Counting
-from kg_retrievers.patterns.question_forms.grammar import Degree, Form
+from kg_retrievers.patterns.question_forms.forms import Degree, Form
 from kg_retrievers.patterns.question_forms.spans import keys_of, node_of
 from kg_retrievers.patterns.question_forms.values import ValueFinder
 

@@ -18,7 +18,7 @@ from kg_retrievers.patterns.question_forms.asking import (
     Way,
 )
 from kg_retrievers.patterns.question_forms.building import PatternBuilder
-from kg_retrievers.patterns.question_forms.grammar import Degree, Form
+from kg_retrievers.patterns.question_forms.forms import Degree, Form
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.spans import keys_of, node_of
 from kg_retrievers.patterns.question_forms.tokens import Token

@@ -18,7 +18,7 @@ from kg_retrievers.patterns.question_forms.asking import (
     likeliest,
     likeliest_classes,
 )
-from kg_retrievers.patterns.question_forms.grammar import Degree, Form, Quantity
+from kg_retrievers.patterns.question_forms.forms import Degree, Form, Quantity
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import span_of
 from kg_retrievers.patterns.question_forms.tokens import Token

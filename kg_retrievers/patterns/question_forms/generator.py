@@ -17,7 +17,8 @@ from kg_retrievers.patterns.linking_generator import LinkingGenerator
 from kg_retrievers.patterns.question_forms.arms import UnreadError
 from kg_retrievers.patterns.question_forms.asking import Asker
 from kg_retrievers.patterns.question_forms.classes import GraphClasses
-from kg_retrievers.patterns.question_forms.grammar import Form, read_form
+from kg_retrievers.patterns.question_forms.forms import Form
+from kg_retrievers.patterns.question_forms.grammar import read_form
 from kg_retrievers.patterns.question_forms.literals import find_limits
 from kg_retrievers.patterns.question_forms.reading import FormReader
 from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, tokens_of

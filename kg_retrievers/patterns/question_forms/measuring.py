@@ -12,7 +12,7 @@ from kg_retrievers.patterns.question_forms.asking import (
     Way,
     likeliest,
 )
-from kg_retrievers.patterns.question_forms.grammar import Degree, Form
+from kg_retrievers.patterns.question_forms.forms import Degree, Form
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.spans import asking, span_of
 from kg_retrievers.patterns.question_forms.tokens import Token, words_of

@@ -25,7 +25,7 @@ from kg_retrievers.patterns.question_forms.asking import (
 from kg_retrievers.patterns.question_forms.comparing import Comparing
 from kg_retrievers.patterns.question_forms.composing import Composer
 from kg_retrievers.patterns.question_forms.counting import Counting
-from kg_retrievers.patterns.question_forms.grammar import Form
+from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import entity_groups
 from kg_retrievers.patterns.question_forms.tokens import Token

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kg_retrievers.graph import Known
 from kg_retrievers.index import QuestionEntity
+from kg_retrievers.patterns.question_forms.forms import joined
 from kg_retrievers.patterns.question_forms.tokens import Token
 
 
@@ -20,7 +21,7 @@ def entity_groups(tokens: Sequence[Token]) -> list[tuple[int, ...]]:
     for at, token in enumerate(tokens):
         if not token.slot:
             continue
-        if groups and at >= 2 and tokens[at - 1].word == "or" and groups[-1][-1] == at - 2:
+        if groups and joined(tokens, groups[-1][-1] + 1, ("or",)) == at:
             groups[-1] = (*groups[-1], at)
         else:
             groups.append((at,))

@@ -22,7 +22,7 @@ from kg_retrievers.patterns.question_forms.asking import (
 )
 from kg_retrievers.patterns.question_forms.building import PatternBuilder
 from kg_retrievers.patterns.question_forms.composing import Composer
-from kg_retrievers.patterns.question_forms.grammar import Form
+from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.spans import node_of
 from kg_retrievers.patterns.question_forms.tokens import Token
 from kg_retrievers.patterns.question_forms.values import ValueFinder, kinds_of

@@ -1,0 +1,52 @@
+"""The noun for what a question looks for."""
+
+from __future__ import annotations
+
+import re
+
+from kg_retrievers.patterns.question_forms.forms import Reading, is_plural, noun_end
+from kg_retrievers.patterns.question_forms.tokens import Token
+
+_ASKS = frozenset(["which", "what", "whose"])
+_AMONG = re.compile(
+    r"(?:^|(?<=[, ]))(?:of|among|amongst|out of|from among)(?: all)?(?: of)? (?:the |these |those )(?:_ )*(?=[a-z])"
+)
+_FRONTED = re.compile(
+    r"^(?:of|among|amongst|out of|from among|for|from)(?: all)?(?: of)? (?:the |these |those )(?:_ )*(?=[a-z])"
+)
+
+
+def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
+    """Return the noun for what is looked for, and the clause with this noun in its place."""
+    tokens = reading.tokens
+    asked = _asked(reading)
+    found = reading.search(_FRONTED) or reading.search(_AMONG)
+    among = tuple(tokens[found[1] : noun_end(reading, found[1])]) if found else ()
+    if asked and not (among and is_plural(among[-1].word) and not is_plural(asked[-1].word)):
+        return asked, tokens
+    if among:
+        return among, tokens
+    if reading.after_degree:
+        noun = reading.after_degree
+        return noun[:1] if is_plural(noun[0].word) else noun, tokens
+    for token in tokens:
+        if token.word in ("who", "whom"):
+            return (token,), tokens
+    start = next((at for at, token in enumerate(tokens) if not token.slot), 0)
+    end = noun_end(reading, start)
+    return tuple(tokens[start:end]), tokens
+
+
+def _asked(reading: Reading) -> tuple[Token, ...]:
+    """Return the noun after "which" or "what"."""
+    tokens, words = reading.tokens, [token.word for token in reading.tokens]
+    for at, word in enumerate(words):
+        if word not in _ASKS:
+            continue
+        start = at + 1
+        while start < len(tokens) and (tokens[start].slot or words[start] in ("of", "the", "these", "all", "is", "a")):
+            start += 1
+        end = noun_end(reading, start)
+        if end > start and words[start] not in ("one", "ones"):
+            return tuple(tokens[start:end])
+    return ()
