@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array
@@ -16,11 +17,15 @@ from kg_retrievers.index import Candidates, GraphIndex
 #: How many names are looked at to find all of those that are equally near to a text.
 NAMES = 16
 
+#: How many names of a condition are looked up between two looks at the time that is left.
+NAMES_AT_ONCE = 64
+
 
 def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> dict[str, Array]:
     """Return the entities that each unknown may be of which conditions or absent triples say something.
 
-    Names and relations in them mean the nearest ones of the graph alone.
+    Names and relations in them mean the nearest ones of the graph alone. Ends at the deadline: see
+    `kg_retrievers.deadline`.
 
     Args:
         index: Finds the names nearest to texts.
@@ -81,6 +86,7 @@ class _Filters:
         entities = self.everything
         for condition in self._conditions:
             if condition.unknown == unknown:
+                check_deadline()
                 entities = entities[self._where(condition, entities)]
         return entities
 
@@ -93,9 +99,12 @@ class _Filters:
         """Return the entities with some keys, or else those whose names are nearest to them."""
         found = {name: self._graph.entities.find(name) for name in names}
         others = [name for name, entity in found.items() if entity < 0]
-        nearest = [nearest_only(candidates).ids for candidates in self._index.nearest_entities(others, NAMES)]
-        keyed = np.array([entity for entity in found.values() if entity >= 0], np.int32)
-        return np.concatenate([keyed, *nearest])
+        meant = [np.array([entity for entity in found.values() if entity >= 0], np.int32)]
+        for first in range(0, len(others), NAMES_AT_ONCE):
+            check_deadline()
+            nearest = self._index.nearest_entities(others[first : first + NAMES_AT_ONCE], NAMES)
+            meant += [nearest_only(candidates).ids for candidates in nearest]
+        return np.concatenate(meant)
 
     def _nearest(self, name: str) -> Array:
         return nearest_only(self._index.nearest_entities([name], NAMES)[0]).ids
@@ -110,6 +119,7 @@ class _Filters:
         return entities
 
     def _joined(self, node: Term, triple: PatternTriple, rest: Sequence[PatternTriple]) -> Array:
+        check_deadline()
         head, relation, tail = triple
         heads, tails = self._facts(relation)
         if head == tail:
