@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, warn_renamed
-from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.adjacency import Adjacency, entries_between
 from kg_retrievers.graph.building import build_columns
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint, open_columns, save_columns, saved_meta
@@ -24,7 +24,7 @@ from kg_retrievers.graph.readers import (
     read_graph_rows,
     read_networkx_rows,
 )
-from kg_retrievers.graph.schema import Schema, relation_schemas
+from kg_retrievers.graph.schema import RelationSchema, Schema, relation_schemas
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
 from kg_retrievers.graph.values import Value, read_value
@@ -411,14 +411,33 @@ class KnowledgeGraph(Immutable):
         return Schema(
             entities=len(self.entities),
             triples=len(self),
-            relations=relation_schemas(self.edges, self.relations, self.types, self.entity_types, self._value_range),
+            relations=self._relation_schemas,
             types=dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
         )
 
+    @cached_property
+    def _relation_schemas(self) -> tuple[RelationSchema, ...]:
+        return relation_schemas(self.edges, self.relations, self.types, self._types_among, self._value_range)
+
+    def _types_among(self, entities: Array) -> list[int]:
+        """Return the ids of the types of some entities, given by id; ascending."""
+        indptr = self._columns["entity_types.indptr"]
+        rows, _ = entries_between(indptr[entities], indptr[entities + 1])
+        found: list[int] = np.unique(self._columns["entity_types.values"][rows]).tolist()
+        return found
+
     def _value_range(self, entities: Array) -> tuple[str, str] | None:
-        """Return the labels of the least and greatest of some entities, given by id; None unless most have values."""
-        ids = np.unique(entities).tolist()
-        ranked = [(key, entity) for key, entity in zip(rank_keys(self.value_columns, ids), ids, strict=True) if key]
+        """Return the labels of the least and greatest of some entities, given by id; None unless most have values.
+
+        Ends where half of them have none, so that few names of a relation without values are read.
+        """
+        ids, values, without = np.unique(entities).tolist(), list[Value | None](), 0
+        for entity in ids:
+            values.append(value := self.entity_value(entity))
+            without += value is None
+            if 2 * without >= len(ids):
+                return None
+        ranked = [(key, entity) for key, entity in zip(rank_keys(values), ids, strict=True) if key]
         if 2 * len(ranked) <= len(ids):
             return None
         least, greatest = (self.names[int(self.labels[entity])] for _, entity in (min(ranked), max(ranked)))

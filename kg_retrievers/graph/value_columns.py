@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from kg_retrievers.deadline import check_deadline
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.values import NUMBERS_HOLD, Value, dates_hold, unit_symbol
 
 #: In place of a day where a name is no date.
 NO_DAY = 0
+
+#: After how many names the time that is left is looked at.
+NAMES_AT_ONCE = 4096
 
 
 class NamedEntities(Protocol):
@@ -33,7 +37,8 @@ class NamedEntities(Protocol):
 class ValueColumns:
     """The values of the labels of a graph's entities, by id. Immutable, safe to share between threads.
 
-    Cost: some microseconds for each entity, once; an array operation for each comparison.
+    Cost: some microseconds for each entity, once; an array operation for each comparison. What takes long ends at the
+    deadline: see `kg_retrievers.deadline`.
 
     Args:
         graph: The graph.
@@ -56,6 +61,8 @@ class ValueColumns:
         self.truths = np.full(size, -1, np.int8)
         self.unit_symbols = {"": 0}
         for entity in range(size):
+            if entity % NAMES_AT_ONCE == 0:
+                check_deadline()
             if (value := graph.entity_value(entity)) is not None:
                 self._write(entity, value)
 
@@ -82,10 +89,17 @@ class ValueColumns:
     def _contain(self, text: str, entities: Array) -> Array:
         graph = self._graph
         found = np.zeros(len(graph.entities), bool)
-        for name, words in enumerate(graph.names):
-            if text in words.casefold():
+        for name, words in self._folded_names():
+            if text in words:
                 found[graph.name_entities(name)] = True
         return found[entities]
+
+    def _folded_names(self) -> Iterator[tuple[int, str]]:
+        """Yield the id of each name, and the name in small letters."""
+        for name, words in enumerate(self._graph.names):
+            if name % NAMES_AT_ONCE == 0:
+                check_deadline()
+            yield name, words.casefold()
 
     def _compared(self, entities: Array, comparison: Any, literal: Value) -> Array:
         """Return for which entities `holds` is true."""
@@ -105,7 +119,7 @@ class ValueColumns:
     def _equal(self, entities: Array, literal: Value) -> Array:
         """Return which entities equal a literal: as truth values, else by their labels; none with another unit."""
         wanted = literal.text.strip().casefold()
-        names = [name for name, text in enumerate(self._graph.names) if text.strip().casefold() == wanted]
+        names = [name for name, words in self._folded_names() if words.strip() == wanted]
         equal: Array = np.isin(self._graph.labels[entities], names)
         if literal.number is not None:
             equal &= np.isnan(self.numbers[entities])
@@ -125,19 +139,26 @@ class ValueColumns:
         return present
 
 
-def rank_keys(columns: ValueColumns, entities: Sequence[int]) -> list[tuple[float, float] | None]:
-    """Return by what entities are put in order: dates or numbers, whichever more of them are; None for the others.
+def rank_keys(values: Sequence[Value | None]) -> list[tuple[float, float] | None]:
+    """Return by what values are put in order: as dates or numbers, whichever more of them are; None for the others.
 
     Dates come by their first day, then by their last. Numbers are those in the most frequent unit, of two the one that
     comes first, and those without a unit.
     """
-    ids = np.asarray(entities, np.int64)
-    dated, numbered = columns.first[ids] != NO_DAY, ~np.isnan(columns.numbers[ids])
-    if dated.sum() > numbered.sum():
-        days = zip(columns.first[ids].tolist(), columns.last[ids].tolist(), dated.tolist(), strict=True)
-        return [(float(first), float(last)) if known else None for first, last, known in days]
-    units = columns.units[ids]
-    frequent = Counter(units[numbered & (units > 0)].tolist()).most_common(1)
-    numbered &= np.isin(units, [0, *(unit for unit, _ in frequent)])
-    numbers = zip(columns.numbers[ids].tolist(), numbered.tolist(), strict=True)
-    return [(number, number) if known else None for number, known in numbers]
+    dates = [_days(value) for value in values]
+    units = [None if value is None or value.number is None else unit_symbol(value.unit) for value in values]
+    if sum(days is not None for days in dates) > sum(unit is not None for unit in units):
+        return dates
+    frequent = Counter(unit for unit in units if unit).most_common(1)
+    kept = {"", *(unit for unit, _ in frequent)}
+    return [_number(value) if unit in kept else None for value, unit in zip(values, units, strict=True)]
+
+
+def _days(value: Value | None) -> tuple[float, float] | None:
+    if value is None or value.first is None or value.last is None:
+        return None
+    return float(value.first.toordinal()), float(value.last.toordinal())
+
+
+def _number(value: Value | None) -> tuple[float, float] | None:
+    return None if value is None or value.number is None else (value.number, value.number)

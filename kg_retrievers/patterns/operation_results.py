@@ -94,7 +94,7 @@ def _best_values(
 ) -> tuple[dict[int, Any], dict[int, Any]]:
     """Return the key of the greatest or least value of each target that has one, and this value in plain."""
     entities = sorted(set().union(*of_target.values()))
-    ranked = zip(entities, rank_keys(graph.value_columns, entities), strict=True)
+    ranked = zip(entities, rank_keys([graph.entity_value(entity) for entity in entities]), strict=True)
     keys = {entity: key for entity, key in ranked if key is not None}
     choose = max if descending else min
     best: dict[int, int] = {}

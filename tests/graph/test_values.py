@@ -231,14 +231,13 @@ def test_contained_text_is_looked_for_in_all_names() -> None:
 
 def test_rank_keys() -> None:
     labels = ["1987", "1987-03-02", "12 m", "8", "300 ft", "14 metres", "Ann"]
-    graph = KnowledgeGraph.from_triples([(label, "is", label) for label in labels])
-    columns = ValueColumns(graph)
+    values = [read_value(label) for label in labels]
     day = float(date(1987, 3, 2).toordinal())
     year = (float(date(1987, 1, 1).toordinal()), float(date(1987, 12, 31).toordinal()))
-    assert rank_keys(columns, [0, 1, 6]) == [year, (day, day), None]  # more dates than numbers
-    assert rank_keys(columns, [2, 3, 4, 5, 6]) == [(12, 12), (8, 8), None, (14, 14), None]  # metres are more frequent
-    assert rank_keys(columns, [4, 3]) == [(300, 300), (8, 8)]
-    assert rank_keys(columns, []) == []
+    assert rank_keys([values[at] for at in (0, 1, 6)]) == [year, (day, day), None]  # more dates than numbers
+    assert rank_keys(values[2:]) == [(12, 12), (8, 8), None, (14, 14), None]  # metres are more frequent
+    assert rank_keys([values[4], values[3]]) == [(300, 300), (8, 8)]
+    assert rank_keys([]) == []
 
 
 # --- graphs ---
