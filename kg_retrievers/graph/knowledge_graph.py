@@ -26,7 +26,7 @@ from kg_retrievers.graph.readers import (
 )
 from kg_retrievers.graph.schema import RelationSchema, Schema, relation_schemas
 from kg_retrievers.graph.types import Triple
-from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
+from kg_retrievers.graph.value_columns import NAMES_AT_ONCE, ValueColumns, ranked_values
 from kg_retrievers.graph.values import Value, read_value
 
 if TYPE_CHECKING:
@@ -364,6 +364,12 @@ class KnowledgeGraph(Immutable):
     @cached_property
     def value_columns(self) -> ValueColumns:
         """The values of all labels, read once."""
+        self.lazy_values.read(np.arange(len(self.entities)))
+        return self.lazy_values
+
+    @cached_property
+    def lazy_values(self) -> ValueColumns:
+        """The values of labels, of which those are to be read that are needed."""
         return ValueColumns(self)
 
     @cached_property
@@ -431,16 +437,19 @@ class KnowledgeGraph(Immutable):
 
         Ends where half of them have none, so that few names of a relation without values are read.
         """
-        ids, values, without = np.unique(entities).tolist(), list[Value | None](), 0
-        for entity in ids:
-            values.append(value := self.entity_value(entity))
-            without += value is None
+        ids, values, without = np.unique(entities), self.lazy_values, 0
+        for first in range(0, len(ids), NAMES_AT_ONCE):
+            some = ids[first : first + NAMES_AT_ONCE]
+            values.read(some)
+            without += int((~values.are_values(some)).sum())
             if 2 * without >= len(ids):
                 return None
-        ranked = [(key, entity) for key, entity in zip(rank_keys(values), ids, strict=True) if key]
-        if 2 * len(ranked) <= len(ids):
+        ranked, keys = ranked_values(values, ids)
+        if 2 * ranked.sum() <= len(ids):
             return None
-        least, greatest = (self.names[int(self.labels[entity])] for _, entity in (min(ranked), max(ranked)))
+        ids, keys = ids[ranked], keys[ranked]
+        order = np.lexsort((ids, keys[:, 1], keys[:, 0]))
+        least, greatest = (self.names[int(self.labels[ids[at]])] for at in (order[0], order[-1]))
         return least, greatest
 
     def _id_of(self, key: str) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
 from kg_retrievers.deadline import check_deadline
+from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.values import NUMBERS_HOLD, Value, dates_hold, unit_symbol
@@ -35,10 +36,10 @@ class NamedEntities(Protocol):
 
 
 class ValueColumns:
-    """The values of the labels of a graph's entities, by id. Immutable, safe to share between threads.
+    """The values of the labels of a graph's entities, by id, each read when `read` is first asked for it.
 
-    Cost: some microseconds for each entity, once; an array operation for each comparison. What takes long ends at the
-    deadline: see `kg_retrievers.deadline`.
+    Safe to share between threads. Cost: some microseconds for each entity, once; an array operation for each
+    comparison. What takes long ends at the deadline: see `kg_retrievers.deadline`.
 
     Args:
         graph: The graph.
@@ -52,7 +53,7 @@ class ValueColumns:
     """
 
     def __init__(self, graph: NamedEntities) -> None:
-        """Read the labels."""
+        """Begin without values."""
         size = len(graph.entities)
         self._graph = graph
         self.numbers = np.full(size, np.nan)
@@ -60,11 +61,28 @@ class ValueColumns:
         self.first, self.last = np.full(size, NO_DAY, np.int32), np.full(size, NO_DAY, np.int32)
         self.truths = np.full(size, -1, np.int8)
         self.unit_symbols = {"": 0}
-        for entity in range(size):
-            if entity % NAMES_AT_ONCE == 0:
+        self._unread = np.ones(size, np.bool_)
+        self._lock = LocalLock()
+
+    def read(self, entities: Array) -> None:
+        """Read the values of some entities that were not read before."""
+        if not self._unread[entities].any():
+            return
+        with self._lock:
+            new = np.unique(entities[self._unread[entities]])
+            for first in range(0, len(new), NAMES_AT_ONCE):
                 check_deadline()
-            if (value := graph.entity_value(entity)) is not None:
-                self._write(entity, value)
+                some = new[first : first + NAMES_AT_ONCE]
+                for entity in some.tolist():
+                    if (value := self._graph.entity_value(entity)) is not None:
+                        self._write(entity, value)
+                self._unread[some] = False
+
+    def are_values(self, entities: Array) -> Array:
+        """Return which of some entities that were read have values; bool, (n)."""
+        numbers, dates = ~np.isnan(self.numbers[entities]), self.first[entities] != NO_DAY
+        found: Array = numbers | dates | (self.truths[entities] >= 0)
+        return found
 
     def _write(self, entity: int, value: Value) -> None:
         if value.number is not None:
@@ -77,6 +95,7 @@ class ValueColumns:
 
     def where(self, condition: Condition, entities: Array) -> Array:
         """Return which of some entities satisfy a condition, but one with "in"; bool, (n)."""
+        self.read(entities)
         match condition.operator:
             case "contains":
                 return self._contain(str(condition.value).casefold(), entities)
@@ -139,26 +158,20 @@ class ValueColumns:
         return present
 
 
-def rank_keys(values: Sequence[Value | None]) -> list[tuple[float, float] | None]:
-    """Return by what values are put in order: as dates or numbers, whichever more of them are; None for the others.
+def ranked_values(columns: ValueColumns, entities: Array) -> tuple[Array, Array]:
+    """Return which entities are put in order, and by what: as dates or numbers, whichever more of them are.
 
     Dates come by their first day, then by their last. Numbers are those in the most frequent unit, of two the one that
     comes first, and those without a unit.
+
+    Returns:
+        bool, (n), and float64, (n, 2), of which the rows of the others say nothing.
     """
-    dates = [_days(value) for value in values]
-    units = [None if value is None or value.number is None else unit_symbol(value.unit) for value in values]
-    if sum(days is not None for days in dates) > sum(unit is not None for unit in units):
-        return dates
-    frequent = Counter(unit for unit in units if unit).most_common(1)
-    kept = {"", *(unit for unit, _ in frequent)}
-    return [_number(value) if unit in kept else None for value, unit in zip(values, units, strict=True)]
-
-
-def _days(value: Value | None) -> tuple[float, float] | None:
-    if value is None or value.first is None or value.last is None:
-        return None
-    return float(value.first.toordinal()), float(value.last.toordinal())
-
-
-def _number(value: Value | None) -> tuple[float, float] | None:
-    return None if value is None or value.number is None else (value.number, value.number)
+    columns.read(entities)
+    dated, numbered = columns.first[entities] != NO_DAY, ~np.isnan(columns.numbers[entities])
+    if dated.sum() > numbered.sum():
+        return dated, np.stack([columns.first[entities], columns.last[entities]], axis=1).astype(np.float64)
+    units = columns.units[entities]
+    frequent = Counter(units[numbered & (units > 0)].tolist()).most_common(1)
+    numbered &= np.isin(units, [0, *(unit for unit, _ in frequent)])
+    return numbered, np.repeat(columns.numbers[entities][:, None], 2, axis=1)

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.graph.value_columns import rank_keys
+from kg_retrievers.graph.value_columns import ranked_values
 from kg_retrievers.graph.values import Comparison, Value, holds
 
 #: Of how many targets the facts are shown.
@@ -93,9 +95,9 @@ def _best_values(
     of_target: Mapping[int, set[int]], descending: bool, graph: KnowledgeGraph
 ) -> tuple[dict[int, Any], dict[int, Any]]:
     """Return the key of the greatest or least value of each target that has one, and this value in plain."""
-    entities = sorted(set().union(*of_target.values()))
-    ranked = zip(entities, rank_keys([graph.entity_value(entity) for entity in entities]), strict=True)
-    keys = {entity: key for entity, key in ranked if key is not None}
+    entities = np.array(sorted(set().union(*of_target.values())), np.int64)
+    ranked, rows = ranked_values(graph.lazy_values, entities)
+    keys = {entity: tuple(key) for entity, key in zip(entities[ranked].tolist(), rows[ranked].tolist(), strict=True)}
     choose = max if descending else min
     best: dict[int, int] = {}
     for target, of_one in of_target.items():
