@@ -49,6 +49,16 @@ PROMPTS = {
 }
 
 
+def test_worked_examples_keep_the_direction_of_a_relation() -> None:
+    """An operation respects directions, and the prompt tells a model to take those of the examples."""
+    edges = [triple for _, reply in EXAMPLES for triple in parse_pattern(json.dumps(reply)).triples]
+    of_films = [edge for edge in edges if edge.relation in map(Known, ("directed by", "written by", "starring"))]
+    people = {"director", "actor"}
+    assert len(of_films) == 5
+    assert {edge.tail.type for edge in of_films} - {None} == people
+    assert not {edge.head.type for edge in of_films} & people
+
+
 @pytest.mark.parametrize("name", PROMPTS)
 def test_prompt_snapshot(name: str) -> None:
     """A change of words shows here: bump `VERSION`, then delete the snapshot and run the test again."""
