@@ -116,7 +116,10 @@ def plain_value(graph: KnowledgeGraph, entity: int) -> int | float | bool | str:
 def compared(
     operation: Operation, sides: Sequence[Iterable[int]], graph: KnowledgeGraph
 ) -> tuple[bool | None, list[int]]:
-    """Return whether a comparison of two unknowns holds, and what it rests on; None where a side has no value.
+    """Return whether a comparison of two unknowns holds, and what it rests on; None where that is not certain.
+
+    By "=" and "!=", sides without any values are compared as entities: they are equal if they are the same ones, and
+    unequal if they share none.
 
     Args:
         operation: "compare".
@@ -129,6 +132,9 @@ def compared(
         return holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [*one, *other]
     values = [[(entity, graph.entity_value(entity)) for entity in side] for side in (one, other)]
     known = [[(entity, value) for entity, value in side if value is not None] for side in values]
+    if one and other and comparison in ("=", "!=") and not known[0] and not known[1]:
+        certain = one == other or set(one).isdisjoint(other)
+        return ((one == other) == (comparison == "="), [*one, *other]) if certain else (None, [])
     if not known[0] or not known[1]:
         return None, []
     pairs = [(left, right) for left in known[0] for right in known[1]]
