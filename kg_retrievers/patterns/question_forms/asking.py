@@ -18,9 +18,6 @@ from kg_retrievers.patterns.zero_shot.ranking import softmax
 #: The most steps of a walk between two things that a form joins.
 MAX_STEPS = 2
 
-#: How much a noun that is nearer to a class counts, beside the logarithm of how likely a walk is.
-NOUN_WEIGHT = 8.0
-
 
 @dataclass(frozen=True)
 class Way:

@@ -11,13 +11,13 @@ from kg_retrievers.patterns.question_forms.arms import (
     Arms,
 )
 from kg_retrievers.patterns.question_forms.asking import (
-    NOUN_WEIGHT,
     Asker,
     Way,
     best_by_class,
     likeliest,
     likeliest_classes,
 )
+from kg_retrievers.patterns.question_forms.classes import NOUN_WEIGHT
 from kg_retrievers.patterns.question_forms.forms import Degree, Form, Quantity
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import span_of

@@ -41,13 +41,15 @@ _CHECKING = frozenset(["check", "confirm", "verify"])
 
 #: What turns a statement into a question.
 _TAG = re.compile(
-    rf"(?: [,:-])? (?:{_VERB}(?: not)? (?:it|he|she|they|that|there|this)(?: not)?(?: (?:right|true|correct|so|the case))?"
+    rf"(?: [,:-])? (?:{_VERB}(?: not)? (?:it|he|she|they|that|there|this)(?: not)?"
+    r"(?: (?:right|true|correct|so|the case))?"
     r"|am i right|right|correct|true|(?:- )?yes or no|true or false|or not)$"
 )
 _WH = re.compile(r"\b(?:who|whom|whose|which|what|when|where|how|why)\b")
 
 _COUNT = re.compile(
-    r"^(?:(?:what|is|was|are|the|a) )*(?:total |overall |exact )?(?:number|count) of (?:all )?(?:the |different |distinct )*"
+    r"^(?:(?:what|is|was|are|the|a) )*(?:total |overall |exact )?(?:number|count) of (?:all )?"
+    r"(?:the |different |distinct )*"
 )
 _HOW_MANY = re.compile(r"\bhow many (?:different |distinct )?(?:of (?:the |these |those )?)?(?=\S)")
 _LONE_COUNT = re.compile(
@@ -57,8 +59,8 @@ _LONE_COUNT = re.compile(
 
 #: A topic that is named before the question about it.
 _TOPIC = re.compile(
-    r"^(?:when it comes to|as for|as regards|regarding|concerning|speaking of|about|in terms of|talking of|with regard to)"
-    r" ([^,]*) , "
+    r"^(?:when it comes to|as for|as regards|regarding|concerning|speaking of|about|in terms of|talking of"
+    r"|with regard to) ([^,]*) , "
 )
 _PRONOUNS = frozenset(["it", "its", "he", "him", "his", "she", "her", "they", "them", "their"])
 

@@ -17,11 +17,11 @@ from kg_retrievers.patterns.question_forms.arms import (
     UnreadError,
 )
 from kg_retrievers.patterns.question_forms.asking import (
-    NOUN_WEIGHT,
     Asker,
     Way,
     best_by_class,
 )
+from kg_retrievers.patterns.question_forms.classes import NOUN_WEIGHT
 from kg_retrievers.patterns.question_forms.comparing import Comparing
 from kg_retrievers.patterns.question_forms.composing import Composer
 from kg_retrievers.patterns.question_forms.counting import Counting
@@ -67,8 +67,8 @@ class FormReader:
                 return self._things(form)
 
     def noun_score(self, word: str) -> float:
-        """Return how near a word is to the class that is nearest to it."""
-        return float(self._classes.nearness(word).max(initial=0.0))
+        """Return the greatest cosine of a word with a noun that names a class."""
+        return self._classes.closeness(word)
 
     def is_named(self, form: Form) -> bool:
         """Whether what looks like a superlative is part of the name of a relation, as in "highest point"."""
