@@ -16,6 +16,9 @@ from kg_retrievers.patterns.question_forms.class_words import NAMES, ClassWords,
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.scorer import mean_rows
 
+#: Numbers of four digits are years up to here.
+LAST_YEAR = 2100
+
 #: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
 COMMON = 0.5
 
@@ -108,6 +111,8 @@ def value_kind_of(columns: ValueColumns, entities: Array) -> str:
     """Return what most of some entities are as values: "date", "number", "truth" or ""."""
     truths, dates = columns.truths[entities] >= 0, columns.first[entities] != NO_DAY
     numbers = ~np.isnan(columns.numbers[entities])
+    if (dates & numbers).any() and (columns.numbers[entities][dates & numbers] > LAST_YEAR).mean() > 0.05:
+        dates &= ~numbers  # ratings around 2000, say
     if truths.mean() > 0.8:
         return "truth"
     if dates.mean() > 0.8:

@@ -33,10 +33,20 @@ def take_exclusion(reading: Reading) -> None:
 
 def _start(reading: Reading, words: list[str], at: int) -> int:
     """Return where the clause begins in which a negative word stands."""
-    starts = [i for i in range(1, at) if words[i] in _STARTS_CLAUSE and (i > 1 or words[0] not in ("for", "in", "of"))]
-    verbs = [i for i in range(1, at) if words[i] in AUXILIARY]
-    start = starts[-1] if starts else verbs[-1] if verbs else at
-    if words[at] == "neither" and start == at and at and not reading.tokens[at - 1].slot:
+    starts = [
+        i for i in range(1, at)
+        if words[i] in _STARTS_CLAUSE and (i > 1 or words[0] not in ("for", "in", "of")) and words[i - 1] != ","
+    ]  # fmt: skip
+    last = max((i for i in range(at) if reading.tokens[i].slot), default=-1)
+    if (
+        starts
+        and last >= starts[-1]
+        and not (last == starts[-1] + 1 and last + 1 < at and words[last + 1] in AUXILIARY)
+    ):
+        starts = []  # "players that were born in Graz never": the clause has ended
+    verbs = [i for i in range(max(last, 0) + 1, at) if words[i] in AUXILIARY]
+    start = starts[-1] if starts else verbs[-1] if verbs and words[at] != "without" else at
+    if words[at] == "neither" and start == at and at > 1 and not reading.tokens[at - 1].slot:
         start -= 1  # its verb, as in "which favour neither"
     return start
 

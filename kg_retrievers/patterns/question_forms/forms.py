@@ -10,6 +10,7 @@ from typing import Literal
 from kg_retrievers.graph.values import Comparison
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.tokens import Token, words_of
+from kg_retrievers.patterns.self_questions.verbs import verb_of
 
 FormKind = Literal["list", "count", "exists", "best", "choice", "compare"]
 
@@ -21,6 +22,9 @@ NUMBERS = re.findall(r"\w+", "zero one two three four five six seven eight nine 
 
 #: A number of things: in words, or in few digits.
 NUMBER = rf"(?P<n>{'|'.join(NUMBERS)}|\d{{1,6}})(?![^ ])"
+
+#: May follow a verb, more likely than a noun.
+_AFTER_VERBS = frozenset(["the", "a", "an", "most", "more", "in", "on", "at", "for", "_"])
 
 #: Plurals without -s.
 _PLURALS = frozenset(["people", "men", "women", "children", "persons", "those", "ones"])
@@ -137,13 +141,21 @@ def noun_end(reading: Reading, at: int) -> int:
     if end <= at + 1:
         return end
     words = [token.word for token in tokens[at:end]]
-    if is_plural(words[0]):
+    if is_plural(words[0]) or _is_verb(words[1]):
         return at + 1
-    following = tokens[at + 2].word if at + 2 < len(tokens) else ""
-    if is_plural(words[1]) and following not in ("the", "a", "an", "most", "more"):
+    following = (tokens[at + 2].word or "_") if at + 2 < len(tokens) else ""
+    if not is_plural(words[1]) or following in AUXILIARY or following in ("", ",", "of", "that", "which", "who"):
         return at + 2
-    score = reading.noun_score
-    return at + 2 if score(words[1]) > score(words[0]) else at + 1
+    score = reading.noun_score  # "launch sites in", but "actor appears in"
+    return at + 2 if score(words[1]) > score(words[0]) or following not in _AFTER_VERBS else at + 1
+
+
+def _is_verb(word: str) -> bool:
+    """Tell whether a word is the form of a verb and no noun."""
+    verb = verb_of(word)
+    if verb is None:
+        return False
+    return (word in (verb.past, verb.participle) and word != verb.base) or (word == verb.third and not verb.also_noun)
 
 
 def number_of(text: str) -> int:

@@ -34,7 +34,7 @@ class Measuring:
 
     def limit_way(self, form: Form, limit: Limit, group: int) -> Way | None:
         """Return the likeliest walk from a class to the values that a limit is about."""
-        kinds, ways = kinds_of(limit.value), list[Way]()
+        kinds, ways = kinds_of(limit.value, limit.kind), list[Way]()
         span = span_of(form.clause, form.noun)
         for kind in kinds:
             text, at = asking(form.clause, span, "when" if kind == "date" else "how many")

@@ -62,6 +62,11 @@ _TOPIC = re.compile(
     r"^(?:when it comes to|as for|as regards|regarding|concerning|speaking of|about|in terms of|talking of"
     r"|with regard to) ([^,]*) , "
 )
+#: Asks which, at the end of a question whether there is any.
+_AND_WHICH = re.compile(
+    r"(?: ,)? and (?:if so )?(?:, )?(?P<asked>who|which|what)(?: ones?| (?:is|are) (?:it|they|he|she|that|those))?$"
+)
+_THERE_IS = re.compile(r"^(?:(?:is|are|was|were) (?:there )?)(?:any(?= )|an?(?= )|some(?= ))?")
 _PRONOUNS = frozenset(["it", "its", "he", "him", "his", "she", "her", "they", "them", "their"])
 
 
@@ -69,6 +74,7 @@ def take_opening(reading: Reading) -> None:
     """Take what frames a question, "how many" and "is it true that"; a verb before all else asks whether it holds."""
     _take_frames(reading)
     _take_topic(reading)
+    _take_and_which(reading)
     if not _WH.search(reading.text) and (found := reading.search(_TAG)) and found[0]:
         reading.polar = True
         del reading.tokens[found[0] :]
@@ -114,6 +120,18 @@ def _name_target(reading: Reading) -> None:
         del reading.tokens[1 : 2 if len(reading.tokens) > 1 and reading.tokens[1].word == "who" else 1]
     else:
         reading.tokens.insert(0, Token("which"))
+
+
+def _take_and_which(reading: Reading) -> None:
+    """Read "Are there huts above it, and which ones?" as "which huts above it"."""
+    found = reading.search(_AND_WHICH)
+    if found is None or not (there := _THERE_IS.match(reading.text)):
+        return
+    tokens = reading.tokens[len(there[0].split()) : found[0]]
+    if tokens and tokens[0].word in ("anyone", "anybody", "someone", "somebody"):
+        reading.tokens = [Token("who"), *tokens[2 if len(tokens) > 1 and tokens[1].word == "who" else 1 :]]
+    else:
+        reading.tokens = [Token("which"), *tokens]
 
 
 def _take_topic(reading: Reading) -> None:

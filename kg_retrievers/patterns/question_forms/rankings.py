@@ -91,7 +91,7 @@ def _take_degree(reading: Reading) -> None:
     elif (found := reading.search(_FIRST)) and (is_choice(reading) or reading.asks):
         sign = -1 if "first" in found[2][0] else 1
         at = next(i for i in range(found[1] - 1, -1, -1) if reading.tokens[i].word in ("first", "last"))
-        reading.degree = Degree(sign, True, (reading.tokens[at],), ())
+        reading.degree = Degree(sign, True, (Token("early" if sign < 0 else "late"),), ())
         del reading.tokens[at]
     else:
         _take_adjective(reading)
@@ -151,6 +151,12 @@ def _take_adjective(reading: Reading) -> None:
 def _take_measured(reading: Reading, start: int, at: int, base: str, noun: tuple[Token, ...]) -> None:
     """Take an adjective on -er or -est; after "has the" its noun is what is measured."""
     word = reading.tokens[at].word
+    rest = reading.tokens[at + 2] if at + 2 < len(reading.tokens) else None
+    if len(noun) == 1 and noun[0].word.endswith("ed") and rest and rest.telling:  # "highest rated player"
+        reading.degree = Degree(direction(base), bool(time_direction(base)), (Token(base), *noun), (), word)
+        reading.after_degree = tuple(reading.tokens[at + 2 : noun_end(reading, at + 2)])
+        del reading.tokens[start : at + 2]
+        return
     compares = base_of(word, "est") is None
     before = reading.tokens[start - 1].word if start else ""
     having = before in _HAVING and start + 1 == at and not (before == "of" and is_plural(noun[-1].word if noun else ""))

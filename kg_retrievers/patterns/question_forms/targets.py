@@ -7,7 +7,7 @@ import re
 from kg_retrievers.patterns.question_forms.forms import Reading, is_plural, noun_end
 from kg_retrievers.patterns.question_forms.tokens import Token
 
-_ASKS = frozenset(["which", "what", "whose"])
+_ASKS = frozenset(["which", "what"])
 _AMONG = re.compile(
     r"(?:^|(?<=[, ]))(?:of|among|amongst|out of|from among)(?: all)?(?: of)? (?:the |these |those )(?:_ )*(?=[a-z])"
 )
@@ -40,13 +40,24 @@ def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
 def _asked(reading: Reading) -> tuple[Token, ...]:
     """Return the noun after "which" or "what"."""
     tokens, words = reading.tokens, [token.word for token in reading.tokens]
+    counted = reading.quantity.noun if reading.quantity else reading.degree.noun if reading.degree else ()
     for at, word in enumerate(words):
-        if word not in _ASKS:
+        if word not in _ASKS or (word == "which" and at != reading.counted_at and _is_relative(reading, at)):
             continue
         start = at + 1
         while start < len(tokens) and (tokens[start].slot or words[start] in ("of", "the", "these", "all", "is", "a")):
             start += 1
         end = noun_end(reading, start)
-        if end > start and words[start] not in ("one", "ones"):
+        while end > start and tokens[end - 1] in counted and not set(counted) >= set(tokens[start:end]):
+            end -= 1
+        if end > start and words[start] not in ("one", "ones", "two"):
             return tuple(tokens[start:end])
     return ()
+
+
+def _is_relative(reading: Reading, at: int) -> bool:
+    """Whether "which" refers to a noun before it, as in "huts in which"."""
+    before = reading.tokens[:at]
+    if before and before[-1].word and not before[-1].telling:
+        before = before[:-1]
+    return bool(before) and before[-1].telling and at + 1 < len(reading.tokens)

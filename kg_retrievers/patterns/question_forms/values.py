@@ -20,7 +20,7 @@ from kg_retrievers.patterns.zero_shot.reading import question_words
 NAME_WEIGHT, SHARE_WEIGHT = 4.0, 1.0
 
 #: How much less likely a second step makes a value.
-STEP_COST = 1.5
+STEP_COST = 2.5
 
 #: What a date of something is called where an adjective alone asks for its age.
 _BEGINNINGS = "born birth founded opened released built started"
@@ -115,8 +115,10 @@ class ValueFinder:
         return max((float((own @ row).max()) for row in rows), default=0.0)
 
 
-def kinds_of(value: Value) -> tuple[str, ...]:
-    """Return what values may be compared with one."""
+def kinds_of(value: Value, said: str = "") -> tuple[str, ...]:
+    """Return what values may be compared with one, where what is said of it leaves this open."""
+    if said and value.first and value.number is not None:
+        return (said,)
     dates = ("date",) if value.first else ()
     return (*dates, "number") if value.number is not None else dates
 

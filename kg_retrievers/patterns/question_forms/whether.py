@@ -77,7 +77,7 @@ class Whether:
         words = " ".join(token.word for token in form.clause if token.telling)
         limit = form.limits[0].value if form.limits else None
         found = list[Way]()
-        for kind in kinds_of(limit) if limit else ("truth",):
+        for kind in kinds_of(limit, form.limits[0].kind) if limit else ("truth",):
             opening = {"date": ["when"], "number": ["how", "many"]}.get(kind, ["what"])
             text = [*map(Token, opening), *form.clause]
             ways = self._asker.from_entity(text, at + len(opening), max_steps=1)
