@@ -73,6 +73,28 @@ def nearest_only(candidates: Candidates) -> Candidates:
     return Candidates(candidates.ids[nearest], candidates.distances[nearest])
 
 
+def nearest_named(index: GraphIndex, texts: Sequence[str], k: int = NAMES) -> list[Candidates]:
+    """Return the entities with the name nearest to each text; those of its very name without a search.
+
+    Args:
+        index: Finds the names nearest to texts.
+        texts: The texts.
+        k: How many names are looked at to find all of those that are equally near.
+    """
+    graph = index.graph
+    found: dict[str, Candidates] = {}
+    for text in texts:
+        if (name := graph.names.find(text)) >= 0:
+            entities = np.array(graph.name_entities(name), np.int32)
+            found[text] = Candidates(entities, np.zeros(len(entities), np.float32))
+    others = [text for text in dict.fromkeys(texts) if text not in found]
+    for first in range(0, len(others), NAMES_AT_ONCE):
+        check_deadline()
+        some = others[first : first + NAMES_AT_ONCE]
+        found |= zip(some, map(nearest_only, index.nearest_entities(some, k)), strict=True)
+    return [found[text] for text in texts]
+
+
 class _Filters:
     """Sets of entities, for one pattern."""
 
@@ -99,15 +121,11 @@ class _Filters:
         """Return the entities with some keys, or else those whose names are nearest to them."""
         found = {name: self._graph.entities.find(name) for name in names}
         others = [name for name, entity in found.items() if entity < 0]
-        meant = [np.array([entity for entity in found.values() if entity >= 0], np.int32)]
-        for first in range(0, len(others), NAMES_AT_ONCE):
-            check_deadline()
-            nearest = self._index.nearest_entities(others[first : first + NAMES_AT_ONCE], NAMES)
-            meant += [nearest_only(candidates).ids for candidates in nearest]
-        return np.concatenate(meant)
+        keyed = np.array([entity for entity in found.values() if entity >= 0], np.int32)
+        return np.concatenate([keyed, *(candidates.ids for candidates in nearest_named(self._index, others))])
 
     def _nearest(self, name: str) -> Array:
-        return nearest_only(self._index.nearest_entities([name], NAMES)[0]).ids
+        return nearest_named(self._index, [name])[0].ids
 
     def reaching(self, node: Term, triples: Sequence[PatternTriple]) -> Array:
         """Return the entities from which all of some triples, a tree around a node, are found in the graph."""

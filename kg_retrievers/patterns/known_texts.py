@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
-from kg_retrievers.graph import KnowledgeGraph, Known, Pattern
+from kg_retrievers.graph import Known, Pattern
 from kg_retrievers.graph.values import holds, read_value
 from kg_retrievers.index import GraphIndex, linker_of
 from kg_retrievers.index.misspelt_names import FUZZY_SHARE
 from kg_retrievers.index.words import likeness
-from kg_retrievers.patterns.allowed_entities import NAMES, nearest_only
+from kg_retrievers.patterns.allowed_entities import nearest_named
 
 #: A relation is meant within the first distance; within the second, if it is nearer than any other by the third. Chosen
 #: by `benchmarks/known_texts.py` on 172 texts for relations of three graphs, and 78 for relations that these lack: 49 %
@@ -47,23 +47,23 @@ def check_known_texts(index: GraphIndex, pattern: Pattern, linked: Collection[st
     if is_list and not pattern.conditions and not pattern.absent:
         return
     names = [text for text in dict.fromkeys(_entity_texts(pattern)) if text not in linked]
-    for text, found in zip(names, index.nearest_entities(names, NAMES), strict=True):
-        if not _is_named(index, text, found):
+    for text, nearest in zip(names, nearest_named(index, names), strict=True):
+        if not _is_named(index, text, nearest):
             raise EntityLinkingError(
                 f"The pattern names {text!r}, which the graph lacks.",
-                _labels(index.graph, found),
+                _nearest_labels(index, text),
                 hint_python="Name an entity of the graph, or ask for a list without conditions.",
             )
-    relations = (triple.relation for triple in (*pattern.triples, *pattern.absent))
-    texts = list(dict.fromkeys(relation.text for relation in relations if isinstance(relation, Known)))
+    terms = dict.fromkeys(triple.relation for triple in (*pattern.triples, *pattern.absent))
+    texts = [term.text for term in terms if isinstance(term, Known)]
     for text, found in zip(texts, index.nearest_relations(texts, SUGGESTED), strict=True):
         if not _is_relation(found):
-            nearest = [index.graph.relations[relation] for relation in found.ids.tolist()]
+            relations = [index.graph.relations[relation] for relation in found.ids.tolist()]
             raise LowConfidenceError(
-                f"The pattern names the relation {text!r}, which the graph lacks. The nearest are {nearest}.",
+                f"The pattern names the relation {text!r}, which the graph lacks. The nearest are {relations}.",
                 0.0,
                 [text],
-                nearest,
+                relations,
                 hint_python="Name a relation of the graph, or ask for a list without conditions.",
             )
 
@@ -77,8 +77,7 @@ def _entity_texts(pattern: Pattern) -> Iterator[str]:
             yield from map(str, condition.value)
 
 
-def _is_named(index: GraphIndex, text: str, found: Candidates) -> bool:
-    nearest = nearest_only(found)
+def _is_named(index: GraphIndex, text: str, nearest: Candidates) -> bool:
     if not nearest.distances.any() and len(nearest.ids):
         return True
     graph = index.graph
@@ -106,7 +105,8 @@ def _short_for(index: GraphIndex, text: str) -> Sequence[str]:
     return [one.entity for one in whole[0] if one.how == "short"] if whole and len(whole[0]) == 1 else ()
 
 
-def _labels(graph: KnowledgeGraph, found: Candidates) -> list[str]:
+def _nearest_labels(index: GraphIndex, text: str) -> list[str]:
+    graph, found = index.graph, index.nearest_entities([text], SUGGESTED)[0]
     labels = (graph.label(graph.entities[entity]) for entity in found.ids.tolist())
     return list(dict.fromkeys(labels))[:SUGGESTED]
 
