@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from kg_retrievers.patterns.question_forms.arms import (
     Arms,
-    UnreadError,
 )
 from kg_retrievers.patterns.question_forms.asking import (
     Asker,
+    Way,
     best_by_class,
     likeliest,
 )
@@ -41,7 +41,8 @@ class Absences:
             return self._add_lacking(form, arms)
         if not any(token.telling for token in negative):
             if self._is_one(negative, arms.group) and not self._is_one(form.clause, arms.group):
-                raise UnreadError  # it is one of what is looked for, as in "who designed it but not Ann?"
+                certain = Way((), 0.0, 1.0)  # it is one of what is looked for, as in "who designed it but not Ann?"
+                return all(arms.add("other entity", negative[at], certain) for at in slots)
             negative = [*before_slot(form.clause), *negative]
         else:
             negative = [Token("which"), *form.noun, *negative]

@@ -17,6 +17,9 @@ MOST_CLASSES = 5
 #: The least nearness of a noun to the relation of a number for the number to be meant rather than a count.
 SAME_NAME = 0.45
 
+#: The least for it to be meant at all.
+MAY_NAME = 0.25
+
 #: How sure a reading is, as a logit, beside the shares of its walks and its class: the logit of the zero-shot
 #: generator's confidence, and how near the noun is to the class beyond `NEAR`.
 RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 2.5

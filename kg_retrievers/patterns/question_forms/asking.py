@@ -18,6 +18,9 @@ from kg_retrievers.patterns.zero_shot.ranking import softmax
 #: The most steps of a walk between two things that a form joins.
 MAX_STEPS = 2
 
+#: How much less likely it makes a walk to come to a class again.
+DETOUR_COST = 2.0
+
 
 @dataclass(frozen=True)
 class Way:
@@ -88,8 +91,14 @@ def best_by_class(ways: Sequence[Way], classes: GraphClasses) -> dict[int, Way]:
     """Return the likeliest walk to each class."""
     by_class: dict[int, list[Way]] = defaultdict(list)
     for way in ways:
-        by_class[int(classes.of_label[way.labels[-1]])].append(way)
+        by_class[int(classes.of_label[way.labels[-1]])].append(replace(way, log=way.log - detour_cost(way, classes)))
     return {group: likeliest(of_one) for group, of_one in by_class.items()}
+
+
+def detour_cost(way: Way, classes: GraphClasses) -> float:
+    """Return how much less likely it makes a walk that it leads to things of one class more than once."""
+    ends = classes.of_label[list(way.labels)].tolist()
+    return DETOUR_COST * (len(ends) - len({*ends}))
 
 
 def likeliest(ways: Sequence[Way]) -> Way:

@@ -96,7 +96,8 @@ class ClassWords:
 
     def nearness(self, noun: str) -> Array:
         """Return how likely each class is what a noun means, as logits; (classes)."""
-        return self._near(noun)
+        near: Array = self._near(noun)
+        return near
 
     def closeness(self, vectors: Array) -> float:
         """Return the greatest cosine of some vectors with a word of a class."""
@@ -108,7 +109,8 @@ class ClassWords:
     def _nearness(self, table: TokenTable, noun: str) -> Array:
         last = noun.split()[-1]
         if last in PEOPLE:
-            return self._size + self._people
+            people: Array = self._size + self._people
+            return people
         vectors = mean_rows(table, [last, singular(last)])
         cosines = np.max(self._vectors @ vectors.T, axis=1)
         named, to_it = self._named.best(cosines), self._to_it.best(cosines)

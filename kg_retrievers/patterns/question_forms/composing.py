@@ -40,15 +40,15 @@ class Composer:
         builder = PatternBuilder(self._graph)
         certain = CERTAIN_COUNT if form.kind == "count" else CERTAIN
         builder.confidence = sureness([way for _, _, way in arms.ways], share, arms.near, certain)
-        if form.kind == "count":
-            builder.operation = Operation("count")
+        if form.kind in ("count", "exists"):
+            builder.operation = Operation("count" if form.kind == "count" else "exists")
         counted = builder.unknown() if any(role == "count" for role, _, _ in arms.ways) else None
         for role, what, way in arms.ways:
             match role:
                 case "entity" | "counted entity":
                     assert isinstance(what, tuple)
                     end = builder.target if role == "entity" or counted is None else counted
-                    self._add_entities(builder, [form.clause[at] for at in what], way, end)
+                    self._add_entities(builder, [form.clause[at] for at in what], way, end, form.both)
                 case "limit":
                     assert isinstance(what, Limit)
                     self.add_limit(builder, what, way, builder.target)
@@ -61,17 +61,28 @@ class Composer:
                     assert counted
                     builder.walk(counted, way.labels, builder.target)
                     builder.operation = self._count_operation(form, counted.name)
-                case "absent entity":
-                    assert isinstance(what, Token)
-                    assert what.slot
-                    builder.walk(node_of(what.slot), way.labels, builder.target, absent=True)
-                case "lacking":
-                    self._add_absent(builder, way)
                 case _:
-                    builder.walk(builder.unknown(), way.labels, builder.target)
+                    self._add_other(builder, role, what, way)
         if not any(builder.target in triple for triple in builder.triples):
             builder.walk(builder.unknown(), [self._classes.defining_label(arms.group)], builder.target)
         return builder.pattern()
+
+    def _add_other(self, builder: PatternBuilder, role: str, what: object, way: Way) -> None:
+        """Add what is true, absent or only mentioned."""
+        match role:
+            case "absent entity":
+                assert isinstance(what, Token)
+                assert what.slot
+                builder.walk(node_of(what.slot), way.labels, builder.target, absent=True)
+            case "truth":
+                self._add_truth(builder, way, True)
+            case "other entity":
+                assert isinstance(what, Token)
+                builder.conditions.append(Condition(builder.target.name, "!=", what.text))
+            case "lacking":
+                self._add_absent(builder, way)
+            case _:
+                builder.walk(builder.unknown(), way.labels, builder.target)
 
     def _count_operation(self, form: Form, counted: str) -> Operation:
         if form.quantity:
@@ -80,10 +91,11 @@ class Composer:
         assert form.degree
         return best_operation(form.degree, counted, "count")
 
-    def _add_entities(self, builder: PatternBuilder, tokens: Sequence[Token], way: Way, end: Term) -> None:
+    def _add_entities(self, builder: PatternBuilder, tokens: Sequence[Token], way: Way, end: Term, both: bool) -> None:
         slots = [token.slot for token in tokens if token.slot]
-        if len(slots) == 1:
-            builder.walk(node_of(slots[0]), way.labels, end)
+        if len(slots) == 1 or both:
+            for slot in slots:
+                builder.walk(node_of(slot), way.labels, end)
             return
         any_of = builder.unknown()
         builder.walk(any_of, way.labels, end)
@@ -97,10 +109,16 @@ class Composer:
         builder.conditions.append(Condition(value.name, limit.operator, literal))
 
     def _add_absent(self, builder: PatternBuilder, way: Way) -> None:
-        lacking = builder.unknown()
-        builder.walk(builder.target, way.labels, lacking, absent=True)
-        if self._classes.kinds[int(self._classes.of_label[way.labels[-1]])] == "truth":
-            builder.conditions.append(Condition(lacking.name, "=", True))
+        group = int(self._classes.of_label[way.labels[-1]])
+        if self._classes.kinds[group] == "truth" and len(self._classes.members[group]) > 1:
+            self._add_truth(builder, way, False)  # the graph says of some that it does not hold
+            return
+        builder.walk(builder.target, way.labels, builder.unknown(), absent=True)
+
+    def _add_truth(self, builder: PatternBuilder, way: Way, truth: bool) -> None:
+        value = builder.unknown()
+        builder.walk(builder.target, way.labels, value)
+        builder.conditions.append(Condition(value.name, "=", truth))
 
 
 def best_operation(degree: Degree, by: str, of: Literal["value", "count"]) -> Operation:

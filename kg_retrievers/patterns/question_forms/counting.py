@@ -18,11 +18,15 @@ from kg_retrievers.patterns.question_forms.asking import (
     likeliest_classes,
 )
 from kg_retrievers.patterns.question_forms.classes import NOUN_WEIGHT
-from kg_retrievers.patterns.question_forms.forms import Degree, Form, Quantity
+from kg_retrievers.patterns.question_forms.forms import Degree, Form, Quantity, is_plural
+from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import span_of
 from kg_retrievers.patterns.question_forms.tokens import Token
 from kg_retrievers.patterns.question_forms.values import NAME_WEIGHT, ValueFinder
+
+#: A greater number of things is rather a number that the graph states.
+MOST_COUNTED = 12
 
 
 class Counting:
@@ -41,11 +45,32 @@ class Counting:
 
     def add_degree(self, form: Form, arms: Arms, degree: Degree) -> bool:
         """Add the walk by which the things of a class are compared; False where there is none."""
+        if degree.often:
+            return self._add_often(form, arms, degree)
         if not degree.noun:
             return arms.add("value", degree, self._measuring.degree_way(form, degree, arms.group))
         if way := self._measuring.number_way((*degree.noun, *degree.words), arms.group):
             return arms.add("value", degree, way)
         return self.add_counted(form, arms, degree.noun, None)
+
+    def _add_often(self, form: Form, arms: Arms, degree: Degree) -> bool:
+        """Add what happens most often: another noun of the clause is counted, or a number says how often."""
+        rest = [token for token in form.clause if token.telling and token not in form.noun]
+        if way := self._measuring.number_way(rest, arms.group):
+            return arms.add("value", degree, way)
+        nouns = [token for token in rest if is_plural(token.word)]
+        return bool(nouns) and self.add_counted(form, arms, nouns[:1], None)
+
+    def add_quantity(self, form: Form, arms: Arms, quantity: Quantity) -> bool:
+        """Add how many of something the things of a class must have, or how great a number of theirs must be."""
+        limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
+        if quantity.number > MOST_COUNTED and arms.add(
+            "limit", limit, self._measuring.limit_way(form, limit, arms.group)
+        ):
+            return True
+        if way := self._measuring.number_way(quantity.noun, arms.group):
+            return arms.add("limit", limit, way)
+        return self.add_counted(form, arms, quantity.noun, quantity)
 
     def add_counted(self, form: Form, arms: Arms, noun: Sequence[Token], quantity: Quantity | None) -> bool:
         """Add the walk from what is counted to what it is counted for."""

@@ -75,6 +75,7 @@ class Form:
         quantity: How many of something it must have.
         degree: By what it is compared.
         unread: Whether a part of the question asks for what no form says; it must be refused.
+        both: Whether all entities that "and" joins are meant in the same way, as after "both".
     """
 
     kind: FormKind
@@ -85,6 +86,7 @@ class Form:
     quantity: Quantity | None = None
     degree: Degree | None = None
     unread: bool = False
+    both: bool = False
 
 
 @dataclass
@@ -104,6 +106,7 @@ class Reading:
     than: bool = False
     after_degree: tuple[Token, ...] = ()
     unread: bool = False
+    both: bool = False
 
     @property
     def text(self) -> str:

@@ -16,6 +16,7 @@ from kg_retrievers.index.token_table import token_table
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
 from kg_retrievers.patterns.question_forms.arms import UnreadError
 from kg_retrievers.patterns.question_forms.asking import Asker
+from kg_retrievers.patterns.question_forms.class_words import singular
 from kg_retrievers.patterns.question_forms.classes import GraphClasses
 from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.grammar import read_form
@@ -115,7 +116,7 @@ class QuestionFormGenerator(LinkingGenerator):
         if form.kind != "count" or not entities:
             return False
         understood = self.zero_shot.understand(question, entities)
-        states = self._reader().leads_to_number(understood.arms[0].labels)
+        states = self._reader().names_number(understood.arms[0].labels, form)
         sure = (pattern.confidence if pattern else None) or 0.0
         return states and (sure < MIN_CONFIDENCE or understood.confidence > sure)
 
@@ -130,7 +131,7 @@ class QuestionFormGenerator(LinkingGenerator):
         limits = find_limits([token.word or "_" for token in tokens], self._units(question))
         if all(limit.operator == "=" for limit in limits):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
-        return [self._named(token) for token in tokens]
+        return self._with_ellipses([self._named(token) for token in tokens])
 
     def _is_said(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
         """Whether a question asks for what a relation says itself, as "How many platforms does it have?" may."""
@@ -141,19 +142,35 @@ class QuestionFormGenerator(LinkingGenerator):
         understood = self.zero_shot.understand(question, entities)
         return reader.is_number(understood.arms[0].labels, form)
 
+    def _with_ellipses(self, tokens: list[Token]) -> list[Token]:
+        """Return words with entities of which a later one has the last word, as in "in both low and polar orbit"."""
+        for at in range(len(tokens) - 2):
+            one, word, other = tokens[at : at + 3]
+            if one.slot or not one.telling or word.word not in ("and", "or", "nor") or other.slot is None:
+                continue
+            named = self._entity(f"{one.text} {other.slot.name.split()[-1]}") if " " in other.slot.name else None
+            tokens[at] = named or one
+        return tokens
+
+    def _entity(self, name: str) -> Token | None:
+        """Return the only entity of a name."""
+        keys = self.index.graph.entities_named(name)
+        if len(keys) != 1:
+            return None
+        return Token(name, QuestionEntity(0, 1, self.index.graph.label(keys[0]), (keys[0],), 1, False))
+
     def _named(self, token: Token) -> Token:
         """Return a word as the entity that it names as an adjective or in the plural, if there is one."""
         if token.slot or len(token.text) < 4 or not token.text[0].isalpha():
             return token
         text = token.text
-        stems = [text, text[:-1]] if text.endswith("s") else []
-        stems = [stem.capitalize() for stem in stems]
+        stems = dict.fromkeys([text, text[:-1], singular(text)]) if text.endswith("s") else []
+        stems = [cased for stem in stems for cased in (stem.capitalize(), stem.casefold())]
         if text[0].isupper() and (found := _DEMONYM.search(text)) and found.start() >= 3:
             stems += [text[:match] + ending for match in {found.start(), len(text) - 1} for ending in _PLACE_ENDINGS]
         for stem in stems:
-            keys = self.index.graph.entities_named(stem)
-            if len(keys) == 1:
-                return Token(text, QuestionEntity(0, 1, self.index.graph.label(keys[0]), (keys[0],), 1, False))
+            if found_one := self._entity(stem):
+                return Token(text, found_one.slot)
         return token
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from kg_retrievers.graph.operations import Operator
 from kg_retrievers.patterns.question_forms.exclusions import NEGATIVE, take_exclusion
-from kg_retrievers.patterns.question_forms.forms import Form, FormKind, Reading, joined
+from kg_retrievers.patterns.question_forms.forms import Form, FormKind, Reading, joined, noun_end
 from kg_retrievers.patterns.question_forms.literals import Limit, find_limits
 from kg_retrievers.patterns.question_forms.openings import take_opening
 from kg_retrievers.patterns.question_forms.quantities import take_quantity
@@ -43,17 +43,38 @@ def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units
     take_ranking(reading)
     take_exclusion(reading)
     _find_unread(reading)
+    _take_both(reading)
     joins = any(joined(reading.tokens, at, ("or",)) for at in range(len(reading.tokens)))
     if not (
         reading.unread or reading.polar or reading.count or reading.limits or reading.quantity or reading.degree
-        or reading.negative or joins
+        or reading.negative or reading.both or joins
     ):  # fmt: skip
         return None
-    noun, clause = ((), reading.tokens) if reading.polar else find_target(reading)
+    noun, clause = (_thing(reading), reading.tokens) if reading.polar else find_target(reading)
     return Form(
         _kind(reading), noun, tuple(clause), reading.negative, reading.limits, reading.quantity, reading.degree,
-        reading.unread,
+        reading.unread, reading.both,
     )  # fmt: skip
+
+
+def _take_both(reading: Reading) -> None:
+    """Take "both" and the like, where two entities are meant in the same way."""
+    words = [token.word for token in reading.tokens]
+    pairs = [at for at in range(len(words)) if joined(reading.tokens, at, ("and",))]
+    if not pairs or reading.polar or reading.degree:
+        return
+    said = "both" in words or (words[pairs[0] + 1] == "also")
+    if said:
+        reading.both = True
+        reading.tokens = [token for token in reading.tokens if token.word not in ("both", "also")]
+
+
+def _thing(reading: Reading) -> tuple[Token, ...]:
+    """Return the noun of a yes-no question whether there is such a thing, as in "were any huts built"."""
+    found = reading.search(r"^(?:there )?(?:any|an?|some) (?=[a-z])|^there (?=[a-z])")
+    if found is None and sum(bool(token.slot) for token in reading.tokens) > 1:
+        found = reading.search(r"\b(?:any|an?|some) (?=[a-z])")
+    return tuple(reading.tokens[found[1] : noun_end(reading, found[1])]) if found else ()
 
 
 def _sentence(tokens: Sequence[Token]) -> list[Token]:
@@ -61,7 +82,17 @@ def _sentence(tokens: Sequence[Token]) -> list[Token]:
     kept = [token for token in tokens if token.text not in ('"', "“", "”")]
     while kept and kept[-1].text in ("?", ".", "!"):
         kept.pop()
-    return [Token(",") if token.text in ("?", ".", "!", ";") else token for token in kept]
+    written = [Token(",") if token.text in ("?", ".", "!", ";") else token for token in kept]
+    return _joined_by_and(written)
+
+
+def _joined_by_and(tokens: list[Token]) -> list[Token]:
+    """Return the words with "and also" for "as well as"."""
+    words = [token.word for token in tokens]
+    for at in range(len(words) - 3, -1, -1):
+        if words[at : at + 3] == ["as", "well", "as"]:
+            tokens[at : at + 3] = [Token("and"), Token("also")]
+    return tokens
 
 
 def _kind(reading: Reading) -> FormKind:

@@ -61,4 +61,12 @@ class Measuring:
         words = " ".join(token.word for token in noun if token.word)
         text = [Token("how"), Token("many"), *noun, Token("has"), Token("it")]
         way = self._values.find(text, (len(text) - 1, len(text)), group, ("number",), words=words)
+        named = self._values.nearness(words, way) if way else 0.0
+        return way if named >= SAME_NAME and named > self._classes.closeness(words) else None
+
+    def truth_way(self, form: Form, group: int) -> Way | None:
+        """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""
+        words = " ".join(token.word for token in form.clause if token.telling and token not in form.noun)
+        text = [Token("it"), *(token for token in form.clause if token not in form.noun)]
+        way = self._values.find(text, (0, 1), group, ("truth",), words=words)
         return way if way and self._values.nearness(words, way) >= SAME_NAME else None

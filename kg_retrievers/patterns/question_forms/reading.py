@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from kg_retrievers.graph import Pattern, readable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.patterns.question_forms.absences import Absences
 from kg_retrievers.patterns.question_forms.arms import (
+    MAY_NAME,
     MOST_CLASSES,
     NEAR,
     SAME_NAME,
@@ -27,7 +28,7 @@ from kg_retrievers.patterns.question_forms.composing import Composer
 from kg_retrievers.patterns.question_forms.counting import Counting
 from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.measuring import Measuring
-from kg_retrievers.patterns.question_forms.spans import entity_groups
+from kg_retrievers.patterns.question_forms.spans import entity_groups, span_of
 from kg_retrievers.patterns.question_forms.tokens import Token
 from kg_retrievers.patterns.question_forms.values import ValueFinder
 from kg_retrievers.patterns.question_forms.whether import Whether
@@ -60,11 +61,21 @@ class FormReader:
             raise UnreadError
         match form.kind:
             case "exists":
-                return self._whether.read(form)
+                return self._exists(form)
             case "compare" | "choice":
                 return self._comparing.read(form)
             case _:
                 return self._things(form)
+
+    def _exists(self, form: Form) -> Pattern:
+        """Read whether something holds, or whether there is a thing of a class."""
+        try:
+            return self._whether.read(form)
+        except UnreadError:
+            words = " ".join(token.word for token in form.noun)
+            if not words or self._classes.closeness(words) < SAME_NAME:
+                raise
+            return self._things(form)
 
     def noun_score(self, word: str) -> float:
         """Return the greatest cosine of a word with a noun that names a class."""
@@ -89,12 +100,17 @@ class FormReader:
         if self._values.has_unit(way):
             return False
         named = self._values.nearness(words, way)
-        return named >= SAME_NAME or (len(labels) == 1 and named > self.noun_score(words))
+        return (named >= SAME_NAME or len(labels) == 1) and named > self.noun_score(words)
+
+    def names_number(self, labels: Sequence[int], form: Form) -> bool:
+        """Whether a walk leads to a number that the noun of a form may name."""
+        words, way = " ".join(token.word for token in form.noun if token.word), Way(tuple(labels), 0.0, 0.0)
+        return self.leads_to_number(labels) and self._values.nearness(words, way) >= MAY_NAME
 
     def _things(self, form: Form) -> Pattern:
         """Read what asks for things of one class."""
         near = self._asker.noun_nearness(form.noun)
-        groups = entity_groups(form.clause)
+        groups = entity_groups(form.clause, form.both)
         by_class = [self._entity_ways(form, form.clause, group, near) for group in groups]
         partial = np.array([NOUN_WEIGHT * value for value in near])
         for ways in by_class:
@@ -115,6 +131,7 @@ class FormReader:
 
     def _entity_ways(self, form: Form, tokens: Sequence[Token], group: Sequence[int], near: Array) -> dict[int, Way]:
         """Return the likeliest walk to each class from entities that are joined by "or": the same from each."""
+        tokens, group = _without_counted(form, tokens, group)
         found: list[dict[tuple[int, ...], Way]] = []
         for at in group:
             dropped = {other for other in group if other != at}
@@ -133,7 +150,23 @@ class FormReader:
         ]
         if form.kind == "count":  # of what there is one at most, nobody asks how many
             ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
+            ways += self._lacking_ways(form, tokens, group, {way.labels for way in ways})
         return best_by_class(ways, self._classes)
+
+    def _lacking_ways(
+        self, form: Form, tokens: Sequence[Token], group: Sequence[int], own: Collection[tuple[int, ...]]
+    ) -> list[Way]:
+        """Return walks that start from things like an entity, but not from itself: it has none of what is counted."""
+        if len(group) > 1 or len(entity_groups(tokens)) > 1:
+            return []
+        slot = tokens[group[0]].slot
+        assert slot
+        alike = self._classes.containing([self._graph.entities.find(key) for key in slot.entities[: slot.best]])
+        found = list[Way]()
+        for one in np.flatnonzero(alike).tolist():
+            ways = self._asker.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
+            found += [way for way in ways if way.labels not in own and not self._classes.is_single(way.labels[0])]
+        return found
 
     def _complete(self, form: Form, arms: Arms) -> bool:
         """Add all that needs the class; False where something is not found."""
@@ -141,7 +174,7 @@ class FormReader:
             not arms.add("limit", limit, self._measuring.limit_way(form, limit, arms.group)) for limit in form.limits
         ):
             return False
-        if form.quantity and not self._counting.add_counted(form, arms, form.quantity.noun, form.quantity):
+        if form.quantity and not self._counting.add_quantity(form, arms, form.quantity):
             return False
         if form.degree and not self._counting.add_degree(form, arms, form.degree):
             return False
@@ -154,5 +187,20 @@ class FormReader:
         rest = [token for token in form.clause if token.telling and token not in form.noun]
         if not rest:
             return False
+        if way := self._measuring.truth_way(form, arms.group):
+            return arms.add("truth", None, way)
         noun = max(rest, key=lambda token: float(self._asker.noun_nearness([token]).max()))
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
+
+
+def _without_counted(
+    form: Form, tokens: Sequence[Token], group: Sequence[int]
+) -> tuple[Sequence[Token], Sequence[int]]:
+    """Return the words without the noun of what is counted, and where some of the others stand then."""
+    part = form.quantity or form.degree
+    noun = part.noun if part else ()
+    if not noun or any(token.slot for token in noun):
+        return tokens, group
+    first, last = span_of(tokens, noun)
+    left = [*tokens[:first], *tokens[last:]]
+    return left, [at - (last - first) * (at >= last) for at in group]

@@ -15,13 +15,13 @@ def node_of(slot: QuestionEntity) -> Known:
     return Known(slot.name, entity=slot.entities[0]) if slot.best == 1 else slot.term
 
 
-def entity_groups(tokens: Sequence[Token]) -> list[tuple[int, ...]]:
-    """Return the positions of entities; those that "or" joins are together."""
+def entity_groups(tokens: Sequence[Token], both: bool = False) -> list[tuple[int, ...]]:
+    """Return the positions of entities; those that "or" joins are together, or "and" where both are meant alike."""
     groups = list[tuple[int, ...]]()
     for at, token in enumerate(tokens):
         if not token.slot:
             continue
-        if groups and joined(tokens, groups[-1][-1] + 1, ("or",)) == at:
+        if groups and joined(tokens, groups[-1][-1] + 1, ("and",) if both else ("or",)) == at:
             groups[-1] = (*groups[-1], at)
         else:
             groups.append((at,))

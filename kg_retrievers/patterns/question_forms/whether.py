@@ -22,7 +22,9 @@ from kg_retrievers.patterns.question_forms.asking import (
 )
 from kg_retrievers.patterns.question_forms.building import PatternBuilder
 from kg_retrievers.patterns.question_forms.composing import Composer
-from kg_retrievers.patterns.question_forms.forms import Form
+from kg_retrievers.patterns.question_forms.counting import MOST_COUNTED
+from kg_retrievers.patterns.question_forms.forms import Form, Quantity
+from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.spans import node_of
 from kg_retrievers.patterns.question_forms.tokens import Token
 from kg_retrievers.patterns.question_forms.values import ValueFinder, kinds_of
@@ -50,8 +52,10 @@ class Whether:
             UnreadError: If a part of it is not found.
         """
         slots = [at for at, token in enumerate(form.clause) if token.slot]
-        if form.quantity or form.negative or not 1 <= len(slots) <= 2 or len(form.limits) > 1:
+        if form.negative or not 1 <= len(slots) <= 2 or len(form.limits) + bool(form.quantity) > 1:
             raise UnreadError
+        if form.quantity:
+            return self._number(form, form.quantity, slots)
         if len(slots) == 2:
             if form.limits:
                 raise UnreadError
@@ -71,6 +75,16 @@ class Whether:
             builder.walk(node_of(slot), way.labels, truth)
             builder.conditions.append(Condition(truth.name, "=", True))
         return builder.pattern()
+
+    def _number(self, form: Form, quantity: Quantity, slots: Sequence[int]) -> Pattern:
+        """Read whether a number that the graph states is so great."""
+        words = " ".join(token.word for token in form.clause if token.telling)
+        limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
+        form = replace(form, quantity=None, limits=(limit,))
+        way = self._value_of_entity(form, slots[0]) if len(slots) == 1 else None
+        if way is None or (quantity.number <= MOST_COUNTED and self._values.nearness(words, way) < SAME_NAME):
+            raise UnreadError
+        return self.read(form)
 
     def _value_of_entity(self, form: Form, at: int) -> Way | None:
         """Return the walk from the one entity of a question to the value that it asks about."""
