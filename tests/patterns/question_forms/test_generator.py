@@ -56,7 +56,7 @@ RETRIEVER = SimGRAGRetriever.from_index(INDEX, min_confidence=0.0)
         ("Could you tell me how many bridges Ada Holm designed?", 2, set()),
         ("Station Bridge was built after 1900, wasn't it?", True, set()),
         ("Who designed two bridges or more?", [2], {"Ada Holm"}),
-        ("Long Bridge vs Old Bridge: which is older?", "1750", {"Old Bridge"}),
+        ("Long Bridge vs Old Bridge: which is older?", 1750, {"Old Bridge"}),
     ],
 )
 def test_answers_by_form(question: str, value: Any, answers: set[str]) -> None:
