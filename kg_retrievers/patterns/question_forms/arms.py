@@ -24,6 +24,9 @@ MAY_NAME = 0.25
 #: generator's confidence, and how near the noun is to the class beyond `NEAR`.
 RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 2.5
 
+#: How much the likelihood of a walk to values says of the class: it rather says which value of this class is meant.
+VALUE_WEIGHT = 0.5
+
 #: In place of `CERTAIN` for counts: "how many" often asks for a number that the graph lacks.
 CERTAIN_COUNT = 1.0
 
@@ -46,7 +49,7 @@ class Arms:
         if way is None:
             return False
         self.ways.append((role, what, way))
-        self.log += way.log
+        self.log += way.log * (VALUE_WEIGHT if role in ("value", "limit") else 1.0)
         return True
 
 

@@ -49,13 +49,13 @@ class Counting:
             return self._add_often(form, arms, degree)
         if not degree.noun:
             return arms.add("value", degree, self._measuring.degree_way(form, degree, arms.group))
-        if way := self._measuring.number_way((*degree.noun, *degree.words), arms.group):
+        if way := self._measuring.number_way((*degree.noun, *degree.words), arms.group, _rest(form, degree.noun)):
             return arms.add("value", degree, way)
         return self.add_counted(form, arms, degree.noun, None)
 
     def _add_often(self, form: Form, arms: Arms, degree: Degree) -> bool:
         """Add what happens most often: another noun of the clause is counted, or a number says how often."""
-        rest = [token for token in form.clause if token.telling and token not in form.noun]
+        rest = _rest(form, ())
         if way := self._measuring.number_way(rest, arms.group):
             return arms.add("value", degree, way)
         nouns = [token for token in rest if is_plural(token.word)]
@@ -68,7 +68,7 @@ class Counting:
             "limit", limit, self._measuring.limit_way(form, limit, arms.group)
         ):
             return True
-        if way := self._measuring.number_way(quantity.noun, arms.group):
+        if way := self._measuring.number_way(quantity.noun, arms.group, _rest(form, quantity.noun)):
             return arms.add("limit", limit, way)
         return self.add_counted(form, arms, quantity.noun, quantity)
 
@@ -90,7 +90,7 @@ class Counting:
         if span[0] == span[1]:
             tokens, span = [*tokens, *plain], (len(tokens), len(tokens) + len(plain))
         found = list[Way]()
-        words = " ".join(token.word for token in [*plain, *clause] if token.telling)
+        words = " ".join(token.word for token in clause if token.telling and token not in plain)
         for counted in likeliest_classes(near, MOST_CLASSES, 1.0):
             noun_log = NOUN_WEIGHT * float(near[counted])
             for way in self._asker.from_class(tokens, span, counted):
@@ -124,3 +124,8 @@ class Counting:
             arms.ways[number] = ("counted entity", what, moved)
             arms.log += moved.log - way.log
         return True
+
+
+def _rest(form: Form, noun: Sequence[Token]) -> list[Token]:
+    """Return the telling words of a clause that are in neither of its nouns."""
+    return [token for token in form.clause if token.telling and token not in form.noun and token not in noun]

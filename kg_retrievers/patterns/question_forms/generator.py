@@ -21,6 +21,7 @@ from kg_retrievers.patterns.question_forms.classes import GraphClasses
 from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.grammar import read_form
 from kg_retrievers.patterns.question_forms.literals import find_limits
+from kg_retrievers.patterns.question_forms.quantities import has_quantity
 from kg_retrievers.patterns.question_forms.reading import FormReader
 from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, tokens_of
 from kg_retrievers.patterns.question_forms.values import ValueFinder
@@ -91,7 +92,7 @@ class QuestionFormGenerator(LinkingGenerator):
         form = read_form(tokens, reader.noun_score, units)
         if form is None or (not form.unread and self._is_said(question, entities, form, reader)):
             return None
-        if form.kind == "exists" and _asks_which(tokens):
+        if form.kind == "exists" and _asks_which(form.clause):
             return None
         try:
             if _limits_are_alternatives(tokens, units):
@@ -129,7 +130,7 @@ class QuestionFormGenerator(LinkingGenerator):
         named = [slot for slot in entities if read_value(slot.name) is None]
         tokens = tokens_of(question, named)
         limits = find_limits([token.word or "_" for token in tokens], self._units(question))
-        if all(limit.operator == "=" for limit in limits):
+        if all(limit.operator == "=" for limit in limits) and not has_quantity(tokens):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
         return self._with_ellipses([self._named(token) for token in tokens])
 

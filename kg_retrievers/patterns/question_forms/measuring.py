@@ -56,13 +56,29 @@ class Measuring:
         at = len(opening.split())
         return self._values.find(text, (at, at + 1), group, kinds, words=words)
 
-    def number_way(self, noun: Sequence[Token], group: int) -> Way | None:
-        """Return the walk to the number of something, where a relation is called so."""
-        words = " ".join(token.word for token in noun if token.word)
-        text = [Token("how"), Token("many"), *noun, Token("has"), Token("it")]
-        way = self._values.find(text, (len(text) - 1, len(text)), group, ("number",), words=words)
-        named = self._values.nearness(words, way) if way else 0.0
-        return way if named >= SAME_NAME and named > self._classes.closeness(words) else None
+    def number_way(self, noun: Sequence[Token], group: int, rest: Sequence[Token] = ()) -> Way | None:
+        """Return the walk to the number of something, where a relation is called so.
+
+        Args:
+            noun: What there is a number of.
+            group: The class that has the number.
+            rest: More words of the question, as in "sleep more people".
+        """
+        own = [token.word for token in noun if token.word]
+        text = [Token("how"), Token("many"), *noun, *rest, Token("has"), Token("it")]
+        ways = (
+            self._values.find(text, (len(text) - 1, len(text)), group, ("number",), words=words)
+            for words in (" ".join(own), " ".join(token.word for token in rest))
+            if words
+        )
+        return next(
+            (way for way in ways if way and self._is_called(way, [*own, *(token.word for token in rest)])), None
+        )
+
+    def _is_called(self, way: Way, words: Sequence[str]) -> bool:
+        """Whether the relation of a number is nearer to a word than all that can be counted."""
+        named = max((self._values.nearness(word, way), word) for word in words)
+        return named[0] >= SAME_NAME and named[0] > self._classes.closeness(named[1])
 
     def truth_way(self, form: Form, group: int) -> Way | None:
         """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""

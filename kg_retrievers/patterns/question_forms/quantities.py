@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from kg_retrievers.graph.values import Comparison
 from kg_retrievers.patterns.question_forms.forms import NUMBER, NUMBERS, Quantity, Reading, noun_end, number_of
 from kg_retrievers.patterns.question_forms.literals import is_unit
+from kg_retrievers.patterns.question_forms.tokens import Token, words_of
 
 _NOUN = r"(?P<noun>(?:[^ ,]+ ){1,3}?)"
 _MORE, _FEWER = "(?:more|over|above|up)", "(?:fewer|less|under)"
@@ -21,9 +25,15 @@ _FORMS: tuple[tuple[Comparison, str], ...] = (
     (">", r"more than (?:a|an) (?:single )?"),
     ("<", rf"(?:fewer than|less than|under) {NUMBER}"),
     ("=", rf"(?:exactly|precisely|just|only) {NUMBER}"),
-    ("=", r"(?:(?:exactly|precisely|just|only) )?(?:a|one) single (?=[a-z])"),
+    ("=", r"(?:exactly|precisely|just|only) (?:a|one) single (?=[a-z])"),
     (">=", r"(?:multiple|several|numerous) (?=[a-z])"),
 )
+
+
+def has_quantity(tokens: Sequence[Token]) -> bool:
+    """Tell whether words say how many of something there must be, in digits."""
+    text = words_of(tokens)
+    return any(re.search(rf"(?<![^ ]){form}", text) for _, form in _FORMS if "(?P<n>" in form)
 
 
 def take_quantity(reading: Reading) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,6 +34,9 @@ from kg_retrievers.patterns.question_forms.tokens import Token
 from kg_retrievers.patterns.question_forms.values import ValueFinder
 from kg_retrievers.patterns.question_forms.whether import Whether
 from kg_retrievers.patterns.zero_shot.ranking import softmax
+
+#: How much less likely it makes a walk that the entity from which it should start has no such fact.
+LACKING_COST = 2.0
 
 
 class FormReader:
@@ -165,7 +169,11 @@ class FormReader:
         found = list[Way]()
         for one in np.flatnonzero(alike).tolist():
             ways = self._asker.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
-            found += [way for way in ways if way.labels not in own and not self._classes.is_single(way.labels[0])]
+            found += [
+                replace(way, log=way.log - LACKING_COST)
+                for way in ways
+                if way.labels not in own and not self._classes.is_single(way.labels[0])
+            ]
         return found
 
     def _complete(self, form: Form, arms: Arms) -> bool:

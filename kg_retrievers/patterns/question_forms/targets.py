@@ -32,7 +32,7 @@ def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:
     for token in tokens:
         if token.word in ("who", "whom"):
             return (token,), tokens
-    start = next((at for at, token in enumerate(tokens) if not token.slot), 0)
+    start = next((at for at, token in enumerate(tokens) if token.telling), 0)
     end = noun_end(reading, start)
     return tuple(tokens[start:end]), tokens
 
