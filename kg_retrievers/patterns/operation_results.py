@@ -4,8 +4,8 @@ How an operation is carried out, in this order:
 
 1. `known_texts` refuses names and relations that the graph lacks.
 2. `allowed_entities` turns conditions and absent triples into the entities that unknowns may be.
-3. The matcher (`methods/simgrag/operations.py`) or a database (`methods/sg_rag/operations.py`) finds all bindings, those
-   of each side of "compare" by the part of the pattern around it (`operation_parts`).
+3. The matcher (`methods/simgrag/operations.py`) or a database (`methods/sg_rag/operations.py`) finds all bindings; of
+   "compare" those of each side, by the part of the pattern around it (`operation_parts`).
 4. This module computes the value, the answers, and the targets on which they rest.
 5. The matcher or the database shows the facts of the first `SHOWN` of these targets.
 """
