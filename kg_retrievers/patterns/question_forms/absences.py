@@ -14,6 +14,7 @@ from kg_retrievers.patterns.question_forms.asking import (
     best_by_class,
     likeliest,
 )
+from kg_retrievers.patterns.question_forms.class_words import PEOPLE
 from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.spans import before_slot, keys_of
 from kg_retrievers.patterns.question_forms.tokens import Token
@@ -45,7 +46,8 @@ class Absences:
                 return all(arms.add("other entity", negative[at], certain) for at in slots)
             negative = [*before_slot(form.clause), *negative]
         else:
-            negative = [Token("which"), *form.noun, *negative]
+            asking = [] if form.noun and form.noun[0].word in PEOPLE else [Token("which")]
+            negative = [*asking, *form.noun, *negative]
         for at in (at for at, token in enumerate(negative) if token.slot):
             others = [i for i, token in enumerate(negative) if i != at and token.slot]
             text = [token for i, token in enumerate(negative) if i not in others]

@@ -32,6 +32,10 @@ _DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
 _PLACE_ENDINGS = ("", "y", "a", "ia", "e", "o", "land")
 
 
+#: The most words beside an entity of a question without a verb.
+MOST_BARE = 2
+
+
 class QuestionFormGenerator(LinkingGenerator):
     """Writes a pattern with conditions, absent triples or an operation where the form of a question asks for one.
 
@@ -87,10 +91,12 @@ class QuestionFormGenerator(LinkingGenerator):
         tokens = self._tokens(question, entities)
         units = self._units(question)
         if read_form(tokens, lambda word: 0.0, units) is None:
-            return None
+            return self._bare(tokens) if question.rstrip().endswith("?") else None
         reader = self._reader()
         form = read_form(tokens, reader.noun_score, units)
         if form is None or (not form.unread and self._is_said(question, entities, form, reader)):
+            return None
+        if form.both and self._is_plain(question, entities, form):
             return None
         if form.kind == "exists" and _asks_which(form.clause):
             return None
@@ -109,6 +115,24 @@ class QuestionFormGenerator(LinkingGenerator):
                 hint_python="Rephrase it with a relation of the graph, or give examples= or llm=.",
             ) from None
         return None if self._is_number(question, entities, form, pattern) else pattern
+
+    def _bare(self, tokens: Sequence[Token]) -> Pattern | None:
+        """Return the pattern of a question without a verb, as "Station Bridge open?"."""
+        words = [token for token in tokens if not token.slot and token.text != "?"]
+        named = len(tokens) > 1 and tokens[0].slot and 1 <= len(words) <= MOST_BARE
+        if not named or not all(token.telling for token in words):
+            return None
+        try:
+            return self._reader().read(Form("exists", (), tuple(token for token in tokens if token.text != "?")))
+        except UnreadError:
+            return None
+
+    def _is_plain(self, question: str, entities: Sequence[QuestionEntity], form: Form) -> bool:
+        """Whether a question asks for nothing but what two entities have in common, and the walks there are clear."""
+        if form.kind != "list" or form.limits or form.quantity or form.negative or len(entities) < 2:
+            return False
+        understood = self.zero_shot.understand(question, entities)
+        return len(understood.arms) > 1 and understood.confidence >= MIN_CONFIDENCE
 
     def _is_number(
         self, question: str, entities: Sequence[QuestionEntity], form: Form, pattern: Pattern | None

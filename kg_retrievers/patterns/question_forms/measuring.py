@@ -16,7 +16,7 @@ from kg_retrievers.patterns.question_forms.forms import Degree, Form
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.spans import asking, span_of
 from kg_retrievers.patterns.question_forms.tokens import Token, words_of
-from kg_retrievers.patterns.question_forms.values import ValueFinder, dimension_words, kinds_of
+from kg_retrievers.patterns.question_forms.values import ADJECTIVE_WEIGHT, ValueFinder, dimension_words, kinds_of
 
 
 class Measuring:
@@ -54,7 +54,8 @@ class Measuring:
         opening = "when was" if degree.time else f"how {adjective} is"
         text = [*map(Token, opening.split()), Token("it"), *map(Token, (more or telling).split())]
         at = len(opening.split())
-        return self._values.find(text, (at, at + 1), group, kinds, words=words)
+        weight = None if degree.time or more or telling else ADJECTIVE_WEIGHT
+        return self._values.find(text, (at, at + 1), group, kinds, words=words, weight=weight)
 
     def number_way(self, noun: Sequence[Token], group: int, rest: Sequence[Token] = ()) -> Way | None:
         """Return the walk to the number of something, where a relation is called so.

@@ -34,8 +34,9 @@ _WISH = re.compile(
     r"|about|looking|searching|wondering|after|trying|to|in|for|know|see|find|out|get|hear) )+(?P<that>if|whether)? ?"
 )
 _CLAIM = re.compile(
-    r"^(?:i(?:['’](?:m|ve))? (?:(?:was|am|have|been|seem|think|believe|heard|hear|suppose|guess|assume|remember|recall"
-    r"|read|say|told|sure|to|somewhere|that) )+|is it (?:true|right|correct|the case|so) (?:that )?)"
+    r"^(?:i(?:['’](?:m|ve))? (?:(?:was|am|have|been|seem|to) )*"
+    r"(?:think|believe|heard|hear|suppose|guess|assume|remember|recall|read|say|told|sure)(?: (?:somewhere|that))* "
+    r"|is it (?:true|right|correct|the case|so) (?:that )?)"
 )
 _CHECKING = frozenset(["check", "confirm", "verify"])
 
@@ -89,7 +90,7 @@ def _take_frames(reading: Reading) -> None:
         before = len(reading.tokens)
         if found := reading.search(_AFTER):
             del reading.tokens[found[0] :]
-        for form in (_BEFORE, _REQUEST, _WISH, _CLAIM):
+        for form in (_BEFORE, _REQUEST, _CLAIM, _WISH):
             found = reading.search(form)
             if found is None or found[1] >= len(reading.tokens):
                 continue

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, unit_symbol
 from kg_retrievers.index.token_table import TokenTable
@@ -19,8 +20,25 @@ from kg_retrievers.patterns.zero_shot.reading import question_words
 #: How much the nearest word of a relation counts, as a cosine; and the share of a class that has a value of it.
 NAME_WEIGHT, SHARE_WEIGHT = 4.0, 1.0
 
+#: The same of an adjective, which says little else: "the heaviest".
+ADJECTIVE_WEIGHT = 8.0
+
 #: How much less likely a second step makes a value.
 STEP_COST = 2.5
+
+#: What the usual units measure, in words of which those for a property are near to its adjectives.
+_MEASURES = {
+    "length distance height width": "m km cm mm ft inch yd mile mi",
+    "weight mass": "g kg t lb mg oz",
+    "duration time": "s min h day week month year",
+    "area size": "ha acre m² km² sqm sqkm",
+    "volume": "l ml m³",
+    "power": "W kW MW GW hp",
+    "speed": "km/h kmh mph m/s kn",
+    "temperature": "°C °F K C F",
+    "price cost money": "€ $ £ ¥ EUR USD GBP CHF JPY euro euros dollar dollars pound pounds",
+}
+_MEASURED_IN = {unit: words for words, units in _MEASURES.items() for unit in units.split()}
 
 #: What a date of something is called where an adjective alone asks for its age.
 _BEGINNINGS = "born birth founded opened released built started"
@@ -40,6 +58,7 @@ class ValueFinder:
         """Keep them."""
         self._asker, self._steps, self._columns, self._table = asker, steps, columns, table
         self._classes = asker.classes
+        self._measures: dict[int, Array] = {}
 
     def find(
         self,
@@ -51,6 +70,7 @@ class ValueFinder:
         words: str = "",
         unit: str = "",
         max_steps: int = 1,
+        weight: float | None = None,
     ) -> Way | None:
         """Return the likeliest walk from a class to values.
 
@@ -62,17 +82,26 @@ class ValueFinder:
             words: Words that may name the relation; those of the text where it is empty.
             unit: The unit that the numbers must have, where some of the graph have it.
             max_steps: The most steps.
+            weight: How much the words count; None for `NAME_WEIGHT`.
         """
         rest = [token for at, token in enumerate(tokens) if not span[0] <= at < span[1]]
         words = words or " ".join(token.word for token in rest if token.telling)
         ways = self._asker.from_class(tokens, span, group, max_steps=max_steps)
-        return self.best(ways, group, kinds, words, unit)
+        return self.best(ways, group, kinds, words, unit, weight)
 
-    def best(self, ways: Sequence[Way], group: int, kinds: Collection[str], words: str, unit: str = "") -> Way | None:
+    def best(
+        self,
+        ways: Sequence[Way],
+        group: int,
+        kinds: Collection[str],
+        words: str,
+        unit: str = "",
+        weight: float | None = None,
+    ) -> Way | None:
         """Return the likeliest of some walks that leads to values; its logarithm counts what its name says."""
         rows = [word.vector for word in question_words(self._table, words) if word.telling]
         found = [
-            replace(way, log=way.log + self._named(way, rows) + self._shared(way, group))
+            replace(way, log=way.log + self._named(way, rows, weight or NAME_WEIGHT) + self._shared(way, group))
             for way in ways
             if self._fits(way, kinds, unit)
         ]
@@ -87,10 +116,24 @@ class ValueFinder:
         units = self._columns.units[self._classes.members[group]]
         return bool((units == self._columns.unit_symbols.get(unit_symbol(unit), -1)).mean() > 0.5)
 
-    def _named(self, way: Way, rows: Sequence[np.ndarray]) -> float:
-        own = self._steps.words[relation_of(way.labels[-1])]
+    def _named(self, way: Way, rows: Sequence[np.ndarray], weight: float) -> float:
+        own = self._words_of(way.labels[-1])
         best = max((float((own @ row).max()) for row in rows), default=0.0)
-        return NAME_WEIGHT * best - STEP_COST * (len(way.labels) - 1)
+        return weight * best - STEP_COST * (len(way.labels) - 1)
+
+    def _words_of(self, label: int) -> Array:
+        """Return the vectors of the words of a relation, and of those for what the unit of its values measures."""
+        own = self._steps.words[relation_of(label)]
+        group = int(self._classes.of_label[label])
+        if group not in self._measures:
+            units = self._columns.units[self._classes.members[group]]
+            most = int(np.bincount(units[units > 0]).argmax()) if (units > 0).any() else 0
+            symbol = next((name for name, number in self._columns.unit_symbols.items() if number == most), "")
+            words = _MEASURED_IN.get(symbol, "").split() if most else []
+            self._measures[group] = (
+                np.stack([word.vector for word in question_words(self._table, " ".join(words))]) if words else own[:0]
+            )
+        return np.concatenate([own, self._measures[group]])
 
     def _shared(self, way: Way, group: int) -> float:
         """Return the logarithm of the share of a class that has the first relation of a walk."""
@@ -111,7 +154,7 @@ class ValueFinder:
     def nearness(self, words: str, way: Way) -> float:
         """Return the cosine of the nearest word of a walk's last relation with some words."""
         rows = [word.vector for word in question_words(self._table, words)]
-        own = self._steps.words[relation_of(way.labels[-1])]
+        own = self._words_of(way.labels[-1])
         return max((float((own @ row).max()) for row in rows), default=0.0)
 
 
