@@ -35,7 +35,7 @@ NAMED, NAMED_MORE, TO_IT_MORE, ITS, ITS_MORE, ITS_THREE, NAMES_MEAN, NAMES_BEST 
 
 #: The same of people: how near words of a class are to what is said of people, and the nouns that name it to a person;
 #: and of any noun, for the logarithm of how many relations a class has.
-OF_PEOPLE, PERSON, RELATIONS = 1.7, 3.7, 0.8
+OF_PEOPLE, PERSON, RELATIONS = 1.7, 3.7, 0.5
 
 #: Words that ask for people.
 PEOPLE = frozenset(

@@ -6,7 +6,11 @@ import re
 
 from kg_retrievers.patterns.question_forms.forms import AUXILIARY, Reading
 
-NEGATIVE = frozenset(["not", "no", "never", "without", "neither", "none", "cannot", "nobody"])
+NEGATIVE = frozenset(
+    ["not", "no", "never", "without", "neither", "none", "cannot", "nobody", "lacking", "lack", "lacks", "missing"]
+)
+#: These begin the clause themselves.
+_OWN_VERB = frozenset(["without", "lacking", "lack", "lacks", "missing"])
 _EXCEPT = re.compile(
     r"(?:, )?\b(?:but not|and not|except(?: for| from)?|excluding|excepting|apart from|aside from|other than|besides"
     r"|save for|not counting|not including|leaving out|leaving aside|outside of)\b"
@@ -35,7 +39,7 @@ def _start(reading: Reading, words: list[str], at: int) -> int:
     """Return where the clause begins in which a negative word stands."""
     starts = [
         i for i in range(1, at)
-        if words[i] in _STARTS_CLAUSE and (i > 1 or words[0] not in ("for", "in", "of")) and words[i - 1] != ","
+        if words[i] in _STARTS_CLAUSE and (i > 1 or reading.tokens[0].telling) and words[i - 1] != ","
     ]  # fmt: skip
     last = max((i for i in range(at) if reading.tokens[i].slot), default=-1)
     if (
@@ -45,7 +49,7 @@ def _start(reading: Reading, words: list[str], at: int) -> int:
     ):
         starts = []  # "players that were born in Graz never": the clause has ended
     verbs = [i for i in range(max(last, 0) + 1, at) if words[i] in AUXILIARY]
-    start = starts[-1] if starts else verbs[-1] if verbs and words[at] != "without" else at
+    start = starts[-1] if starts else verbs[-1] if verbs and words[at] not in _OWN_VERB else at
     if words[at] == "neither" and start == at and at > 1 and not reading.tokens[at - 1].slot:
         start -= 1  # its verb, as in "which favour neither"
     return start
@@ -56,12 +60,17 @@ def _cut(reading: Reading, start: int, at: int) -> None:
     tokens = reading.tokens
     ends = (
         i for i in range(at + 1, len(tokens) - 1)
-        if i > start + 1 and (tokens[i].word == "but" or (tokens[i].word == "," and start == 0))
+        if i > start + 1
+        and (
+            tokens[i].word == "but"
+            or (tokens[i].word == "," and start == 0)
+            or (start == at and tokens[i].word in AUXILIARY and tokens[i - 1].slot)
+        )
     )  # fmt: skip
     end = next(ends, len(tokens))
     kept = tuple(token for token in tokens[start:end] if token.slot or not _is_dropped(token.word, start == at))
     reading.negative = kept or tuple(tokens[at:end])
-    rest = tokens[end + 1 :]
+    rest = tokens[end + (end < len(tokens) and tokens[end].word in (",", "but")) :]
     reading.tokens = [*tokens[:start], *rest]
 
 

@@ -18,6 +18,9 @@ from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token
 _OPPOSITE: dict[str, Operator] = {"<": ">=", ">": "<="}
 _UNREAD_NUMBER = re.compile(r"\b(?:at (?:least|most)|(?:more|fewer|less) than|exactly) (?:\d|once|twice)")
 
+#: Compares two as equal, which no operation does.
+_EQUAL = re.compile(r"\bas (?:many|much) (?:[a-z]+ )?as (?=_)")
+
 #: Words that turn or narrow what a question asks; none of them may be left where they are not read.
 _TURNING = NEGATIVE | frozenset(
     re.findall(r"\w+", "nor nothing only solely all every each both always except excluding")
@@ -60,6 +63,9 @@ def read_form(tokens: Sequence[Token], noun_score: Callable[[str], float], units
 def _take_both(reading: Reading) -> None:
     """Take "both" and the like, where two entities are meant in the same way."""
     words = [token.word for token in reading.tokens]
+    if words[-2:] == ["or", "both"]:
+        del reading.tokens[-2:]
+        return
     pairs = [at for at in range(len(words)) if joined(reading.tokens, at, ("and",))]
     if not pairs or reading.polar or reading.degree:
         return
@@ -130,5 +136,6 @@ def _find_unread(reading: Reading) -> None:
         reading.polar and not words.isdisjoint(_TURNING),
         reading.count and (reading.quantity is not None or not words.isdisjoint(("per", "each"))),
         reading.search(_UNREAD_NUMBER) is not None,
+        reading.search(_EQUAL) is not None,
     )
     reading.unread = reading.unread or any(unread)

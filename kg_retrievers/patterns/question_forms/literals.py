@@ -11,9 +11,12 @@ from kg_retrievers.graph.values import Value, read_value, unit_symbol
 from kg_retrievers.patterns.question_forms.degrees import base_of, direction, time_direction
 
 _BEFORE = r"before|earlier than|prior to|under|below|less than|fewer than|lower than"
-_AFTER = r"after|later than|over|above|more than|higher than|greater than|exceeding"
-_FROM = r"since|from|at least|no (?:earlier|less|fewer) than|not (?:less|earlier|fewer) than|as of"
-_TO = r"until|till|up to|at most|no (?:later|more) than|not more than|by"
+_AFTER = r"after|later than|over|above|more than|higher than|greater than|exceeding|in excess of|more recent than"
+_FROM = (
+    r"(?:in|on) or after|upwards of|since|from|at least|no (?:earlier|less|fewer) than"
+    r"|not (?:less|earlier|fewer) than|as of"
+)
+_TO = r"(?:in|on) or before|until|till|up to|at most|no (?:later|more) than|not more than|by"
 _WITHIN = r"in|on|during|of|exactly|around"
 _LEADS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(rf"(?:{_FROM})(?: the)?(?: year)?$")),
@@ -27,6 +30,7 @@ _TAILS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(r"^(?:or|and) (?:later|after|more|higher|above|newer|over|longer|larger)|^onwards?|^on(?= *$)")),
     ("<=", re.compile(r"^(?:or|and) (?:earlier|before|less|fewer|lower|below|older|under|shorter|smaller)")),
 )
+_CENTURY = re.compile(r"(1[1-9]|2\d) ?(?:st|nd|rd|th) century\b")
 _DECADE = re.compile(r"(?:the )?(early |late )?(1\d|20)(\d0)s")
 
 
@@ -81,13 +85,24 @@ def find_limits(words: Sequence[str], units: Collection[str]) -> list[Limit]:
     return found
 
 
+def _span_at(words: Sequence[str], at: int) -> Limit | None:
+    """Return the years that a decade or a century means."""
+    if decade := _DECADE.fullmatch(words[at]):
+        first, last, end = int(decade[2] + decade[3]), int(decade[2] + decade[3]) + 9, at + 1
+    elif century := _CENTURY.match(" ".join(words[at : at + 3])):
+        last = 100 * int(century[1])
+        first, end = last - 99, at + len(century[0].split())
+    else:
+        return None
+    start = _lead_start(words, at, r"in the|in|during the|of the|the")
+    return Limit("between", (str(first), str(last)), start, end)
+
+
 def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | None:
     """Return the limit whose first value begins at a position."""
     before = " ".join(words[max(at - _LONGEST, 0) : at])
-    if decade := _DECADE.fullmatch(words[at]):
-        year = int(decade[2] + decade[3])
-        start = _lead_start(words, at, r"in the|in|during the|of the")
-        return Limit("between", (str(year), str(year + 9)), start, at + 1)
+    if span := _span_at(words, at):
+        return span
     end = _literal_end(words, at, units)
     if end is None:
         return None

@@ -30,13 +30,16 @@ _REQUEST = re.compile(
     r"(?: (?P<that>if|whether|that))? "
 )
 _WISH = re.compile(
-    r"^i(?:['’](?:m|d|ve))? (?:(?:would|am|was|want|wanted|need|wish|wonder|have|been|like|love|interested|curious"
+    r"^(?:i(?:['’](?:m|d|ve))? |(?=looking for|searching for|need |wanted ))"
+    r"(?:(?:would|am|was|want|wanted|need|wish|wonder|have|been|like|love|interested|curious"
     r"|about|looking|searching|wondering|after|trying|to|in|for|know|see|find|out|get|hear) )+(?P<that>if|whether)? ?"
 )
 _CLAIM = re.compile(
     r"^(?:i(?:['’](?:m|ve))? (?:(?:was|am|have|been|seem|to) )*"
     r"(?:think|believe|heard|hear|suppose|guess|assume|remember|recall|read|say|told|sure)(?: (?:somewhere|that))* "
-    r"|is it (?:true|right|correct|the case|so) (?:that )?)"
+    r"|is it (?:true|right|correct|the case|so|a fact) (?:that )?|true or false(?: :| ,)? "
+    r"|(?:am i|would i be) (?:right|correct) (?:in (?:thinking|saying|assuming)|to (?:think|say|assume))? ?(?:that )?"
+    r"|(?:could|can|would) it be (?:true |right |correct )?(?:to say )?that )"
 )
 _CHECKING = frozenset(["check", "confirm", "verify"])
 
@@ -44,12 +47,13 @@ _CHECKING = frozenset(["check", "confirm", "verify"])
 _TAG = re.compile(
     rf"(?: [,:-])? (?:{_VERB}(?: not)? (?:it|he|she|they|that|there|this)(?: not)?"
     r"(?: (?:right|true|correct|so|the case))?"
-    r"|am i right|right|correct|true|(?:- )?yes or no|true or false|or not)$"
+    r"|am i right|right|correct|true|innit|(?:- )?yes or no|true or false|or not)$"
 )
 _WH = re.compile(r"\b(?:who|whom|whose|which|what|when|where|how|why)\b")
 
 _COUNT = re.compile(
-    r"^(?:(?:what|is|was|are|the|a) )*(?:total |overall |exact )?(?:number|count) of (?:all )?"
+    r"^count (?:up |all |the |of )*|^(?:(?:what|is|was|are|the|a) )*(?:total |overall |exact )?"
+    r"(?:number|count) of (?:all )?"
     r"(?:the |different |distinct )*"
 )
 _HOW_MANY = re.compile(r"\bhow many (?:different |distinct )?(?:of (?:the |these |those )?)?(?=\S)")

@@ -21,12 +21,14 @@ _FORMS: tuple[tuple[Comparison, str], ...] = (
     ("<=", rf"{NUMBER} (?:or|and) {_FEWER}"),
     (">=", rf"{NUMBER} {_NOUN}(?:(?:or|and) {_MORE}|at (?:a|the) {_LEAST}|minimum)(?= |$)"),
     ("<=", rf"{NUMBER} {_NOUN}(?:(?:or|and) {_FEWER}|at (?:a|the) {_MOST}|maximum)(?= |$)"),
-    (">", rf"(?:more than|over) {NUMBER}"),
+    (">=", rf"{NUMBER} \+"),
+    (">=", rf"upwards of {NUMBER}"),
+    (">", rf"(?:more than|over|in excess of) {NUMBER}"),
     (">", r"more than (?:a|an) (?:single )?"),
     ("<", rf"(?:fewer than|less than|under) {NUMBER}"),
     ("=", rf"(?:exactly|precisely|just|only) {NUMBER}"),
     ("=", r"(?:exactly|precisely|just|only) (?:a|one) single (?=[a-z])"),
-    (">=", r"(?:multiple|several|numerous) (?=[a-z])"),
+    (">=", r"(?:multiple|several|numerous|a couple of) (?=[a-z])"),
 )
 
 

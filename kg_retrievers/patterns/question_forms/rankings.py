@@ -18,6 +18,7 @@ _TOPS = re.compile(
 )
 _FEWEST = re.compile(r"\b(?:the )?(?:smallest|lowest|least) number of")
 _FIRST = re.compile(r"\b(?:came|comes|come|was \w+|were \w+) (first|last)(?: ,| :|$)|(?<=[^ ] )(first|last)$")
+_RANKS = re.compile(r"\branks? (?:first|top|highest|last)\b(?= by)")
 _OFTEN = re.compile(r"\b(?:the )?(most|least) (?:often|frequently)\b|\b(?:the )?(most|fewest|least) times\b")
 _EVENTS = re.compile(r"\bby (?:the |number of |its |their )?(?=[a-z])")
 
@@ -84,6 +85,9 @@ def _take_degree(reading: Reading) -> None:
         _take_counted(reading, found[0], found[1], 1)
     elif found := reading.search(_FEWEST):
         _take_counted(reading, found[0], found[1], -1)
+    elif found := reading.search(_RANKS):
+        reading.degree = Degree(-1 if "last" in found[2][0] else 1, False, (Token("high"),), ())
+        del reading.tokens[found[0] : found[1]]
     elif found := reading.search(_OFTEN):
         sign = 1 if "most" in found[2][0] else -1
         del reading.tokens[found[0] : found[1]]
@@ -179,14 +183,14 @@ def _compares(reading: Reading, at: int) -> bool:
 
 def _take_more(reading: Reading, start: int, at: int, noun: tuple[Token, ...], sign: int) -> None:
     """Take "most", "more" and the like with a noun ("most huts") or an adjective ("most expensive")."""
-    following = noun[0].word if noun else ""
+    following = noun[0].word.removesuffix("ly") if noun else ""
     adjective = bool(time_direction(following)) or (len(noun) > 1 and not is_plural(noun[-1].word) and sign > 0)
     if following and not adjective and not is_plural(following) and len(noun) == 1:
         after = reading.tokens[at + 2] if at + 2 < len(reading.tokens) else None
         adjective = after is not None and after.word in ("than", "one")
     if adjective:
         turn = time_direction(following) or direction(following)
-        reading.degree = Degree(sign * turn, bool(time_direction(following)), (noun[0],), ())
+        reading.degree = Degree(sign * turn, bool(time_direction(following)), (Token(following),), ())
         reading.after_degree = noun[1:]
         del reading.tokens[start : at + 2]
     else:

@@ -8,12 +8,9 @@ from kg_retrievers.patterns.question_forms.forms import Reading, is_plural, noun
 from kg_retrievers.patterns.question_forms.tokens import Token
 
 _ASKS = frozenset(["which", "what"])
-_AMONG = re.compile(
-    r"(?:^|(?<=[, ]))(?:of|among|amongst|out of|from among)(?: all)?(?: of)? (?:the |these |those )(?:_ )*(?=[a-z])"
-)
-_FRONTED = re.compile(
-    r"^(?:of|among|amongst|out of|from among|for|from)(?: all)?(?: of)? (?:the |these |those )(?:_ )*(?=[a-z])"
-)
+_OF = r"(?:(?:of|out of|from among{more})(?: all)?(?: of)? (?:the |these |those )|among(?:st)? (?:all |the |of )*)"
+_AMONG = re.compile(rf"(?:^|(?<=[, ])){_OF.format(more='')}(?:_ )*(?=[a-z])")
+_FRONTED = re.compile(rf"^{_OF.format(more='|for|from')}(?:_ )*(?=[a-z])")
 
 
 def find_target(reading: Reading) -> tuple[tuple[Token, ...], list[Token]]:

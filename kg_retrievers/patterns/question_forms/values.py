@@ -18,7 +18,7 @@ from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.reading import question_words
 
 #: How much the nearest word of a relation counts, as a cosine; and the share of a class that has a value of it.
-NAME_WEIGHT, SHARE_WEIGHT = 4.0, 1.0
+NAME_WEIGHT, SHARE_WEIGHT = 3.0, 1.0
 
 #: The same of an adjective, which says little else: "the heaviest".
 ADJECTIVE_WEIGHT = 8.0
