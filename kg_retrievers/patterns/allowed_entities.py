@@ -38,7 +38,7 @@ def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> 
     Raises:
         PatternError: If absent triples form a cycle.
     """
-    filters = _Filters(index, pattern, directed)
+    filters = _Filters(index, pattern.conditions, directed)
     nodes = {node.name: node for node in pattern.nodes if isinstance(node, Unknown)}
     limited = {condition.unknown for condition in pattern.conditions if condition.unknown in nodes}
     allowed = {name: filters.satisfying(name) for name in sorted(limited)}
@@ -60,11 +60,16 @@ def absent_candidates(index: GraphIndex, pattern: Pattern) -> dict[Term, Array]:
     Returns:
         int32 ids, ascending, by the node; known nodes are all there, whether or not other triples name them.
     """
-    filters = _Filters(index, pattern, directed=False)
+    filters = _Filters(index, pattern.conditions, directed=False)
     limited = {condition.unknown for condition in pattern.conditions}
     ends = dict.fromkeys(node for triple in pattern.absent for node in (triple.head, triple.tail))
     said = (node for node in ends if isinstance(node, Known) or node.type is not None or node.name in limited)
     return {node: filters.candidates(node) for node in said if isinstance(node, Known) or node not in pattern.nodes}
+
+
+def possible_entities(index: GraphIndex, node: Term) -> Array:
+    """Return the ids of the entities that a node may be by its name and its type alone, ascending."""
+    return _Filters(index, (), directed=True).candidates(node)
 
 
 def nearest_only(candidates: Candidates) -> Candidates:
@@ -98,9 +103,9 @@ def nearest_named(index: GraphIndex, texts: Sequence[str], k: int = NAMES) -> li
 class _Filters:
     """Sets of entities, for one pattern."""
 
-    def __init__(self, index: GraphIndex, pattern: Pattern, directed: bool) -> None:
+    def __init__(self, index: GraphIndex, conditions: Sequence[Condition], directed: bool) -> None:
         self._index, self._graph = index, index.graph
-        self._conditions, self._directed = pattern.conditions, directed
+        self._conditions, self._directed = conditions, directed
         self.everything = np.arange(len(index.graph.entities), dtype=np.int32)
 
     def satisfying(self, unknown: str) -> Array:

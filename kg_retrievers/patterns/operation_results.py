@@ -2,7 +2,8 @@
 
 How an operation is carried out, in this order:
 
-1. `known_texts` refuses names and relations that the graph lacks.
+1. `carried_out` refuses names and relations that the graph lacks (`known_texts`), and turns triples that can only be
+   meant the other way round (`directions`).
 2. `allowed_entities` turns conditions and absent triples into the entities that unknowns may be.
 3. The matcher (`methods/simgrag/operations.py`) or a database (`methods/sg_rag/operations.py`) finds all bindings; of
    "compare" those of each side, by the part of the pattern around it (`operation_parts`).

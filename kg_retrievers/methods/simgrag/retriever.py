@@ -34,8 +34,8 @@ from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, op
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
+from kg_retrievers.patterns.carried_out import carried_out
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
-from kg_retrievers.patterns.known_texts import check_known_texts
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
@@ -230,11 +230,15 @@ class SimGRAGRetriever(BaseKGRetriever):
             EntityLinkingError: If it asks for more than a list, and names an entity that the graph lacks.
             LowConfidenceError: If it asks for more than a list, and names a relation that the graph lacks.
         """
-        check_known_texts(self.index, pattern)
+        carried = carried_out(self.index, pattern)
+        found = self._match(carried.pattern, self.k if k is None else k, question)
+        return [replace(one, details={**one.details, **carried.details}) for one in found]
+
+    def _match(self, pattern: Pattern, k: int, question: str) -> list[Evidence]:
         if pattern.operation is not None:
             return self._operate(pattern, question)
         query = self.query(pattern, nearest=bool(pattern.conditions or pattern.absent))
-        found, widened = self._found(pattern, query, self.k if k is None else k, question, ties=self.ties)
+        found, widened = self._found(pattern, query, k, question, ties=self.ties)
         ambiguous = self._ambiguous_names(pattern, query) if found else []
         evidence = [self._evidence(pattern, match, ambiguous) for match in found]
         evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]

@@ -121,14 +121,15 @@ def _drawn(draw: st.DrawFn) -> Pattern:
     absent = draw(st.lists(_absent_triples(unknowns), max_size=2)) if unknowns else []
     named = st.sampled_from([*unknowns, *(["w"] if any(Unknown("w") in triple for triple in absent) else [])])
     conditions = draw(st.lists(st.tuples(named, CONDITIONS), max_size=2)) if unknowns else []
+    operation = draw(_operations(unknowns))
     return Pattern.of(
         *triples,
         target=target,
-        directed=draw(st.booleans()),
+        directed=draw(st.booleans() if operation is None else st.sampled_from([None, True, False])),
         revisits=draw(st.sampled_from([None, True, False])),
         conditions=[Condition(name, operator, value) for name, (operator, value) in conditions],
         absent=absent,
-        operation=draw(_operations(unknowns)),
+        operation=operation,
     )
 
 
