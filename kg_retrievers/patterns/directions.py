@@ -17,9 +17,11 @@ from kg_retrievers.index import GraphIndex
 #: The most edges among which some are turned; where there are more, none is.
 MAX_TURNED = 10
 
-#: Ours. Heads and tails of a relation are of different kinds if at most this share of the smaller of both sets is in
-#: both, as of `directed_by` in MetaQA, where names are keys and one of 6,241 directors is also a film.
-SHARED_ENDS = 0.01
+#: Ours. Heads and tails of a relation are of different kinds if at most these shares of the smaller and of the larger
+#: of both sets are in both, as where names are keys and two of 23 genres are also the names of films, of 11,947. Of the
+#: 237 relations of FB15k-237, 173 share no ends, 5 more are within the limits, and none of these joins things of one
+#: kind.
+SHARED_OF_FEWER, SHARED_OF_MORE = 0.1, 0.002
 
 #: Of more entities, those with a label are found by a pass over the triples.
 FEW = 100
@@ -102,7 +104,8 @@ class Directions:
             edges = self.graph.edges
             heads, tails = (np.unique(label_sources(edges, label_of(relation, backward))) for backward in (False, True))
             shared = int(np.isin(heads, tails).sum())
-            self._two_kinds[relation] = shared <= SHARED_ENDS * min(len(heads), len(tails))
+            fewer, more = sorted([len(heads), len(tails)])
+            self._two_kinds[relation] = shared <= SHARED_OF_FEWER * fewer and shared <= SHARED_OF_MORE * more
         return self._two_kinds[relation]
 
     def _fits(

@@ -111,12 +111,20 @@ def test_linked_text_means_its_entities() -> None:
 
 @pytest.mark.parametrize("shared", [1, 2])
 def test_few_names_of_both_kinds(shared: int) -> None:
-    facts = [(f"film {number}", "directed by", f"person {number}") for number in range(150)]
+    facts = [(f"film {number}", "directed by", f"person {number}") for number in range(600)]
     facts += [(f"person {number}", "directed by", "a namesake") for number in range(shared)]
     index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(64))
     for number, turns in ((0, False), (9, shared == 1)):
         pattern = Pattern.of((f"person {number}", "directed by", X), target="x", operation=COUNT)
         assert bool(carried_out(index, pattern).turned) == turns
+
+
+def test_few_tails_of_which_one_is_a_head() -> None:
+    facts = [(f"place {number}", "in", f"land {number % 2}") for number in range(600)]
+    index = GraphIndex.build(KnowledgeGraph.from_triples([*facts, ("land 0", "in", "world")]), HashedEmbeddings(64))
+    pattern = Pattern.of(("place 7", "in", X), (X, "in", Y), target="x", operation=COUNT)
+    assert carried_out(index, pattern).turned == ()
+    assert carried_out(index, Pattern.of((X, "in", "place 7"), target="x", operation=COUNT)).turned == ()
 
 
 def test_type_of_many_entities() -> None:
