@@ -22,13 +22,13 @@ MAY_NAME = 0.25
 
 #: How sure a reading is, as a logit, beside the shares of its walks and its class: the logit of the zero-shot
 #: generator's confidence, and how near the noun is to the class beyond `NEAR`.
-RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 2.5
+RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 3.0
 
 #: How much the likelihood of a walk to values says of the class: it rather says which value of this class is meant.
 VALUE_WEIGHT = 0.5
 
 #: In place of `CERTAIN` for counts: "how many" often asks for a number that the graph lacks.
-CERTAIN_COUNT = 1.0
+CERTAIN_COUNT = 1.5
 
 
 class UnreadError(Exception):

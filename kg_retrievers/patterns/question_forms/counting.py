@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.patterns.question_forms.arms import (
+    MAY_NAME,
     MOST_CLASSES,
     Arms,
 )
@@ -51,6 +52,10 @@ class Counting:
             return arms.add("value", degree, self._measuring.degree_way(form, degree, arms.group))
         if way := self._measuring.number_way((*degree.noun, *degree.words), arms.group, _rest(form, degree.noun)):
             return arms.add("value", degree, way)
+        if len(degree.noun) == 1 and not is_plural(degree.noun[0].word):  # "more staff": a number rather than things
+            way = self._measuring.number_way(degree.noun, arms.group, least=MAY_NAME)
+            if way:
+                return arms.add("value", degree, way)
         return self.add_counted(form, arms, degree.noun, None)
 
     def _add_often(self, form: Form, arms: Arms, degree: Degree) -> bool:

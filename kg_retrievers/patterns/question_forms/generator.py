@@ -91,6 +91,7 @@ class QuestionFormGenerator(LinkingGenerator):
         tokens = self._tokens(question, entities)
         units = self._units(question)
         if read_form(tokens, lambda word: 0.0, units) is None:
+            self._check_measure(question, tokens, entities)
             return self._bare(tokens) if question.rstrip().endswith("?") else None
         reader = self._reader()
         form = read_form(tokens, reader.noun_score, units)
@@ -115,6 +116,23 @@ class QuestionFormGenerator(LinkingGenerator):
                 hint_python="Rephrase it with a relation of the graph, or give examples= or llm=.",
             ) from None
         return None if self._is_number(question, entities, form, pattern) else pattern
+
+    def _check_measure(self, question: str, tokens: Sequence[Token], entities: Sequence[QuestionEntity]) -> None:
+        """Refuse "how much" where the number that is found is none of what is asked, as "How much does it cost?"."""
+        words = [token.word for token in tokens]
+        at = next((at for at in range(len(words) - 1) if words[at : at + 2] == ["how", "much"]), -1)
+        telling = [token.word for token in tokens[at + 2 :] if token.telling]
+        if at < 0 or not telling or not entities:
+            return
+        measured = words[at + 2] if tokens[at + 2].telling else telling[-1]
+        labels = self.zero_shot.understand(question, entities).arms[0].labels
+        if self._reader().is_other_number(labels, measured):
+            raise LowConfidenceError(
+                f"QuestionFormGenerator: {question!r:.200} asks for {measured!r:.50}, which no number near it is.",
+                0.0,
+                [measured],
+                hint_python="Rephrase it with a relation of the graph, or give examples= or llm=.",
+            )
 
     def _bare(self, tokens: Sequence[Token]) -> Pattern | None:
         """Return the pattern of a question without a verb, as "Station Bridge open?"."""

@@ -57,13 +57,16 @@ class Measuring:
         weight = None if degree.time or more or telling else ADJECTIVE_WEIGHT
         return self._values.find(text, (at, at + 1), group, kinds, words=words, weight=weight)
 
-    def number_way(self, noun: Sequence[Token], group: int, rest: Sequence[Token] = ()) -> Way | None:
+    def number_way(
+        self, noun: Sequence[Token], group: int, rest: Sequence[Token] = (), least: float = SAME_NAME
+    ) -> Way | None:
         """Return the walk to the number of something, where a relation is called so.
 
         Args:
             noun: What there is a number of.
             group: The class that has the number.
             rest: More words of the question, as in "sleep more people".
+            least: How near the relation must be to one of all these words.
         """
         own = [token.word for token in noun if token.word]
         text = [Token("how"), Token("many"), *noun, *rest, Token("has"), Token("it")]
@@ -73,13 +76,13 @@ class Measuring:
             if words
         )
         return next(
-            (way for way in ways if way and self._is_called(way, [*own, *(token.word for token in rest)])), None
+            (way for way in ways if way and self._is_called(way, [*own, *(token.word for token in rest)], least)), None
         )
 
-    def _is_called(self, way: Way, words: Sequence[str]) -> bool:
+    def _is_called(self, way: Way, words: Sequence[str], least: float) -> bool:
         """Whether the relation of a number is nearer to a word than all that can be counted."""
         named = max((self._values.nearness(word, way), word) for word in words)
-        return named[0] >= SAME_NAME and named[0] > self._classes.closeness(named[1])
+        return named[0] >= least and named[0] > self._classes.closeness(named[1])
 
     def truth_way(self, form: Form, group: int) -> Way | None:
         """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""

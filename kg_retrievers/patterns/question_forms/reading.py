@@ -106,6 +106,14 @@ class FormReader:
         named = self._values.nearness(words, way)
         return (named >= SAME_NAME or len(labels) == 1) and named > self.noun_score(words)
 
+    def is_other_number(self, labels: Sequence[int], word: str) -> bool:
+        """Whether a walk leads to numbers that a word does not name."""
+        kind = self._classes.kinds[int(self._classes.of_label[labels[-1]])]
+        if kind not in ("number", "date"):
+            return False
+        other = self._values.is_other_measure(word, labels[-1])
+        return other or self._values.nearness(word, Way(tuple(labels), 0.0, 0.0)) < MAY_NAME
+
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that the noun of a form may name."""
         words, way = " ".join(token.word for token in form.noun if token.word), Way(tuple(labels), 0.0, 0.0)
@@ -113,6 +121,8 @@ class FormReader:
 
     def _things(self, form: Form) -> Pattern:
         """Read what asks for things of one class."""
+        if any("-" in token.word and self._classes.closeness(token.word) < SAME_NAME for token in form.noun[:-1]):
+            raise UnreadError  # "low-altitude huts": a part that would be left out
         near = self._asker.noun_nearness(form.noun)
         groups = entity_groups(form.clause, form.both)
         by_class = [self._entity_ways(form, form.clause, group, near) for group in groups]

@@ -23,6 +23,9 @@ NAME_WEIGHT, SHARE_WEIGHT = 3.0, 1.0
 #: The same of an adjective, which says little else: "the heaviest".
 ADJECTIVE_WEIGHT = 8.0
 
+#: The least cosine of a word with a measure for it to be one, and how much less near it is to what it is none of.
+A_MEASURE, OTHER_MEASURE = 0.5, 0.25
+
 #: How much less likely a second step makes a value.
 STEP_COST = 2.5
 
@@ -58,7 +61,10 @@ class ValueFinder:
         """Keep them."""
         self._asker, self._steps, self._columns, self._table = asker, steps, columns, table
         self._classes = asker.classes
-        self._measures: dict[int, Array] = {}
+        self._measured_by: dict[int, str] = {}
+        self._measures = {
+            words: np.stack([word.vector for word in question_words(table, words)]) for words in _MEASURES
+        }
 
     def find(
         self,
@@ -103,7 +109,7 @@ class ValueFinder:
         found = [
             replace(way, log=way.log + self._named(way, rows, weight or NAME_WEIGHT) + self._shared(way, group))
             for way in ways
-            if self._fits(way, kinds, unit)
+            if self._fits(way, kinds, unit) and not self.is_other_measure(words, way.labels[-1])
         ]
         return likeliest(found) if found else None
 
@@ -123,17 +129,30 @@ class ValueFinder:
 
     def _words_of(self, label: int) -> Array:
         """Return the vectors of the words of a relation, and of those for what the unit of its values measures."""
-        own = self._steps.words[relation_of(label)]
+        own, measured = self._steps.words[relation_of(label)], self._measured(label)
+        return np.concatenate([own, self._measures[measured]]) if measured else own
+
+    def _measured(self, label: int) -> str:
+        """Return what the unit of most values measures to which a label leads, one of `_MEASURES`; "" for none."""
         group = int(self._classes.of_label[label])
-        if group not in self._measures:
+        if group not in self._measured_by:
             units = self._columns.units[self._classes.members[group]]
             most = int(np.bincount(units[units > 0]).argmax()) if (units > 0).any() else 0
             symbol = next((name for name, number in self._columns.unit_symbols.items() if number == most), "")
-            words = _MEASURED_IN.get(symbol, "").split() if most else []
-            self._measures[group] = (
-                np.stack([word.vector for word in question_words(self._table, " ".join(words))]) if words else own[:0]
-            )
-        return np.concatenate([own, self._measures[group]])
+            self._measured_by[group] = _MEASURED_IN.get(symbol, "") if most else ""
+        return self._measured_by[group]
+
+    def is_other_measure(self, words: str, label: int) -> bool:
+        """Whether words ask for a measure that the unit of some values contradicts: a price is not in kilograms."""
+        measured = self._measured(label)
+        if not measured:
+            return False
+        rows = [word.vector for word in question_words(self._table, words) if word.telling]
+        for row in rows:
+            near = {name: float((vectors @ row).max()) for name, vectors in self._measures.items()}
+            if max(near.values()) >= A_MEASURE and near[measured] < max(near.values()) - OTHER_MEASURE:
+                return not any(float((self._words_of(label) @ other).max()) >= A_MEASURE for other in rows)
+        return False
 
     def _shared(self, way: Way, group: int) -> float:
         """Return the logarithm of the share of a class that has the first relation of a walk."""
