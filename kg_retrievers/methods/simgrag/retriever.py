@@ -91,7 +91,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     embeddings are unit vectors. The language model writes a pattern only where neither an example nor the zero-shot
     generator is sure: see `CascadePatternGenerator`; `pattern_generator=LLMPatternGenerator(llm)` asks it always.
 
-    Cost: no call of the language model, one where it is asked, two where its first reply is unreadable.
+    Cost: no call of the language model, one where it is asked, two where its first reply cannot be used.
     The search is linear in the edges around the candidates for a pattern without cycles.
 
     Example:
