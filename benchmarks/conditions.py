@@ -126,6 +126,7 @@ def many_values(count: int) -> None:
     everything = np.arange(len(graph.entities))
     start = time.thread_time()
     columns = ValueColumns(graph)
+    columns.read(everything)
     print(f"\n{count:,} values read in {time.thread_time() - start:.2f} s")
     for condition in (Condition("x", "<", 1000), Condition("x", "=", "7 m"), Condition("x", "contains", "77")):
         start = time.thread_time()

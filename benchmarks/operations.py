@@ -1,6 +1,7 @@
 """Asks the questions of `benchmarks/operation_questions`: how many are right, wrong and refused, by kind.
 
     python -m benchmarks.operations [--held-out] [--show]
+    python -m benchmarks.operations --folder benchmarks/operation_questions/fit/chess ... [--show]
 
 Entities are found in the questions. An answer is right if it is the exact value, or exactly the set of entities.
 """
@@ -49,13 +50,26 @@ def outcome(retriever: SimGRAGRetriever, row: Mapping[str, Any]) -> tuple[str, s
     return ("right" if right else "wrong"), said
 
 
-def outcomes(part: str) -> Iterator[tuple[str, Mapping[str, Any], str, str]]:
-    """Yield each question with its graph, its outcome and what was said."""
-    for name in GRAPHS:
-        retriever = SimGRAGRetriever.from_index(GraphIndex.build(load_named_graph(name), default_embeddings()))
-        for line in (QUESTIONS / name / f"{part}.jsonl").read_text("utf-8").splitlines():
+def outcomes(sources: Sequence[tuple[str, KnowledgeGraph, Path]]) -> Iterator[tuple[str, Mapping[str, Any], str, str]]:
+    """Yield each question with its graph, its outcome and what was said.
+
+    Args:
+        sources: The names of graphs, the graphs and the files of their questions.
+    """
+    for name, graph, questions in sources:
+        retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
+        for line in questions.read_text("utf-8").splitlines():
             row = json.loads(line)
             yield name, row, *outcome(retriever, row)
+
+
+def sources_of(folders: Sequence[Path], part: str) -> list[tuple[str, KnowledgeGraph, Path]]:
+    """Return the graphs and questions of folders; where there are none, the given part of the usual ones."""
+    if folders:
+        return [
+            (path.name, KnowledgeGraph.from_file(path / "graph.tsv"), path / "questions.jsonl") for path in folders
+        ]
+    return [(name, load_named_graph(name), QUESTIONS / name / f"{part}.jsonl") for name in GRAPHS]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -63,10 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--held-out", action="store_true", help="ask the held-out half")
     parser.add_argument("--show", action="store_true", help="show each question of the half to look at")
+    parser.add_argument("--folder", type=Path, nargs="+", default=[], help="ask the questions of these folders instead")
     options = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
+    sources = sources_of(options.folder, "held_out" if options.held_out else "dev")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for name, row, result, said in outcomes("held_out" if options.held_out else "dev"):
+    for name, row, result, said in outcomes(sources):
         counts[row["kind"]][result] += 1
         counts["all"][result] += 1
         if options.show and not options.held_out:

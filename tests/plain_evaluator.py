@@ -258,6 +258,10 @@ def _compared(graph: KnowledgeGraph, operation: Operation, one: Sequence[str], o
         return Plain(holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [])
     left, right = ([value for key in side if (value := graph.value(key))] for side in (one, other))
     opposite: Any = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}[comparison]
+    if one and other and not left and not right and comparison in ("=", "!="):
+        if set(one) == set(other):
+            return Plain(comparison == "=", [])
+        return NOTHING if set(one) & set(other) else Plain(comparison == "!=", [])
     pairs = [(a, b) for a in left for b in right]
     for truth, said in ((True, comparison), (False, opposite)):
         if pairs and all(holds(a, said, b) for a, b in pairs):

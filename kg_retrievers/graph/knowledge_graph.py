@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, warn_renamed
-from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.adjacency import Adjacency, entries_between
 from kg_retrievers.graph.bounds import check_graph
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.cache import Immutable
@@ -34,10 +34,10 @@ from kg_retrievers.graph.readers.limits import Limits
 from kg_retrievers.graph.readers.rdf import read_rdf
 from kg_retrievers.graph.readers.rdf_statements import ALIASES, LABELS, RDF_LIMITS, Kept, RdfOptions
 from kg_retrievers.graph.reading import Reading
-from kg_retrievers.graph.schema import Schema, count_names, relation_schemas
+from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
 from kg_retrievers.graph.storage import KEEP, FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
-from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
+from kg_retrievers.graph.value_columns import NAMES_AT_ONCE, ValueColumns, ranked_values
 from kg_retrievers.graph.values import Value, read_value
 from kg_retrievers.graph.writers import GraphContent, OnLoss, WriteFormat, networkx_graph, write_graph
 
@@ -734,6 +734,12 @@ with on_loss="drop".
     @cached_property
     def value_columns(self) -> ValueColumns:
         """The values of all labels, read once."""
+        self.lazy_values.read(np.arange(len(self.entities)))
+        return self.lazy_values
+
+    @cached_property
+    def lazy_values(self) -> ValueColumns:
+        """The values of labels, of which those are to be read that are needed."""
         return ValueColumns(self)
 
     @cached_property
@@ -837,19 +843,41 @@ with on_loss="drop".
         return Schema(
             entities=len(self.entities),
             triples=len(self),
-            relations=relation_schemas(self.edges, self.relations, self.types, self.entity_types, self._value_range),
+            relations=self._relation_schemas,
             types=dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))),
             datatypes=count_names(self.datatype_names, self._columns.get("datatypes")),
             sources=count_names(self.source_names, self._columns.get("triple_sources.values")),
         )
 
+    @cached_property
+    def _relation_schemas(self) -> tuple[RelationSchema, ...]:
+        return relation_schemas(self.edges, self.relations, self.types, self._types_among, self._value_range)
+
+    def _types_among(self, entities: Array) -> list[int]:
+        """Return the ids of the types of some entities, given by id; ascending."""
+        indptr = self._columns["entity_types.indptr"]
+        rows, _ = entries_between(indptr[entities], indptr[entities + 1])
+        found: list[int] = np.unique(self._columns["entity_types.values"][rows]).tolist()
+        return found
+
     def _value_range(self, entities: Array) -> tuple[str, str] | None:
-        """Return the labels of the least and greatest of some entities, given by id; None unless most have values."""
-        ids = np.unique(entities).tolist()
-        ranked = [(key, entity) for key, entity in zip(rank_keys(self.value_columns, ids), ids, strict=True) if key]
-        if 2 * len(ranked) <= len(ids):
+        """Return the labels of the least and greatest of some entities, given by id; None unless most have values.
+
+        Ends where half of them have none, so that few names of a relation without values are read.
+        """
+        ids, values, without = np.unique(entities), self.lazy_values, 0
+        for first in range(0, len(ids), NAMES_AT_ONCE):
+            some = ids[first : first + NAMES_AT_ONCE]
+            values.read(some)
+            without += int((~values.are_values(some)).sum())
+            if 2 * without >= len(ids):
+                return None
+        ranked, keys = ranked_values(values, ids)
+        if 2 * ranked.sum() <= len(ids):
             return None
-        least, greatest = (self.names[int(self.labels[entity])] for _, entity in (min(ranked), max(ranked)))
+        ids, keys = ids[ranked], keys[ranked]
+        order = np.lexsort((ids, keys[:, 1], keys[:, 0]))
+        least, greatest = (self.names[int(self.labels[ids[at]])] for at in (order[0], order[-1]))
         return least, greatest
 
     def _id_of(self, key: str) -> int:

@@ -126,7 +126,7 @@ class Operation:
     - "exists": whether there is a match.
     - "max", "min": the targets with the greatest or least `by`.
     - "order": the targets by falling `by`, or by rising with `descending=False`; the first `limit`.
-    - "compare": whether the first of two unknowns `by` is, as `comparison` says, above or below the second.
+    - "compare": whether the first of two unknowns `by` is, as `comparison` says, above, below or equal to the second.
 
     Args:
         kind: One of these.

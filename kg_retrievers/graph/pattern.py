@@ -67,7 +67,7 @@ class Pattern:
         revisits: Whether an unknown may be an entity that the pattern names, as the other parent of one's child is not;
             None leaves it to the retriever.
         directed: Whether the directions of the triples count; None leaves it to the retriever, and with an operation
-            they count.
+            they count, but for a triple that can only be meant the other way round.
         conditions: What its unknowns must satisfy, all of them.
         absent: Triples that must not be in the graph (negation as failure: what the graph lacks is taken to be false).
             Those that share an unknown which no other triple has are absent together, as "no prize of this country";

@@ -65,7 +65,7 @@ def relation_schemas(
     edges: Array,
     relations: Sequence[str],
     types: Sequence[str],
-    types_of: Callable[[int], Iterable[int]],
+    types_of: Callable[[Array], Iterable[int]],
     range_of: Callable[[Array], tuple[str, str] | None],
 ) -> tuple[RelationSchema, ...]:
     """Return what each relation joins, by falling number of triples.
@@ -74,15 +74,14 @@ def relation_schemas(
         edges: int32, shape (triples, 3): ids of head, relation and tail.
         relations: The names of the relations.
         types: The names of the types.
-        types_of: From the id of an entity to the ids of its types.
+        types_of: From the ids of entities to the ids of their types, each once.
         range_of: From the ids of entities to the least and greatest of their values.
     """
     counts = np.bincount(edges[:, 1], minlength=len(relations))
     by_relation = np.split(edges[np.argsort(edges[:, 1], kind="stable")], np.cumsum(counts)[:-1])
 
     def types_at(entities: Array) -> tuple[str, ...]:
-        kinds = {kind for entity in np.unique(entities).tolist() for kind in types_of(entity)}
-        return tuple(sorted(types[kind] for kind in kinds))
+        return tuple(sorted(types[kind] for kind in types_of(entities)))
 
     schemas = []
     for relation in np.argsort(-counts, kind="stable").tolist():

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
+from kg_retrievers.deadline import check_deadline
+from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.values import NUMBERS_HOLD, Value, dates_hold, unit_symbol
 
 #: In place of a day where a name is no date.
 NO_DAY = 0
+
+#: After how many names the time that is left is looked at.
+NAMES_AT_ONCE = 4096
 
 
 class NamedEntities(Protocol):
@@ -31,9 +36,10 @@ class NamedEntities(Protocol):
 
 
 class ValueColumns:
-    """The values of the labels of a graph's entities, by id. Immutable, safe to share between threads.
+    """The values of the labels of a graph's entities, by id, each read when `read` is first asked for it.
 
-    Cost: some microseconds for each entity, once; an array operation for each comparison.
+    Safe to share between threads. Cost: some microseconds for each entity, once; an array operation for each
+    comparison. What takes long ends at the deadline: see `kg_retrievers.deadline`.
 
     Args:
         graph: The graph.
@@ -47,7 +53,7 @@ class ValueColumns:
     """
 
     def __init__(self, graph: NamedEntities) -> None:
-        """Read the labels."""
+        """Begin without values."""
         size = len(graph.entities)
         self._graph = graph
         self.numbers = np.full(size, np.nan)
@@ -55,9 +61,28 @@ class ValueColumns:
         self.first, self.last = np.full(size, NO_DAY, np.int32), np.full(size, NO_DAY, np.int32)
         self.truths = np.full(size, -1, np.int8)
         self.unit_symbols = {"": 0}
-        for entity in range(size):
-            if (value := graph.entity_value(entity)) is not None:
-                self._write(entity, value)
+        self._unread = np.ones(size, np.bool_)
+        self._lock = LocalLock()
+
+    def read(self, entities: Array) -> None:
+        """Read the values of some entities that were not read before."""
+        if not self._unread[entities].any():
+            return
+        with self._lock:
+            new = np.unique(entities[self._unread[entities]])
+            for first in range(0, len(new), NAMES_AT_ONCE):
+                check_deadline()
+                some = new[first : first + NAMES_AT_ONCE]
+                for entity in some.tolist():
+                    if (value := self._graph.entity_value(entity)) is not None:
+                        self._write(entity, value)
+                self._unread[some] = False
+
+    def are_values(self, entities: Array) -> Array:
+        """Return which of some entities that were read have values; bool, (n)."""
+        numbers, dates = ~np.isnan(self.numbers[entities]), self.first[entities] != NO_DAY
+        found: Array = numbers | dates | (self.truths[entities] >= 0)
+        return found
 
     def _write(self, entity: int, value: Value) -> None:
         if value.number is not None:
@@ -70,6 +95,7 @@ class ValueColumns:
 
     def where(self, condition: Condition, entities: Array) -> Array:
         """Return which of some entities satisfy a condition, but one with "in"; bool, (n)."""
+        self.read(entities)
         match condition.operator:
             case "contains":
                 return self._contain(str(condition.value).casefold(), entities)
@@ -82,10 +108,17 @@ class ValueColumns:
     def _contain(self, text: str, entities: Array) -> Array:
         graph = self._graph
         found = np.zeros(len(graph.entities), bool)
-        for name, words in enumerate(graph.names):
-            if text in words.casefold():
+        for name, words in self._folded_names():
+            if text in words:
                 found[graph.name_entities(name)] = True
         return found[entities]
+
+    def _folded_names(self) -> Iterator[tuple[int, str]]:
+        """Yield the id of each name, and the name in small letters."""
+        for name, words in enumerate(self._graph.names):
+            if name % NAMES_AT_ONCE == 0:
+                check_deadline()
+            yield name, words.casefold()
 
     def _compared(self, entities: Array, comparison: Any, literal: Value) -> Array:
         """Return for which entities `holds` is true."""
@@ -105,7 +138,7 @@ class ValueColumns:
     def _equal(self, entities: Array, literal: Value) -> Array:
         """Return which entities equal a literal: as truth values, else by their labels; none with another unit."""
         wanted = literal.text.strip().casefold()
-        names = [name for name, text in enumerate(self._graph.names) if text.strip().casefold() == wanted]
+        names = [name for name, words in self._folded_names() if words.strip() == wanted]
         equal: Array = np.isin(self._graph.labels[entities], names)
         if literal.number is not None:
             equal &= np.isnan(self.numbers[entities])
@@ -125,19 +158,20 @@ class ValueColumns:
         return present
 
 
-def rank_keys(columns: ValueColumns, entities: Sequence[int]) -> list[tuple[float, float] | None]:
-    """Return by what entities are put in order: dates or numbers, whichever more of them are; None for the others.
+def ranked_values(columns: ValueColumns, entities: Array) -> tuple[Array, Array]:
+    """Return which entities are put in order, and by what: as dates or numbers, whichever more of them are.
 
     Dates come by their first day, then by their last. Numbers are those in the most frequent unit, of two the one that
     comes first, and those without a unit.
+
+    Returns:
+        bool, (n), and float64, (n, 2), of which the rows of the others say nothing.
     """
-    ids = np.asarray(entities, np.int64)
-    dated, numbered = columns.first[ids] != NO_DAY, ~np.isnan(columns.numbers[ids])
+    columns.read(entities)
+    dated, numbered = columns.first[entities] != NO_DAY, ~np.isnan(columns.numbers[entities])
     if dated.sum() > numbered.sum():
-        days = zip(columns.first[ids].tolist(), columns.last[ids].tolist(), dated.tolist(), strict=True)
-        return [(float(first), float(last)) if known else None for first, last, known in days]
-    units = columns.units[ids]
+        return dated, np.stack([columns.first[entities], columns.last[entities]], axis=1).astype(np.float64)
+    units = columns.units[entities]
     frequent = Counter(units[numbered & (units > 0)].tolist()).most_common(1)
     numbered &= np.isin(units, [0, *(unit for unit, _ in frequent)])
-    numbers = zip(columns.numbers[ids].tolist(), numbered.tolist(), strict=True)
-    return [(number, number) if known else None for number, known in numbers]
+    return numbered, np.repeat(columns.numbers[entities][:, None], 2, axis=1)

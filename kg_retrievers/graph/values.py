@@ -45,6 +45,7 @@ _DATES = tuple(
         rf"{_MONTH} {_DAY},? {_YEAR}",
     )
 )
+_YEAR_INSIDE = re.compile(_YEAR, re.ASCII)
 _NUMBER = re.compile(
     r"(?P<currency>[$€£¥]|USD|EUR|GBP|CHF)? ?(?P<sign>[-+\u2212])?"
     r"(?P<digits>(?!0,)[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
@@ -112,6 +113,8 @@ def read_value(text: str) -> Value | None:
 
 
 def _read_date(text: str) -> tuple[date, date] | tuple[None, None]:
+    if not _YEAR_INSIDE.search(text):
+        return None, None
     found = next((match for form in _DATES if (match := form.fullmatch(text))), None)
     if found is None:
         return None, None
@@ -156,6 +159,8 @@ def _is_unit(text: str) -> bool:
 
 def _plain_digits(digits: str) -> str:
     """Return digits without signs for thousands, and with a point before the fraction."""
+    if digits.isdecimal() or digits.replace(".", "", 1).isdecimal():
+        return digits
     digits = re.sub("[ \u00a0\u202f]", "", digits)
     if re.fullmatch(r"(?!0,)\d{1,3}(,\d{3})+(\.\d+)?", digits):
         return digits.replace(",", "")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array
@@ -16,11 +17,15 @@ from kg_retrievers.index import Candidates, GraphIndex
 #: How many names are looked at to find all of those that are equally near to a text.
 NAMES = 16
 
+#: How many names of a condition are looked up between two looks at the time that is left.
+NAMES_AT_ONCE = 64
+
 
 def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> dict[str, Array]:
     """Return the entities that each unknown may be of which conditions or absent triples say something.
 
-    Names and relations in them mean the nearest ones of the graph alone.
+    Names and relations in them mean the nearest ones of the graph alone. Ends at the deadline: see
+    `kg_retrievers.deadline`.
 
     Args:
         index: Finds the names nearest to texts.
@@ -33,7 +38,7 @@ def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> 
     Raises:
         PatternError: If absent triples form a cycle.
     """
-    filters = _Filters(index, pattern, directed)
+    filters = _Filters(index, pattern.conditions, directed)
     nodes = {node.name: node for node in pattern.nodes if isinstance(node, Unknown)}
     limited = {condition.unknown for condition in pattern.conditions if condition.unknown in nodes}
     allowed = {name: filters.satisfying(name) for name in sorted(limited)}
@@ -55,11 +60,16 @@ def absent_candidates(index: GraphIndex, pattern: Pattern) -> dict[Term, Array]:
     Returns:
         int32 ids, ascending, by the node; known nodes are all there, whether or not other triples name them.
     """
-    filters = _Filters(index, pattern, directed=False)
+    filters = _Filters(index, pattern.conditions, directed=False)
     limited = {condition.unknown for condition in pattern.conditions}
     ends = dict.fromkeys(node for triple in pattern.absent for node in (triple.head, triple.tail))
     said = (node for node in ends if isinstance(node, Known) or node.type is not None or node.name in limited)
     return {node: filters.candidates(node) for node in said if isinstance(node, Known) or node not in pattern.nodes}
+
+
+def possible_entities(index: GraphIndex, node: Term) -> Array:
+    """Return the ids of the entities that a node may be by its name and its type alone, ascending."""
+    return _Filters(index, (), directed=True).candidates(node)
 
 
 def nearest_only(candidates: Candidates) -> Candidates:
@@ -68,12 +78,34 @@ def nearest_only(candidates: Candidates) -> Candidates:
     return Candidates(candidates.ids[nearest], candidates.distances[nearest])
 
 
+def nearest_named(index: GraphIndex, texts: Sequence[str], k: int = NAMES) -> list[Candidates]:
+    """Return the entities with the name nearest to each text; those of its very name without a search.
+
+    Args:
+        index: Finds the names nearest to texts.
+        texts: The texts.
+        k: How many names are looked at to find all of those that are equally near.
+    """
+    graph = index.graph
+    found: dict[str, Candidates] = {}
+    for text in texts:
+        if (name := graph.names.find(text)) >= 0:
+            entities = np.array(graph.name_entities(name), np.int32)
+            found[text] = Candidates(entities, np.zeros(len(entities), np.float32))
+    others = [text for text in dict.fromkeys(texts) if text not in found]
+    for first in range(0, len(others), NAMES_AT_ONCE):
+        check_deadline()
+        some = others[first : first + NAMES_AT_ONCE]
+        found |= zip(some, map(nearest_only, index.nearest_entities(some, k)), strict=True)
+    return [found[text] for text in texts]
+
+
 class _Filters:
     """Sets of entities, for one pattern."""
 
-    def __init__(self, index: GraphIndex, pattern: Pattern, directed: bool) -> None:
+    def __init__(self, index: GraphIndex, conditions: Sequence[Condition], directed: bool) -> None:
         self._index, self._graph = index, index.graph
-        self._conditions, self._directed = pattern.conditions, directed
+        self._conditions, self._directed = conditions, directed
         self.everything = np.arange(len(index.graph.entities), dtype=np.int32)
 
     def satisfying(self, unknown: str) -> Array:
@@ -81,6 +113,7 @@ class _Filters:
         entities = self.everything
         for condition in self._conditions:
             if condition.unknown == unknown:
+                check_deadline()
                 entities = entities[self._where(condition, entities)]
         return entities
 
@@ -93,12 +126,11 @@ class _Filters:
         """Return the entities with some keys, or else those whose names are nearest to them."""
         found = {name: self._graph.entities.find(name) for name in names}
         others = [name for name, entity in found.items() if entity < 0]
-        nearest = [nearest_only(candidates).ids for candidates in self._index.nearest_entities(others, NAMES)]
         keyed = np.array([entity for entity in found.values() if entity >= 0], np.int32)
-        return np.concatenate([keyed, *nearest])
+        return np.concatenate([keyed, *(candidates.ids for candidates in nearest_named(self._index, others))])
 
     def _nearest(self, name: str) -> Array:
-        return nearest_only(self._index.nearest_entities([name], NAMES)[0]).ids
+        return nearest_named(self._index, [name])[0].ids
 
     def reaching(self, node: Term, triples: Sequence[PatternTriple]) -> Array:
         """Return the entities from which all of some triples, a tree around a node, are found in the graph."""
@@ -110,6 +142,7 @@ class _Filters:
         return entities
 
     def _joined(self, node: Term, triple: PatternTriple, rest: Sequence[PatternTriple]) -> Array:
+        check_deadline()
         head, relation, tail = triple
         heads, tails = self._facts(relation)
         if head == tail:

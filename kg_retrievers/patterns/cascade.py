@@ -76,7 +76,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         self.examples = examples
         self.zero_shot: Runnable[Any, Pattern] = ZeroShotPatternGenerator(index, linker=self.linker)
         self.forms = QuestionFormGenerator(index, linker=self.linker)
-        self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples)
+        self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index)
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
 

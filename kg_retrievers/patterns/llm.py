@@ -13,9 +13,12 @@ from langchain_core.runnables import RunnableLambda
 from kg_retrievers.core.model_calls import guarded
 from kg_retrievers.core.prompts import check_model, check_placeholders
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
-from kg_retrievers.errors import PatternParseError
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, PatternParseError
 from kg_retrievers.graph import Pattern
+from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.index import GraphIndex
 from kg_retrievers.patterns.examples import ExamplePatternGenerator
+from kg_retrievers.patterns.known_texts import check_known_texts
 from kg_retrievers.patterns.prompts import EXAMPLES, PATTERN_PROMPT, REPAIR_PROMPT, parse_pattern, write_shots
 from kg_retrievers.patterns.shots import as_shot
 
@@ -25,7 +28,10 @@ SHOTS = 12
 
 
 class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
-    """Asks a language model for the pattern (SimGRAG, section 4.1), and once more where its reply is unreadable.
+    """Asks a language model for the pattern (SimGRAG, section 4.1), and once more where its reply cannot be used.
+
+    It cannot be used where it is unreadable, or where it has an operation, conditions or absent triples and names what
+    the graph lacks (see `check_known_texts`); the model is told the nearest names of the graph.
 
     Of the user's examples, the nearest to the question are shown to the model, the nearest last; our own `EXAMPLES`
     come before them as far as `SHOTS` allows. The pattern has no confidence: how often a model is right is not known.
@@ -33,6 +39,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
     Args:
         llm: The language model; set its temperature to 0 for equal replies on every run.
         examples: Finds the examples to show; None shows our own alone.
+        index: The indexed graph; None checks no names.
         prompt: In place of ours, with the placeholder `question`, and `shots` if examples are to be shown.
         repair_prompt: In place of ours, with the placeholders `question`, `reply` and `error`.
 
@@ -48,6 +55,7 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         llm: BaseLanguageModel[Any],
         *,
         examples: ExamplePatternGenerator | None = None,
+        index: GraphIndex | None = None,
         prompt: BasePromptTemplate[Any] = PATTERN_PROMPT,
         repair_prompt: BasePromptTemplate[Any] = REPAIR_PROMPT,
     ) -> None:
@@ -56,20 +64,40 @@ class LLMPatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         optional = {"shots"}.intersection(getattr(prompt, "input_variables", ()))
         check_placeholders(prompt, {"question", *optional}, "LLMPatternGenerator: prompt")
         check_placeholders(repair_prompt, ["question", "reply", "error"], "LLMPatternGenerator: repair_prompt")
-        self.llm, self.examples = llm, examples
+        self.llm, self.examples, self.index = llm, examples, index
         self.prompts = {"pattern": prompt, "repair": repair_prompt}
 
     def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
-        """Ask, read, and if need be ask again with the reason."""
+        """Ask, read, check the names, and if need be ask again with the reason."""
         values = {"question": input["question"]}
         shots = yield Call(RunnableLambda(self._shots), input)
         reply = yield Call(self.prompts["pattern"] | guarded(self.llm) | StrOutputParser(), values | {"shots": shots})
+        refused: Pattern | None = None
+        try:
+            refused = parse_pattern(reply)
+            error = yield Call(RunnableLambda(self._lacking), {**input, "pattern": refused})
+            if not error:
+                return refused
+            values |= {"reply": reply, "error": error}
+        except PatternParseError as cause:
+            values |= {"reply": cause.reply, "error": cause.reason}
+        reply = yield Call(self.prompts["repair"] | guarded(self.llm) | StrOutputParser(), values)
         try:
             return parse_pattern(reply)
-        except PatternParseError as error:
-            values |= {"reply": error.reply, "error": error.reason}
-        reply = yield Call(self.prompts["repair"] | guarded(self.llm) | StrOutputParser(), values)
-        return parse_pattern(reply)
+        except PatternParseError:
+            if refused is None:
+                raise
+            return refused
+
+    def _lacking(self, input: Mapping[str, Any]) -> str:
+        """Return what a pattern names that the graph lacks, with the nearest names; nothing if all is there."""
+        if self.index is None:
+            return ""
+        try:
+            check_known_texts(self.index, input["pattern"], {one.term.text for one in input.get("entities") or ()})
+        except (EntityLinkingError, LowConfidenceError) as error:
+            return as_data(error.message) + " Name one of these only if the question means it; else keep the name."
+        return ""
 
     def _shots(self, input: Mapping[str, Any]) -> str:
         """Write the examples nearest to the question, after as many of ours as there is room for."""

@@ -1,4 +1,15 @@
-"""What an operation of a pattern gives, from all bindings of its unknowns: one rule for every backend."""
+"""What an operation of a pattern gives, from all bindings of its unknowns: one rule for every backend.
+
+How an operation is carried out, in this order:
+
+1. `carried_out` refuses names and relations that the graph lacks (`known_texts`), and turns triples that can only be
+   meant the other way round (`directions`).
+2. `allowed_entities` turns conditions and absent triples into the entities that unknowns may be.
+3. The matcher (`methods/simgrag/operations.py`) or a database (`methods/sg_rag/operations.py`) finds all bindings; of
+   "compare" those of each side, by the part of the pattern around it (`operation_parts`).
+4. This module computes the value, the answers, and the targets on which they rest.
+5. The matcher or the database shows the facts of the first `SHOWN` of these targets.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +17,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.operations import Operation
-from kg_retrievers.graph.value_columns import rank_keys
+from kg_retrievers.graph.value_columns import ranked_values
 from kg_retrievers.graph.values import Comparison, Value, holds
 
 #: Of how many targets the facts are shown.
@@ -93,9 +106,9 @@ def _best_values(
     of_target: Mapping[int, set[int]], descending: bool, graph: KnowledgeGraph
 ) -> tuple[dict[int, Any], dict[int, Any]]:
     """Return the key of the greatest or least value of each target that has one, and this value in plain."""
-    entities = sorted(set().union(*of_target.values()))
-    ranked = zip(entities, rank_keys(graph.value_columns, entities), strict=True)
-    keys = {entity: key for entity, key in ranked if key is not None}
+    entities = np.array(sorted(set().union(*of_target.values())), np.int64)
+    ranked, rows = ranked_values(graph.lazy_values, entities)
+    keys = {entity: tuple(key) for entity, key in zip(entities[ranked].tolist(), rows[ranked].tolist(), strict=True)}
     choose = max if descending else min
     best: dict[int, int] = {}
     for target, of_one in of_target.items():
@@ -114,7 +127,10 @@ def plain_value(graph: KnowledgeGraph, entity: int) -> int | float | bool | str:
 def compared(
     operation: Operation, sides: Sequence[Iterable[int]], graph: KnowledgeGraph
 ) -> tuple[bool | None, list[int]]:
-    """Return whether a comparison of two unknowns holds, and what it rests on; None where a side has no value.
+    """Return whether a comparison of two unknowns holds, and what it rests on; None where that is not certain.
+
+    By "=" and "!=", sides without any values are compared as entities: they are equal if they are the same ones, and
+    unequal if they share none.
 
     Args:
         operation: "compare".
@@ -127,6 +143,9 @@ def compared(
         return holds(Value("", number=len(one)), comparison, Value("", number=len(other))), [*one, *other]
     values = [[(entity, graph.entity_value(entity)) for entity in side] for side in (one, other)]
     known = [[(entity, value) for entity, value in side if value is not None] for side in values]
+    if one and other and comparison in ("=", "!=") and not known[0] and not known[1]:
+        certain = one == other or set(one).isdisjoint(other)
+        return ((one == other) == (comparison == "="), [*one, *other]) if certain else (None, [])
     if not known[0] or not known[1]:
         return None, []
     pairs = [(left, right) for left in known[0] for right in known[1]]

@@ -21,7 +21,7 @@ from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.patterns.reply_operations import read_conditions, read_operation
 
 #: The version of all prompts in this file. It changes with any change of their words.
-VERSION = "2"
+VERSION = "4"
 
 #: The worked examples of `PATTERN_PROMPT`: a question and the object that answers it.
 EXAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -160,7 +160,8 @@ EXAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
 _RULES = """\
 1. First cut the question into segments, one for each single fact it speaks of. Then write one triple for each segment.
 2. A triple is ["head", "relation", "tail"]. Write names exactly as the question writes them, and relations as short \
-phrases that mean something when read alone: "publication year" rather than "in", "starring" rather than "of".
+phrases that mean something when read alone: "publication year" rather than "in", "starring" rather than "of". The \
+direction counts: a relation that an example shows keeps its head and its tail, and any other reads from head to tail.
 3. What the question does not name is written UNKNOWN, its kind and a number: "UNKNOWN film 1". The same thing has the \
 same number everywhere, different things of one kind have different numbers. A relation that the question does not \
 name is "UNKNOWN relation 1".
@@ -210,9 +211,10 @@ PATTERN_PROMPT: ChatPromptTemplate = _prompt(
     + "\n\nExamples\n\n{shots}\n\nNow the question to rewrite\n\nQuestion: {question}\nJSON:"
 ).partial(shots=write_shots(EXAMPLES))
 
-#: Asks once more after an unreadable reply. Placeholders: `question`, `reply`, `error`.
+#: Asks once more after a reply that is unreadable, or names what the graph lacks. Placeholders: `question`, `reply`,
+#: `error`.
 REPAIR_PROMPT: ChatPromptTemplate = _prompt(
-    "A question was to be rewritten as the small graph of facts that would answer it, but the reply cannot be read.\n\n"
+    "A question was to be rewritten as the small graph of facts that would answer it, but the reply cannot be used.\n\n"
     "Rules\n"
     + _escape(_RULES)
     + "\n\nQuestion: {question}\n\nThe reply:\n{reply}\n\nWhat is wrong with it: {error}\n\n"

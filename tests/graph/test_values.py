@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kg_retrievers import KnowledgeGraph
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.operations import Condition
-from kg_retrievers.graph.value_columns import ValueColumns, rank_keys
+from kg_retrievers.graph.value_columns import ValueColumns, ranked_values
 from kg_retrievers.graph.values import Comparison, Value, holds, read_value, unit_symbol
 
 DATES = {
@@ -229,16 +229,20 @@ def test_contained_text_is_looked_for_in_all_names() -> None:
     assert where.tolist() == [True, False]
 
 
-def test_rank_keys() -> None:
+def test_ranked_values() -> None:
     labels = ["1987", "1987-03-02", "12 m", "8", "300 ft", "14 metres", "Ann"]
-    graph = KnowledgeGraph.from_triples([(label, "is", label) for label in labels])
-    columns = ValueColumns(graph)
+    columns = ValueColumns(KnowledgeGraph.from_triples([(label, "is", label) for label in labels]))
+
+    def rank_keys(*entities: int) -> list[tuple[float, ...] | None]:
+        ranked, keys = ranked_values(columns, np.array(entities, np.int64))
+        return [tuple(key) if kept else None for kept, key in zip(ranked.tolist(), keys.tolist(), strict=True)]
+
     day = float(date(1987, 3, 2).toordinal())
     year = (float(date(1987, 1, 1).toordinal()), float(date(1987, 12, 31).toordinal()))
-    assert rank_keys(columns, [0, 1, 6]) == [year, (day, day), None]  # more dates than numbers
-    assert rank_keys(columns, [2, 3, 4, 5, 6]) == [(12, 12), (8, 8), None, (14, 14), None]  # metres are more frequent
-    assert rank_keys(columns, [4, 3]) == [(300, 300), (8, 8)]
-    assert rank_keys(columns, []) == []
+    assert rank_keys(0, 1, 6) == [year, (day, day), None]  # more dates than numbers
+    assert rank_keys(2, 3, 4, 5, 6) == [(12, 12), (8, 8), None, (14, 14), None]  # metres are more frequent
+    assert rank_keys(4, 3) == [(300, 300), (8, 8)]
+    assert rank_keys() == []
 
 
 # --- graphs ---

@@ -12,7 +12,7 @@ from langchain_core.prompts import PromptTemplate
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError, PatternParseError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Unknown
-from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, QuestionEntity
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, confidence_at
 from kg_retrievers.patterns.llm import SHOTS, LLMPatternGenerator
 from kg_retrievers.patterns.prompts import EXAMPLES
@@ -94,6 +94,43 @@ def test_llm_is_asked_twice_at_most() -> None:
         LLMPatternGenerator(llm).invoke({"question": "Who?"})
     assert caught.value.reply == "who?"
     assert len(llm.prompts) == 2
+
+
+def counting(name: str) -> str:
+    triples = f'[["?x", "directed by", "{name}"]]'
+    return f'{{"triples": {triples}, "target": "?x", "operation": {{"kind": "count"}}}}'
+
+
+def test_llm_is_told_the_names_nearest_to_what_the_graph_lacks() -> None:
+    llm = ScriptedChatModel(replies=[counting("Jeunet the Great"), counting("Jean-Pierre Jeunet")])
+    found = LLMPatternGenerator(llm, index=INDEX).invoke({"question": "How many films by Jeunet the Great?"})
+    assert found.triples[0].tail == Known("Jean-Pierre Jeunet")
+    asked = llm.prompts[1][-1].text
+    assert "names 'Jeunet the Great', which the graph lacks. Did you mean: 'Jean-Pierre Jeunet'" in asked
+    assert "else keep the name" in asked
+    assert counting("Jeunet the Great") in asked
+
+
+@pytest.mark.parametrize("second", [counting("Jeunet the Great"), "what?"])
+def test_llm_keeps_a_name_that_the_graph_lacks(second: str) -> None:
+    """So that the question is refused by it."""
+    llm = ScriptedChatModel(replies=[counting("Jeunet the Great"), second])
+    found = LLMPatternGenerator(llm, index=INDEX).invoke({"question": "How many films by Jeunet the Great?"})
+    assert found.triples[0].tail == Known("Jeunet the Great")
+
+
+@pytest.mark.parametrize("reply", [counting("Jean-Pierre Jeunet"), GOOD.replace("Her", "Nothing at all")])
+def test_llm_is_asked_once_where_the_graph_has_all_names_or_a_list_is_asked_for(reply: str) -> None:
+    llm = ScriptedChatModel(replies=[reply])
+    LLMPatternGenerator(llm, index=INDEX).invoke({"question": "?"})
+    assert len(llm.prompts) == 1
+
+
+def test_llm_may_name_what_is_linked() -> None:
+    llm = ScriptedChatModel(replies=[counting("that man")])
+    entities = [QuestionEntity(0, 8, "that man", ("Jean-Pierre Jeunet",), 1, False)]
+    LLMPatternGenerator(llm, index=INDEX).invoke({"question": "How many by that man?", "entities": entities})
+    assert len(llm.prompts) == 1
 
 
 def test_llm_fills_shots_into_a_prompt_that_asks_for_them() -> None:

@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableLambda
 from kg_retrievers.core.prompts import check_placeholders
 from kg_retrievers.core.replies import MAX_REPLY
 from kg_retrievers.errors import InvalidArgumentError, PatternParseError
-from kg_retrievers.graph.pattern import Known, Pattern, Unknown
+from kg_retrievers.graph.pattern import Known, Pattern, Term, Unknown
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT
 from kg_retrievers.patterns.prompts import EXAMPLES, PATTERN_PROMPT, REPAIR_PROMPT, parse_pattern
 from kg_retrievers.testing import ScriptedChatModel
@@ -47,6 +47,17 @@ PROMPTS = {
     "repair": (REPAIR_PROMPT, {"question": "who directed {Her}?", "reply": '{"triples": [', "error": "it breaks off."}),
     "answer": (ANSWER_PROMPT, {"question": "who directed {Her}?", "evidence": "[1] (Her, directed_by, Spike Jonze)"}),
 }
+
+
+def test_worked_examples_keep_the_direction_of_a_relation() -> None:
+    """An operation respects directions, and the prompt tells a model to take those of the examples."""
+    edges = [triple for _, reply in EXAMPLES for triple in parse_pattern(json.dumps(reply)).triples]
+    relations: set[Term] = {Known("directed by"), Known("written by"), Known("starring")}
+    of_films = [edge for edge in edges if edge.relation in relations]
+    people = {"director", "actor"}
+    assert len(of_films) == 5
+    assert {edge.tail.type for edge in of_films} - {None} == people
+    assert not {edge.head.type for edge in of_films} & people
 
 
 @pytest.mark.parametrize("name", PROMPTS)

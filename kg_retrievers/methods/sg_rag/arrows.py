@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.tokens import Token
-from kg_retrievers.methods.sg_rag.directions import Directions, Edge
 from kg_retrievers.methods.sg_rag.queries import alias_of, variables_of
+from kg_retrievers.patterns.directions import Directions, Edge
 
 
 class _Arrow(NamedTuple):

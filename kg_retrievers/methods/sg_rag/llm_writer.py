@@ -27,7 +27,6 @@ from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, QuestionEntity, embed, find_name, mask
 from kg_retrievers.methods.sg_rag.arrows import correct_directions
-from kg_retrievers.methods.sg_rag.directions import Directions
 from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.prompts import CYPHER_PROMPT, REPAIR_PROMPT, parse_cypher
 from kg_retrievers.methods.sg_rag.queries import (
@@ -38,6 +37,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     check_shows_facts,
 )
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
+from kg_retrievers.patterns.directions import directions_of
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
 #: The most tokens of the schema that a language model is shown.
@@ -102,7 +102,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             )
         self.index, self.llm, self.max_schema_tokens = index, llm, max_schema_tokens
         self.prompts = {"cypher": prompt, "repair": repair_prompt}
-        self._directions = Directions(index)
+        self._directions = directions_of(index)
         self._patterns = PatternCypherWriter(index, ZeroShotPatternGenerator(index))
         self._examples = [example for example in label_examples(index, examples) if example.pattern]
         self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)

@@ -46,6 +46,7 @@ with_config(EXACT)(FactsQuery)
 #: the relations that came nearest, the example that its template is from, and whether unknowns may be entities that its
 #: pattern names only since nothing else is found. With an operation, its rows are bindings: `target`, and `by` where
 #: the operation has one; "facts" is the query for their facts, and "side" says which unknown it finds for "compare".
+#: "turned" are triples of its pattern that were turned, as they were written.
 CypherQuery = TypedDict(
     "CypherQuery",
     {
@@ -60,6 +61,7 @@ CypherQuery = TypedDict(
         "operation": NotRequired[dict[str, Any]],
         "facts": NotRequired[FactsQuery],
         "side": NotRequired[str],
+        "turned": NotRequired[list[list[Any]]],
     },
 )
 with_config(EXACT)(CypherQuery)

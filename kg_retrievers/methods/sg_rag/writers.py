@@ -21,12 +21,13 @@ from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
 from kg_retrievers.index.question_entities import describe_unknown_answer
-from kg_retrievers.methods.sg_rag.directions import Directions, Edge
 from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.limits import key_limits
 from kg_retrievers.methods.sg_rag.rendered import Rendered
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS
+from kg_retrievers.patterns.carried_out import carried_out
+from kg_retrievers.patterns.directions import Edge, directions_of
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.patterns.operation_parts import part_of
 
@@ -78,7 +79,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.index, self.generator, self.distinct = index, generator, distinct
         self.prompts = getattr(generator, "prompts", {})
         self.calls_model = getattr(generator, "calls_model", True)
-        self._directions = Directions(index)
+        self._directions = directions_of(index)
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Call the generator, and write its pattern."""
@@ -93,13 +94,23 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         They also have what the pattern says of "confidence", "unplaced" and "nearest", and its "operation": then a
         query returns bindings, "facts" is the query for their facts, and "side" the unknown that it finds for
         "compare". Names in a pattern with an operation mean the nearest ones alone, and its triples point as they do
-        unless it says otherwise.
+        unless it says otherwise; "turned" are those that can only be meant the other way round: see `carried_out`.
 
         Raises:
             PatternError: If the pattern names something and the graph is empty, or absent triples form a cycle.
+            EntityLinkingError: If it asks for more than a list, and names an entity that the graph lacks.
+            LowConfidenceError: If it asks for more than a list, and names a relation that the graph lacks.
             SearchBudgetError: If its conditions leave more keys than a query takes.
             StaleIndexError: If the database lacks a relation of the graph.
         """
+        linked = {entity.term.text: entity.entities[: entity.best] for entity in entities}
+        carried = carried_out(self.index, pattern, linked)
+        for query in self._write(carried.pattern, executor, entities, question):
+            yield {**query, **carried.details}
+
+    def _write(
+        self, pattern: Pattern, executor: Executor, entities: Sequence[QuestionEntity], question: str
+    ) -> Iterator[dict[str, Any]]:
         operation = pattern.operation
         if operation is not None and pattern.directed is None:
             pattern = replace(pattern, directed=True)

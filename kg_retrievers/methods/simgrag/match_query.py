@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -12,7 +14,7 @@ from kg_retrievers.graph import Known, Pattern, Term, Unknown
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import Candidates, GraphIndex
 from kg_retrievers.methods.simgrag.matching import MatchNode, MatchQuery
-from kg_retrievers.patterns.allowed_entities import nearest_only
+from kg_retrievers.patterns.allowed_entities import nearest_named, nearest_only
 
 #: From texts and a number k to the k nearest names of each text.
 NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
@@ -28,7 +30,7 @@ def match_query(
     k_nodes: int,
     k_relations: int,
     k_types: int,
-    allowed: Mapping[str, Array] | None = None,
+    allowed: Mapping[str, Array] = MappingProxyType({}),
     nearest: bool = False,
 ) -> MatchQuery:
     """Return what the matcher searches for.
@@ -48,31 +50,29 @@ def match_query(
     nodes = pattern.nodes
     relations = tuple(dict.fromkeys(triple.relation for triple in pattern.triples))
     _check_something_is_known(nodes, relations, index)
-    entity_candidates = _candidates(index.nearest_entities, nodes, k_nodes, index)
+    find_entities = partial(nearest_named, index) if nearest else index.nearest_entities
+    entity_candidates = _candidates(find_entities, nodes, k_nodes, index)
     relation_candidates = _candidates(index.nearest_relations, relations, k_relations, index)
     if nearest:
-        entity_candidates = {node: nearest_only(found) for node, found in entity_candidates.items()}
         relation_candidates = {term: nearest_only(found) for term, found in relation_candidates.items()}
-    type_costs = _limited(_type_costs(nodes, k_types, index), nodes, allowed or {})
+    unknown = [node for node in nodes if isinstance(node, Unknown)]
+    limited: dict[Term, Array] = {node: allowed[node.name] for node in unknown if node.name in allowed}
+    type_costs = _limited(_type_costs(nodes, k_types, index), limited)
     node_id = {node: position for position, node in enumerate(nodes)}
     term_id = {relation: position for position, relation in enumerate(relations)}
     return MatchQuery(
-        [MatchNode(entity_candidates.get(node), type_costs.get(node)) for node in nodes],
+        [MatchNode(entity_candidates.get(node), type_costs.get(node), limited.get(node)) for node in nodes],
         [relation_candidates.get(relation) for relation in relations],
         [(node_id[head], term_id[relation], node_id[tail]) for head, relation, tail in pattern.triples],
         [(node_id[one], node_id[other]) for one, other in pattern.different],
     )
 
 
-def _limited(
-    costs: dict[Term, TypeCosts], nodes: Sequence[Term], allowed: Mapping[str, Array]
-) -> dict[Term, TypeCosts]:
+def _limited(costs: dict[Term, TypeCosts], limited: Mapping[Term, Array]) -> dict[Term, TypeCosts]:
     """Return the costs of types for what the unknowns may be; those without a type cost nothing."""
-    for node in nodes:
-        if isinstance(node, Unknown) and node.name in allowed:
-            entities = allowed[node.name]
-            of_types, members = costs.get(node, (np.zeros(1), [entities]))
-            costs[node] = of_types, [np.intersect1d(some, entities).astype(np.int32) for some in members]
+    for node, entities in limited.items():
+        of_types, members = costs.get(node, (np.zeros(1), [entities]))
+        costs[node] = of_types, [np.intersect1d(some, entities).astype(np.int32) for some in members]
     return costs
 
 

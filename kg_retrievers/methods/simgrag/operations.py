@@ -109,15 +109,13 @@ def _is_truncated(matches: Sequence[Match]) -> bool:
 def _result(
     pattern: Pattern, operation: Operation, matches: Sequence[Match], index: GraphIndex, rules: MatchRules
 ) -> OperationResult:
-    nodes = [node.name if isinstance(node, Unknown) else "" for node in pattern.nodes]
-    target = nodes.index(str(pattern.target))
+    wanted = [_position(pattern, name) for name in (str(pattern.target), *operation.by)]
     bindings: set[tuple[int, ...]] = set()
     for match in matches:
         if operation.by:
-            by = nodes.index(operation.by[0])
-            bindings |= _bindings(pattern, match, [target, by], index.graph, rules)
+            bindings |= _bindings(pattern, match, wanted, index.graph, rules)
         else:
-            bindings |= {(entity,) for entity in match.entities[target].tolist()}
+            bindings |= {(entity,) for entity in match.entities[wanted[0]].tolist()}
     return operation_result(operation, bindings, index.graph)
 
 
@@ -188,12 +186,13 @@ def _shown(
 
 def _has_more(pattern: Pattern, matches: Sequence[Match], support: Sequence[int]) -> bool:
     """Return whether matches hold targets beside some."""
-    target = next(at for at, node in enumerate(pattern.nodes) if _names(node, str(pattern.target)))
+    target = _position(pattern, str(pattern.target))
     return any(not {*match.entities[target].tolist()} <= {*support} for match in matches)
 
 
-def _names(node: Term, name: str) -> bool:
-    return isinstance(node, Unknown) and node.name == name
+def _position(pattern: Pattern, name: str) -> int:
+    """Return the position of an unknown among the nodes of a pattern."""
+    return next(at for at, node in enumerate(pattern.nodes) if isinstance(node, Unknown) and node.name == name)
 
 
 def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: FindMatches) -> Operated | None:
@@ -207,7 +206,7 @@ def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: Fi
             raise SearchBudgetError(
                 f"The search ended before all of {name!r} were found. Raise max_bindings or max_scans."
             )
-        at = next(at for at, node in enumerate(part.nodes) if _names(node, name))
+        at = _position(part, name)
         sides.append([entity for match in matches for entity in match.entities[at].tolist()])
         shown += [(part, match) for match in matches]
     truth, support = compared(operation, sides, index.graph)

@@ -34,6 +34,7 @@ from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, op
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
+from kg_retrievers.patterns.carried_out import carried_out
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
@@ -90,7 +91,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     embeddings are unit vectors. The language model writes a pattern only where neither an example nor the zero-shot
     generator is sure: see `CascadePatternGenerator`; `pattern_generator=LLMPatternGenerator(llm)` asks it always.
 
-    Cost: no call of the language model, one where it is asked, two where its first reply is unreadable.
+    Cost: no call of the language model, one where it is asked, two where its first reply cannot be used.
     The search is linear in the edges around the candidates for a pattern without cycles.
 
     Example:
@@ -226,11 +227,18 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         Raises:
             PatternError: If nothing in the pattern is known.
+            EntityLinkingError: If it asks for more than a list, and names an entity that the graph lacks.
+            LowConfidenceError: If it asks for more than a list, and names a relation that the graph lacks.
         """
+        carried = carried_out(self.index, pattern)
+        found = self._match(carried.pattern, self.k if k is None else k, question)
+        return [replace(one, details={**one.details, **carried.details}) for one in found]
+
+    def _match(self, pattern: Pattern, k: int, question: str) -> list[Evidence]:
         if pattern.operation is not None:
             return self._operate(pattern, question)
         query = self.query(pattern, nearest=bool(pattern.conditions or pattern.absent))
-        found, widened = self._found(pattern, query, self.k if k is None else k, question, ties=self.ties)
+        found, widened = self._found(pattern, query, k, question, ties=self.ties)
         ambiguous = self._ambiguous_names(pattern, query) if found else []
         evidence = [self._evidence(pattern, match, ambiguous) for match in found]
         evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]

@@ -18,8 +18,8 @@ from kg_retrievers.patterns.zero_shot.ranking import softmax
 #: The most steps of a walk between two things that a form joins.
 MAX_STEPS = 2
 
-#: How much a noun that is nearer to a class counts, beside the logarithm of how likely a walk is.
-NOUN_WEIGHT = 8.0
+#: How much less likely it makes a walk to come to a class again.
+DETOUR_COST = 2.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,11 @@ class Asker:
         whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
         return [replace(way, start=group) for way in self.from_entity(whole, span[0], max_steps=max_steps)]
 
+    def noun_nearness(self, noun: Sequence[Token]) -> Array:
+        """Return how near a noun is to each class; zeros for none."""
+        words = " ".join(token.word for token in noun if token.word)
+        return self.classes.nearness(words) if words else np.zeros(len(self.classes.labels))
+
     def _ways(self, text: str, slots: Sequence[QuestionEntity], topic: QuestionEntity, max_steps: int) -> list[Way]:
         understood = self.zero_shot.understand_from(text, slots, topic, max_hops=max_steps)
         if understood is None:
@@ -86,8 +91,14 @@ def best_by_class(ways: Sequence[Way], classes: GraphClasses) -> dict[int, Way]:
     """Return the likeliest walk to each class."""
     by_class: dict[int, list[Way]] = defaultdict(list)
     for way in ways:
-        by_class[int(classes.of_label[way.labels[-1]])].append(way)
+        by_class[int(classes.of_label[way.labels[-1]])].append(replace(way, log=way.log - detour_cost(way, classes)))
     return {group: likeliest(of_one) for group, of_one in by_class.items()}
+
+
+def detour_cost(way: Way, classes: GraphClasses) -> float:
+    """Return how much less likely it makes a walk that it leads to things of one class more than once."""
+    ends = classes.of_label[list(way.labels)].tolist()
+    return DETOUR_COST * (len(ends) - len({*ends}))
 
 
 def likeliest(ways: Sequence[Way]) -> Way:

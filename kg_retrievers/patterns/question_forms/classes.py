@@ -11,10 +11,13 @@ from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
-from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
+from kg_retrievers.index.token_table import TokenTable
+from kg_retrievers.patterns.question_forms.class_words import NAMES, ClassWords, singular
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
-from kg_retrievers.patterns.zero_shot.reading import question_words
 from kg_retrievers.patterns.zero_shot.scorer import mean_rows
+
+#: Numbers of four digits are years up to here.
+LAST_YEAR = 2100
 
 #: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
 COMMON = 0.5
@@ -22,15 +25,11 @@ COMMON = 0.5
 #: How many ends of a relation are looked at for that, spread over all of them.
 ENDS_SEEN = 64
 
-#: The most members of a class from which walks start, and of which the names are read.
-MEMBERS = 2_000
-NAMES = 200
+#: The most members of a class from which walks start, and of which the types are read.
+MEMBERS, TYPES_SEEN = 2_000, 200
 
-#: How much the names of members count beside those of relations; how much a relation counts that leads away.
-NAMES_COUNT, AWAY_COUNT = 0.6, 0.95
-
-#: What is said of people in any graph.
-_PERSON = ("person", "born", "birth", "married", "people")
+#: How much a noun that is nearer to a class counts, beside the logarithm of how likely a walk is.
+NOUN_WEIGHT = 8.0
 
 
 class GraphClasses:
@@ -62,58 +61,38 @@ class GraphClasses:
         self.counts = [len(of_label) for of_label in ends]
         facts = np.bincount(graph.edges[:, 1], minlength=len(graph.relations))
         self._single = np.repeat(facts, 2) == np.array(self.counts, np.int64).reshape(-1, 2)[:, ::-1].ravel()
-        self._rows = [self._described(labels, steps, ends) for labels in self.labels]
-        self._names = self._mean_names()
+        self._words = ClassWords(
+            table,
+            [
+                [(graph.relations[relation_of(label)], bool(is_backward(label))) for label in of_one]
+                for of_one in self.labels
+            ],
+            [[] if kind else self._names_of(members) for members, kind in zip(self.members, self.kinds, strict=True)],
+            [[] if kind else self._types_of(members) for members, kind in zip(self.members, self.kinds, strict=True)],
+        )
+        self._values = np.array([bool(kind) for kind in self.kinds], bool)
 
-    def _described(self, labels: Sequence[int], steps: GraphSteps, ends: Sequence[Array]) -> tuple[Array, Array]:
-        """Return the vectors of words that name a class, and how much each counts."""
-        rows, counts = list[Array](), list[float]()
-        for label in labels:
-            of_one = steps.words[relation_of(label)]
-            rows.append(of_one)
-            counts += [AWAY_COUNT if is_backward(label) else 1.0] * len(of_one)
-        members = np.unique(np.concatenate([ends[label][:NAMES] for label in labels]))[:NAMES]
-        kinds = {kind for entity in members.tolist() for kind in self._graph.entity_types(entity)}
-        for kind in sorted(kinds):
-            rows.append(self._vector(readable(local_name(self._graph.types[kind])))[None])
-            counts.append(1.1)
-        return np.concatenate(rows), np.array(counts)
+    def _names_of(self, members: Array) -> list[str]:
+        """Return the names of some members, spread over all of them."""
+        seen = np.unique(np.linspace(0, len(members) - 1, min(NAMES, len(members))).astype(np.int64))
+        return [self._graph.names[label] for label in self._graph.labels[members[seen]].tolist()]
 
-    def _mean_names(self) -> list[Array]:
-        """Return the mean vector of names of the members of each class, spread over all of them; unit vectors."""
-        some = [
-            members[np.unique(np.linspace(0, len(members) - 1, min(NAMES, len(members))).astype(np.int64))]
-            for members in self.members
-        ]
-        ids, position = np.unique(np.concatenate([np.zeros(0, np.int64), *some]), return_inverse=True)
-        rows = mean_rows(self._table, [self._graph.names[label] for label in self._graph.labels[ids].tolist()])
-        parts = np.split(position, np.cumsum([len(members) for members in some])[:-1])
-        means = [rows[part].mean(axis=0) for part in parts[: len(some)]]
-        return [mean / (np.linalg.norm(mean) + 1e-9) for mean in means]
-
-    def _vector(self, text: str) -> Array:
-        ids = [id for id in self._table.token_ids(text) if id != UNKNOWN]
-        if not ids or not words(text):
-            return np.zeros(self._table.dimension, np.float32)
-        mean = self._table.rows(ids).mean(axis=0)
-        unit: Array = mean / (np.linalg.norm(mean) + 1e-9)
-        return unit
+    def _types_of(self, members: Array) -> list[str]:
+        if not len(self._graph.types):
+            return []
+        kinds = {kind for entity in members[:TYPES_SEEN].tolist() for kind in self._graph.entity_types(entity)}
+        return [readable(local_name(self._graph.types[kind])) for kind in sorted(kinds)]
 
     def nearness(self, noun: str) -> Array:
-        """Return how near a noun is to each class, about 0 ... 1.6; (classes).
-
-        For "who" and "people", how much is said of the members as of people.
-        """
-        person = noun in ("who", "whom", "whose", "people", "person", "persons", "anyone", "someone", "everyone")
-        vectors = [word.vector for word in question_words(self._table, " ".join(_PERSON) if person else noun)]
-        near = np.zeros(len(self.labels))
-        for group, ((rows, counts), name) in enumerate(zip(self._rows, self._names, strict=True)):
-            if self.kinds[group] or not vectors:
-                continue
-            cosines = [float(((rows @ vector) * counts).max()) for vector in vectors]
-            whole = max(cosines) if person else cosines[-1] * 0.7 + 0.3 * float(np.mean(cosines))
-            near[group] = max(whole, 0.0) + NAMES_COUNT * max(float(name @ self._vector(noun)), 0.0)
+        """Return how likely each class is what a noun means, as logits; those of values come last; (classes)."""
+        if not noun:
+            return np.zeros(len(self.labels))
+        near: Array = np.where(self._values, 0.0, self._words.nearness(noun) / NOUN_WEIGHT)
         return near
+
+    def closeness(self, noun: str) -> float:
+        """Return the greatest cosine of a noun with a noun that names a class."""
+        return self._words.closeness(mean_rows(self._table, [noun, singular(noun)]))
 
     def containing(self, entities: Sequence[int]) -> list[bool]:
         """Return for each class whether it has one of some entities."""
@@ -132,6 +111,8 @@ def value_kind_of(columns: ValueColumns, entities: Array) -> str:
     """Return what most of some entities are as values: "date", "number", "truth" or ""."""
     truths, dates = columns.truths[entities] >= 0, columns.first[entities] != NO_DAY
     numbers = ~np.isnan(columns.numbers[entities])
+    if (dates & numbers).any() and (columns.numbers[entities][dates & numbers] > LAST_YEAR).mean() > 0.05:
+        dates &= ~numbers  # ratings around 2000, say
     if truths.mean() > 0.8:
         return "truth"
     if dates.mean() > 0.8:

@@ -14,11 +14,15 @@ from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
+from kg_retrievers.patterns.question_forms.arms import UnreadError
 from kg_retrievers.patterns.question_forms.asking import Asker
+from kg_retrievers.patterns.question_forms.class_words import singular
 from kg_retrievers.patterns.question_forms.classes import GraphClasses
-from kg_retrievers.patterns.question_forms.grammar import Form, read_form
+from kg_retrievers.patterns.question_forms.forms import Form
+from kg_retrievers.patterns.question_forms.grammar import read_form
 from kg_retrievers.patterns.question_forms.literals import find_limits
-from kg_retrievers.patterns.question_forms.reading import FormReader, UnreadError
+from kg_retrievers.patterns.question_forms.quantities import has_quantity
+from kg_retrievers.patterns.question_forms.reading import FormReader
 from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, tokens_of
 from kg_retrievers.patterns.question_forms.values import ValueFinder
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
@@ -26,6 +30,10 @@ from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
 _DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
 _PLACE_ENDINGS = ("", "y", "a", "ia", "e", "o", "land")
+
+
+#: The most words beside an entity of a question without a verb.
+MOST_BARE = 2
 
 
 class QuestionFormGenerator(LinkingGenerator):
@@ -83,12 +91,15 @@ class QuestionFormGenerator(LinkingGenerator):
         tokens = self._tokens(question, entities)
         units = self._units(question)
         if read_form(tokens, lambda word: 0.0, units) is None:
-            return None
+            self._check_measure(question, tokens, entities)
+            return self._bare(tokens) if question.rstrip().endswith("?") else None
         reader = self._reader()
         form = read_form(tokens, reader.noun_score, units)
         if form is None or (not form.unread and self._is_said(question, entities, form, reader)):
             return None
-        if form.kind == "exists" and _asks_which(tokens):
+        if form.both and self._is_plain(question, entities, form):
+            return None
+        if form.kind == "exists" and _asks_which(form.clause):
             return None
         try:
             if _limits_are_alternatives(tokens, units):
@@ -106,6 +117,41 @@ class QuestionFormGenerator(LinkingGenerator):
             ) from None
         return None if self._is_number(question, entities, form, pattern) else pattern
 
+    def _check_measure(self, question: str, tokens: Sequence[Token], entities: Sequence[QuestionEntity]) -> None:
+        """Refuse "how much" where the number that is found is none of what is asked, as "How much does it cost?"."""
+        words = [token.word for token in tokens]
+        at = next((at for at in range(len(words) - 1) if words[at : at + 2] == ["how", "much"]), -1)
+        telling = [token.word for token in tokens[at + 2 :] if token.telling]
+        if at < 0 or not telling or not entities:
+            return
+        measured = words[at + 2] if tokens[at + 2].telling else telling[-1]
+        labels = self.zero_shot.understand(question, entities).arms[0].labels
+        if self._reader().is_other_number(labels, measured):
+            raise LowConfidenceError(
+                f"QuestionFormGenerator: {question!r:.200} asks for {measured!r:.50}, which no number near it is.",
+                0.0,
+                [measured],
+                hint_python="Rephrase it with a relation of the graph, or give examples= or llm=.",
+            )
+
+    def _bare(self, tokens: Sequence[Token]) -> Pattern | None:
+        """Return the pattern of a question without a verb, as "Station Bridge open?"."""
+        words = [token for token in tokens if not token.slot and token.text != "?"]
+        named = len(tokens) > 1 and tokens[0].slot and 1 <= len(words) <= MOST_BARE
+        if not named or not all(token.telling for token in words):
+            return None
+        try:
+            return self._reader().read(Form("exists", (), tuple(token for token in tokens if token.text != "?")))
+        except UnreadError:
+            return None
+
+    def _is_plain(self, question: str, entities: Sequence[QuestionEntity], form: Form) -> bool:
+        """Whether a question asks for nothing but what two entities have in common, and the walks there are clear."""
+        if form.kind != "list" or form.limits or form.quantity or form.negative or len(entities) < 2:
+            return False
+        understood = self.zero_shot.understand(question, entities)
+        return len(understood.arms) > 1 and understood.confidence >= MIN_CONFIDENCE
+
     def _is_number(
         self, question: str, entities: Sequence[QuestionEntity], form: Form, pattern: Pattern | None
     ) -> bool:
@@ -113,7 +159,7 @@ class QuestionFormGenerator(LinkingGenerator):
         if form.kind != "count" or not entities:
             return False
         understood = self.zero_shot.understand(question, entities)
-        states = self._reader().leads_to_number(understood.arms[0].labels)
+        states = self._reader().names_number(understood.arms[0].labels, form)
         sure = (pattern.confidence if pattern else None) or 0.0
         return states and (sure < MIN_CONFIDENCE or understood.confidence > sure)
 
@@ -126,9 +172,9 @@ class QuestionFormGenerator(LinkingGenerator):
         named = [slot for slot in entities if read_value(slot.name) is None]
         tokens = tokens_of(question, named)
         limits = find_limits([token.word or "_" for token in tokens], self._units(question))
-        if all(limit.operator == "=" for limit in limits):
+        if all(limit.operator == "=" for limit in limits) and not has_quantity(tokens):
             tokens = tokens_of(question, [slot for slot in entities if slot.name.casefold() not in ("true", "false")])
-        return [self._named(token) for token in tokens]
+        return self._with_ellipses([self._named(token) for token in tokens])
 
     def _is_said(self, question: str, entities: Sequence[QuestionEntity], form: Form, reader: FormReader) -> bool:
         """Whether a question asks for what a relation says itself, as "How many platforms does it have?" may."""
@@ -139,19 +185,35 @@ class QuestionFormGenerator(LinkingGenerator):
         understood = self.zero_shot.understand(question, entities)
         return reader.is_number(understood.arms[0].labels, form)
 
+    def _with_ellipses(self, tokens: list[Token]) -> list[Token]:
+        """Return words with entities of which a later one has the last word, as in "in both low and polar orbit"."""
+        for at in range(len(tokens) - 2):
+            one, word, other = tokens[at : at + 3]
+            if one.slot or not one.telling or word.word not in ("and", "or", "nor") or other.slot is None:
+                continue
+            named = self._entity(f"{one.text} {other.slot.name.split()[-1]}") if " " in other.slot.name else None
+            tokens[at] = named or one
+        return tokens
+
+    def _entity(self, name: str) -> Token | None:
+        """Return the only entity of a name."""
+        keys = self.index.graph.entities_named(name)
+        if len(keys) != 1:
+            return None
+        return Token(name, QuestionEntity(0, 1, self.index.graph.label(keys[0]), (keys[0],), 1, False))
+
     def _named(self, token: Token) -> Token:
         """Return a word as the entity that it names as an adjective or in the plural, if there is one."""
         if token.slot or len(token.text) < 4 or not token.text[0].isalpha():
             return token
         text = token.text
-        stems = [text, text[:-1]] if text.endswith("s") else []
-        stems = [stem.capitalize() for stem in stems]
+        stems = dict.fromkeys([text, text[:-1], singular(text)]) if text.endswith("s") else []
+        stems = [cased for stem in stems for cased in (stem.capitalize(), stem.casefold())]
         if text[0].isupper() and (found := _DEMONYM.search(text)) and found.start() >= 3:
             stems += [text[:match] + ending for match in {found.start(), len(text) - 1} for ending in _PLACE_ENDINGS]
         for stem in stems:
-            keys = self.index.graph.entities_named(stem)
-            if len(keys) == 1:
-                return Token(text, QuestionEntity(0, 1, self.index.graph.label(keys[0]), (keys[0],), 1, False))
+            if found_one := self._entity(stem):
+                return Token(text, found_one.slot)
         return token
 
 

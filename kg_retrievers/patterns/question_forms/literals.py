@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from kg_retrievers.graph.operations import Operator
 from kg_retrievers.graph.values import Value, read_value, unit_symbol
+from kg_retrievers.patterns.question_forms.degrees import base_of, direction, time_direction
 
-_BEFORE = (
-    r"before|earlier than|prior to|under|below|less than|fewer than|lower than|(?:cheap|short|small|light|young)er than"
+_BEFORE = r"before|earlier than|prior to|under|below|less than|fewer than|lower than"
+_AFTER = r"after|later than|over|above|more than|higher than|greater than|exceeding|in excess of|more recent than"
+_FROM = (
+    r"(?:in|on) or after|upwards of|since|from|at least|no (?:earlier|less|fewer) than"
+    r"|not (?:less|earlier|fewer) than|as of"
 )
-_AFTER = (
-    r"after|later than|over|above|more than|higher than|greater than|exceeding|(?:tall|long|larg|bigg|heavi|old)er than"
-)
-_FROM = r"since|from|at least|no (?:earlier|less|fewer) than|not (?:less|earlier|fewer) than|as of"
-_TO = r"until|till|up to|at most|no (?:later|more) than|not more than|by"
+_TO = r"(?:in|on) or before|until|till|up to|at most|no (?:later|more) than|not more than|by"
 _WITHIN = r"in|on|during|of|exactly|around"
 _LEADS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(rf"(?:{_FROM})(?: the)?(?: year)?$")),
@@ -30,6 +30,7 @@ _TAILS: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(r"^(?:or|and) (?:later|after|more|higher|above|newer|over|longer|larger)|^onwards?|^on(?= *$)")),
     ("<=", re.compile(r"^(?:or|and) (?:earlier|before|less|fewer|lower|below|older|under|shorter|smaller)")),
 )
+_CENTURY = re.compile(r"(1[1-9]|2\d) ?(?:st|nd|rd|th) century\b")
 _DECADE = re.compile(r"(?:the )?(early |late )?(1\d|20)(\d0)s")
 
 
@@ -41,12 +42,14 @@ class Limit(NamedTuple):
         values: The value, two for "between"; as a condition takes them.
         start: The position of its first word.
         end: The position after its last.
+        kind: "date" or "number", where its words say so: "before 1900", "more than 1900".
     """
 
     operator: Operator
     values: tuple[str, ...]
     start: int
     end: int
+    kind: str = ""
 
     @property
     def value(self) -> Value:
@@ -82,13 +85,24 @@ def find_limits(words: Sequence[str], units: Collection[str]) -> list[Limit]:
     return found
 
 
+def _span_at(words: Sequence[str], at: int) -> Limit | None:
+    """Return the years that a decade or a century means."""
+    if decade := _DECADE.fullmatch(words[at]):
+        first, last, end = int(decade[2] + decade[3]), int(decade[2] + decade[3]) + 9, at + 1
+    elif century := _CENTURY.match(" ".join(words[at : at + 3])):
+        last = 100 * int(century[1])
+        first, end = last - 99, at + len(century[0].split())
+    else:
+        return None
+    start = _lead_start(words, at, r"in the|in|during the|of the|the")
+    return Limit("between", (str(first), str(last)), start, end)
+
+
 def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | None:
     """Return the limit whose first value begins at a position."""
     before = " ".join(words[max(at - _LONGEST, 0) : at])
-    if decade := _DECADE.fullmatch(words[at]):
-        year = int(decade[2] + decade[3])
-        start = _lead_start(words, at, r"in the|in|during the|of the")
-        return Limit("between", (str(year), str(year + 9)), start, at + 1)
+    if span := _span_at(words, at):
+        return span
     end = _literal_end(words, at, units)
     if end is None:
         return None
@@ -98,6 +112,8 @@ def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | 
         if last is not None:
             return Limit("between", (literal, _written(words[end + 1 : last], units)), at - 1, last)
     after = " ".join(words[end : end + 3])
+    if compared := _compared(words[:at], literal):
+        return Limit(compared[0], (literal,), at - compared[1], end, compared[2])
     operator = next(((op, match) for op, form in _TAILS if (match := form.search(after))), None)
     if operator and _literal_end(words, end + len(operator[1][0].split()), units) is not None:
         operator = None  # "or after 2000" begins another limit
@@ -110,11 +126,32 @@ def _limit_at(words: Sequence[str], at: int, units: Collection[str]) -> Limit | 
     assert lead
     if lead[0] == "=" and not _is_date(literal):
         return None
-    return Limit(lead[0], (literal,), start, end)
+    return Limit(lead[0], (literal,), start, end, _kind_said(lead[1][0], literal))
+
+
+def _compared(before: Sequence[str], literal: str) -> tuple[Operator, int, str] | None:
+    """Return the operator of a comparative before a value, as "no longer than", how many words it is, and of what."""
+    if len(before) < 2 or before[-1] != "than" or not (base := base_of(before[-2], "er")):
+        return None
+    denied = len(before) > 2 and before[-3] in ("no", "not", "never")
+    time = time_direction(base) if _is_date(literal) and base not in ("old", "young") else 0
+    upward = (time or (-1 if base == "young" else 1 if base == "old" else direction(base))) > 0
+    operators: tuple[Operator, Operator] = ("<=", ">=") if denied else (">", "<")
+    return operators[not upward], 3 if denied else 2, "date" if time else ""
 
 
 def _led(form: re.Pattern[str], before: str) -> re.Match[str] | None:
     return re.search(rf"(?:^|(?<=\s))(?:{form.pattern})", before)
+
+
+def _kind_said(lead: str, literal: str) -> str:
+    """Return which of both a number that may be a year is, by the words before it."""
+    if not _is_date(literal):
+        return ""
+    if re.match(r"(?:before|after|since|until|till|prior|earlier|later|no earlier|no later|during|in|as of)\b", lead):
+        return "date"
+    numeric = r"(?:under|below|over|above|exceeding|(?:no |not )?(?:less|fewer|more|lower|higher|greater) than)\b"
+    return "number" if re.match(numeric, lead) else ""
 
 
 def _lead_start(words: Sequence[str], at: int, leads: str) -> int:

@@ -121,14 +121,15 @@ def _drawn(draw: st.DrawFn) -> Pattern:
     absent = draw(st.lists(_absent_triples(unknowns), max_size=2)) if unknowns else []
     named = st.sampled_from([*unknowns, *(["w"] if any(Unknown("w") in triple for triple in absent) else [])])
     conditions = draw(st.lists(st.tuples(named, CONDITIONS), max_size=2)) if unknowns else []
+    operation = draw(_operations(unknowns))
     return Pattern.of(
         *triples,
         target=target,
-        directed=draw(st.booleans()),
+        directed=draw(st.booleans() if operation is None else st.sampled_from([None, True, False])),
         revisits=draw(st.sampled_from([None, True, False])),
         conditions=[Condition(name, operator, value) for name, (operator, value) in conditions],
         absent=absent,
-        operation=draw(_operations(unknowns)),
+        operation=operation,
     )
 
 
@@ -272,3 +273,12 @@ def test_queries_with_an_operation_that_a_caller_gives(likes: CypherRetriever) -
         likes.invoke("?", cypher={"query": by_hand, "operation": {"kind": "exists"}})
     with pytest.raises(StaleIndexError, match="which is not in the indexed graph"):
         likes.invoke("?", cypher={"query": "MATCH (n) RETURN 'nobody' AS target", "operation": {"kind": "count"}})
+
+
+@pytest.mark.parametrize("triple", [("Zoltan", "likes", Unknown("x")), ("Ann", "is priced at", Unknown("x"))])
+def test_text_that_the_graph_lacks_is_refused(triple: Any) -> None:
+    graph = KnowledgeGraph.from_triples([("Ann", "likes", "Bert"), ("Bert", "knows", "Cleo")])
+    backends = Backends(GraphIndex.build(graph, HashedEmbeddings(64)), LadybugExecutor.from_graph(graph))
+    pattern = Pattern.of(triple, target="x", operation=Operation("count"))
+    refused = "EntityLinkingError" if triple[0] == "Zoltan" else "LowConfidenceError"
+    assert backends.found(pattern) == (refused, refused)

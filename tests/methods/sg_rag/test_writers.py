@@ -41,7 +41,6 @@ from kg_retrievers.methods.sg_rag import (
     writers,
 )
 from kg_retrievers.methods.sg_rag.arrows import correct_directions
-from kg_retrievers.methods.sg_rag.directions import Directions, Edge
 from kg_retrievers.methods.sg_rag.queries import (
     check_lists,
     check_properties,
@@ -49,6 +48,7 @@ from kg_retrievers.methods.sg_rag.queries import (
     check_shows_facts,
 )
 from kg_retrievers.methods.sg_rag.templates import walk_pattern
+from kg_retrievers.patterns.directions import Directions, Edge
 from kg_retrievers.testing import ScriptedChatModel
 
 BY, STAR, YEAR, WROTE = "directed_by", "starring", "release_year", "written_by"

@@ -22,6 +22,7 @@ from kg_retrievers.algorithms.compiled import source_checksum
 from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.methods.simgrag.matching import Candidates, Match, MatchNode, MatchQuery, match_pattern
+from kg_retrievers.methods.simgrag.matching.plan import plan_query
 
 Facts = list[tuple[int, int, int]]
 #: What tells two merged matches apart: known entities, known relations by edge, type distances of typed unknowns.
@@ -51,9 +52,11 @@ def numbers(graph: KnowledgeGraph, query: MatchQuery) -> MatchQuery:
         return Candidates(np.array([i for i, _ in kept], np.int32), np.array([d for _, d in kept], np.float32))
 
     nodes = []
-    for entities, types in query.nodes:
+    for entities, types, _ in query.nodes:
         members = types and (types[0], [np.array(sorted(entity[int(e)] for e in m), np.int32) for m in types[1]])
-        nodes.append(MatchNode(translated(entities, entity), members or None))
+        may_be_root = members and entities is None and len(nodes) % 2 == 0
+        limited = np.unique(np.concatenate([np.zeros(0, np.int32), *members[1]])) if members and may_be_root else None
+        nodes.append(MatchNode(translated(entities, entity), members or None, limited))
     return MatchQuery(nodes, [translated(r, relation) for r in query.relations], query.edges, query.different)
 
 
@@ -66,7 +69,7 @@ def brute_force(graph: KnowledgeGraph, query: MatchQuery, distinct: str, directi
         if direction == "ignore" and h != t:
             joined[t, r, h].append(number)
     choices = []
-    for entities, types in query.nodes:
+    for entities, types, _ in query.nodes:
         of_type: dict[int, float] = {}
         if types is not None:
             for position in np.argsort(-types[0], kind="stable"):
@@ -273,6 +276,18 @@ def test_a_star_of_equal_arms_is_one_match_without_its_product(hub: KnowledgeGra
     assert not match.truncated
     assert [len(entities) for entities in match.entities] == [1] + [300] * 6
     assert all(len(triples) == 300 for triples in match.triples)
+
+
+def test_search_begins_where_conditions_leave_fewer_edges_than_a_hub_has() -> None:
+    graph = graph_of([(2 + film, 0, 0) for film in range(50)] + [(2, 1, 1), (3, 1, 1)], entities=60, relations=2)
+    hub_id, year_id, *films = (graph.entities.find(key) for key in "0123")
+    genre, year = Candidates(np.array([hub_id], np.int32), np.zeros(1, np.float32)), np.array([year_id], np.int32)
+    limited = MatchNode(types=(np.zeros(1), [year]), limited=year)
+    relations = [Candidates(np.array([relation], np.int32), np.zeros(1, np.float32)) for relation in (0, 1)]
+    query = MatchQuery([MatchNode(genre), MatchNode(), limited], relations, [(1, 0, 0), (1, 1, 2)])
+    plan = plan_query(graph.adjacency, 2, query, "known", "respect", "merge")
+    assert plan.nodes["parent"].tolist() == [1, 2, -1]
+    assert [match.entities[1].tolist() for match in match_pattern(graph.adjacency, 2, query)] == [sorted(films)]
 
 
 def test_max_bindings_is_kept_and_flagged(hub: KnowledgeGraph) -> None:

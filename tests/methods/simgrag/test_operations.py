@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, P
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Evidence, PatternTriple, Term
 from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.patterns.carried_out import carried_out
 
 RELATIONS = ["owns", "likes", "dated"]
 TYPES = ["Person", "Place"]
@@ -158,7 +160,9 @@ def check(case: tuple[int, Pattern], distinct: str, direction: str) -> None:
         if "everything in the pattern is unknown" in str(error) or "form a cycle" in str(error):
             return
         raise
-    plain = evaluate(random_graph(seed), pattern, distinct=distinct, direction=direction)
+    index = retriever(seed, distinct, direction).index
+    carried = carried_out(index, pattern).pattern
+    plain = evaluate(random_graph(seed), carried, distinct=distinct, direction=direction)
     if pattern.operation is None:
         plain = plain._replace(answers=sorted(plain.answers))
     assert found(evidence, pattern) == plain, list(random_graph(seed).triples())
@@ -177,6 +181,19 @@ RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=cases(), **MODES)
 def test_matcher_agrees_with_plain_evaluator(case: tuple[int, Pattern], distinct: str, direction: str) -> None:
     check(case, distinct, direction)
+
+
+@settings(RELAXED, max_examples=500)
+@given(case=cases())
+def test_no_pattern_that_is_found_as_written_is_turned(case: tuple[int, Pattern]) -> None:
+    seed, pattern = case
+    triples = replace(pattern, different=(), conditions=(), absent=(), directed=True, operation=Operation("exists"))
+    found = evaluate(random_graph(seed), triples, distinct="none", direction="respect").value
+    carried = carried_out(retriever(seed, "none", "respect").index, pattern).pattern
+    if found:
+        assert carried.triples == pattern.triples
+    if pattern.directed is not None:
+        assert carried == pattern
 
 
 @pytest.mark.heavy

@@ -52,6 +52,11 @@ RETRIEVER = SimGRAGRetriever.from_index(INDEX, min_confidence=0.0)
         ("bridges designed by Ada Holm or Per Lind", None, {"Long Bridge", "Old Bridge", "Station Bridge"}),
         ("Who designed at least two bridges?", [2], {"Ada Holm"}),
         ("Which bridges were not designed by Ada Holm?", None, {"Old Bridge"}),
+        ("Which bridges did Ada Holm design apart from Long Bridge?", None, {"Station Bridge"}),
+        ("Could you tell me how many bridges Ada Holm designed?", 2, set()),
+        ("Station Bridge was built after 1900, wasn't it?", True, set()),
+        ("Who designed two bridges or more?", [2], {"Ada Holm"}),
+        ("Long Bridge vs Old Bridge: which is older?", 1750, {"Old Bridge"}),
     ],
 )
 def test_answers_by_form(question: str, value: Any, answers: set[str]) -> None:
@@ -85,7 +90,6 @@ def test_plain_questions_stay(question: str) -> None:
         "Is it true that Ada Holm did not design Old Bridge?",
         "Was Long Bridge not designed by Ada Holm?",
         "Did Ada Holm design only Long Bridge?",
-        "Who designed Long Bridge but not Ada Holm?",
         "Which bridge is the second oldest?",
         "What is the third newest bridge?",
         "Was Long Bridge not built before 1900?",

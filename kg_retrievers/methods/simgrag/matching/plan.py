@@ -34,10 +34,12 @@ class MatchNode(NamedTuple):
         entities: The candidates of a known node; None for an unknown one.
         types: For a node with a type: the distances of the candidate types and the int32 ids of the entities of
             each; None for any type. An entity costs the distance of its nearest type; one of none is no candidate.
+        limited: The ids of what conditions leave of an unknown node, among those of its types; None without conditions.
     """
 
     entities: Candidates | None = None
     types: tuple[Array, Sequence[Array]] | None = None
+    limited: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,7 @@ def plan_query(
     known = tuple(node.entities is not None for node in query.nodes)
     typed = tuple(node.types is not None for node in query.nodes)
     starts, candidates, candidate_costs, levels, level_costs = _node_costs(query.nodes, size)
-    # The root is searched lazily, the other known nodes send messages: the one with most edges becomes the root.
-    weight = [0] * len(known)
-    if sum(known) > 1:
-        degrees = np.append(0, np.cumsum(adjacency.indptr[candidates + 1] - adjacency.indptr[candidates]))
-        weight = np.diff(degrees[starts]).tolist()
-    roots = tuple(sorted(range(len(known)), key=lambda v: (not known[v], not typed[v], -weight[v], v)))
+    roots = _roots(adjacency, query.nodes, starts, candidates)
     relation_costs = np.full((len(query.relations), relations), INFINITE, np.int32)
     for row, of_term in zip(relation_costs, query.relations, strict=True):
         if of_term is None:
@@ -154,6 +151,31 @@ def plan_query(
         level_costs,
         relation_costs,
     )
+
+
+def _roots(adjacency: Adjacency, nodes: Sequence[MatchNode], starts: Array, candidates: Array) -> tuple[int, ...]:
+    """Return the nodes in the order in which they may become roots.
+
+    The root is searched lazily, the other known nodes send messages: the one with most edges becomes the root, unless
+    what conditions leave of an unknown has fewer.
+    """
+    known = [node.entities is not None for node in nodes]
+    left = {v: _degrees(adjacency, node.limited).sum() for v, node in enumerate(nodes) if node.limited is not None}
+    weight = [0] * len(nodes)
+    if sum(known) > 1 or left:
+        degrees = np.append(0, np.cumsum(_degrees(adjacency, candidates)))
+        weight = np.diff(degrees[starts]).tolist()
+    few = {v: edges for v, edges in left.items() if edges < max(weight)}
+
+    def rank(v: int) -> tuple[Any, ...]:
+        return v not in few, few.get(v, 0), not known[v], nodes[v].types is None, -weight[v], v
+
+    return tuple(sorted(range(len(nodes)), key=rank))
+
+
+def _degrees(adjacency: Adjacency, entities: Array) -> Array:
+    degrees: Array = adjacency.indptr[entities + 1] - adjacency.indptr[entities]
+    return degrees
 
 
 class _Shape(NamedTuple):
@@ -329,7 +351,7 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
     counts = [0]
     levels: list[Array] = []
     level_costs: list[Array] = []
-    for entities, types in nodes:
+    for entities, types, _ in nodes:
         if types is not None:
             costs, level_of_type = np.unique(_costs(types[0]), return_inverse=True)
             level = np.full(size, -1, np.int32)

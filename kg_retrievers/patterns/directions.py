@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -11,10 +11,20 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.adjacency import label_of, label_sources
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 
 #: The most edges among which some are turned; where there are more, none is.
 MAX_TURNED = 10
+
+#: Ours. Heads and tails of a relation are of different kinds if at most these shares of the smaller and of the larger
+#: of both sets are in both, as where names are keys and two of 23 genres are also the names of films, of 11,947. Of the
+#: 237 relations of FB15k-237, 173 share no ends, 5 more are within the limits, and none of these joins things of one
+#: kind.
+SHARED_OF_FEWER, SHARED_OF_MORE = 0.1, 0.002
+
+#: Of more entities, those with a label are found by a pass over the triples.
+FEW = 100
 
 
 class Edge(NamedTuple):
@@ -42,11 +52,18 @@ class Directions:
         """The pairs of labels that were compared so far."""
         return {}
 
+    @cached_property
+    def _two_kinds(self) -> dict[int, bool]:
+        """Of the relations that were looked at so far, whether heads and tails are of different kinds."""
+        return {}
+
     def correct(
         self,
         edges: Sequence[Edge],
-        entities: Mapping[Any, Sequence[int]],
+        entities: Mapping[Any, Sequence[int] | Array],
         allowed: Callable[[int, bool], bool] = lambda edge, turned: True,
+        *,
+        only: bool = False,
     ) -> list[bool]:
         """Return which edges must be turned so that all of them can be in the graph; as few as possible.
 
@@ -58,6 +75,7 @@ class Directions:
             edges: Edges with relations of the graph.
             entities: The ids of the entities that a node may be, where that is known.
             allowed: Whether an edge, by its position, may stand as it is, or turned.
+            only: Whether none is turned where as few others might be turned instead.
         """
         positions = range(len(edges))
         choices = product([False, True], repeat=len(edges)) if len(edges) <= MAX_TURNED else [(False,) * len(edges)]
@@ -66,31 +84,56 @@ class Directions:
             free = not turned or not allowed(position, False) or self._is_one_way(edges[position].relations)
             return free and allowed(position, turned)
 
-        for turned in sorted(choices, key=sum):
-            if all(map(may_be, positions, turned)) and self._fits(edges, turned, entities):
-                return list(turned)
-        return [False] * len(edges)
+        @cache
+        def having(node: Hashable, label: int) -> Array:
+            return self._having(np.asarray(entities[node], np.int32), label)
+
+        free = (turned for turned in sorted(choices, key=sum) if all(map(may_be, positions, turned)))
+        fitting = (list(turned) for turned in free if self._fits(edges, turned, entities, having))
+        first = next(fitting, none := [False] * len(edges))
+        if only and any(first) and sum(next(fitting, none)) == sum(first):
+            return none
+        return first
 
     def _is_one_way(self, relations: Collection[int]) -> bool:
-        """Tell whether no entity is both head and tail of one of the relations."""
-        return not any(self._meets(label_of(relation, False), label_of(relation, True)) for relation in relations)
+        """Tell whether the heads of each of the relations are of another kind than its tails."""
+        return all(map(self._has_two_kinds, relations))
 
-    def _fits(self, edges: Sequence[Edge], turned: Sequence[bool], entities: Mapping[Any, Sequence[int]]) -> bool:
+    def _has_two_kinds(self, relation: int) -> bool:
+        if relation not in self._two_kinds:
+            edges = self.graph.edges
+            heads, tails = (np.unique(label_sources(edges, label_of(relation, backward))) for backward in (False, True))
+            shared = int(np.isin(heads, tails).sum())
+            fewer, more = sorted([len(heads), len(tails)])
+            self._two_kinds[relation] = shared <= SHARED_OF_FEWER * fewer and shared <= SHARED_OF_MORE * more
+        return self._two_kinds[relation]
+
+    def _fits(
+        self,
+        edges: Sequence[Edge],
+        turned: Sequence[bool],
+        entities: Collection[Any],
+        having: Callable[[Hashable, int], Array],
+    ) -> bool:
         ends: dict[Hashable, list[list[int]]] = {}
         for (head, relations, tail), turn in zip(edges, turned, strict=True):
             ends.setdefault(head, []).append([label_of(relation, turn) for relation in relations])
             ends.setdefault(tail, []).append([label_of(relation, not turn) for relation in relations])
         for node, labels in ends.items():
             if node in entities:
-                if not any(all(self._has(entity, choice) for choice in labels) for entity in entities[node]):
+                of_edges = [np.any([having(node, label) for label in choice], axis=0) for choice in labels]
+                if not np.all(of_edges, axis=0).any():
                     return False
             elif not all(any(self._meets(*pair) for pair in product(*two)) for two in combinations(labels, 2)):
                 return False
         return True
 
-    def _has(self, entity: int, labels: Collection[int]) -> bool:
-        """Tell whether an entity has an edge of one of the labels."""
-        return any(self.graph.adjacency.has_label(entity, label) for label in labels)
+    def _having(self, entities: Array, label: int) -> Array:
+        """Return which of some entities have an edge of a label."""
+        if len(entities) > FEW:
+            return np.isin(entities, label_sources(self.graph.edges, label))
+        adjacency = self.graph.adjacency
+        return np.array([adjacency.has_label(entity, label) for entity in entities.tolist()], bool)
 
     def _meets(self, one: int, other: int) -> bool:
         """Tell whether an entity has edges of both adjacency labels."""
@@ -99,3 +142,8 @@ class Directions:
             first, second = (np.unique(label_sources(self.graph.edges, label)) for label in pair)
             self._meet[pair] = bool(np.isin(first, second).any())
         return self._meet[pair]
+
+
+def directions_of(index: GraphIndex) -> Directions:
+    """Return the directions of an index, the same ones every time, so that its relations are compared once."""
+    return index.derived.get("directions", (), lambda: Directions(index))
