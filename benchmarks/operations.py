@@ -66,9 +66,7 @@ def outcomes(sources: Sequence[tuple[str, KnowledgeGraph, Path]]) -> Iterator[tu
 def sources_of(folders: Sequence[Path], part: str) -> list[tuple[str, KnowledgeGraph, Path]]:
     """Return the graphs and questions of folders; where there are none, the given part of the usual ones."""
     if folders:
-        return [
-            (path.name, KnowledgeGraph.from_file(path / "graph.tsv"), path / "questions.jsonl") for path in folders
-        ]
+        return [(path.name, KnowledgeGraph.from_file(path / "graph.tsv"), path / "questions.jsonl") for path in folders]
     return [(name, load_named_graph(name), QUESTIONS / name / f"{part}.jsonl") for name in GRAPHS]
 
 

@@ -48,9 +48,9 @@ from kg_retrievers import (
     TripleSimilarityRetriever,
 )
 from kg_retrievers.errors import FileWriteError, KGRetrieversError
-from kg_retrievers.graph import storage
-from kg_retrievers.graph.manifest import MANIFEST, own_files, read_manifest
-from kg_retrievers.graph.storage import KEEP, FolderWriter, Grown, Part, open_parts, verify
+from kg_retrievers.graph.storage import parts as storage
+from kg_retrievers.graph.storage.manifest import MANIFEST, own_files, read_manifest
+from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, Grown, Part, open_parts, verify
 from kg_retrievers.sample import load_graph
 
 EMBEDDINGS = HashedEmbeddings(64)

@@ -69,7 +69,7 @@ def read_file(path: Path, options: argparse.Namespace) -> KnowledgeGraph:
 
 def _limits(given: Mapping[str, Any], format: str) -> Limits:
     from kg_retrievers.graph.readers.limits import Limits
-    from kg_retrievers.graph.readers.rdf_statements import RDF_LIMITS
+    from kg_retrievers.graph.readers.rdf.statements import RDF_LIMITS
 
     told = {name: int(value) for name, value in given.get("limits", ())}
     return Limits(**({"cell_length": RDF_LIMITS.cell_length} if format in RDF else {}) | told)
@@ -118,10 +118,10 @@ def is_export(path: Path) -> bool:
     """Whether a path is a folder that holds an export of a graph, which several files make up."""
     if not path.is_dir():
         return False
+    from kg_retrievers.graph.readers.exports.umls import find_umls_files
     from kg_retrievers.graph.readers.formats import csv_files
     from kg_retrievers.graph.readers.limits import Limits
     from kg_retrievers.graph.readers.opening import open_bytes
-    from kg_retrievers.graph.readers.umls import find_umls_files
 
     if find_umls_files(path):
         return True

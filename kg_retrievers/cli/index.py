@@ -16,7 +16,7 @@ from kg_retrievers.serving.loading import STATIC, load_embeddings
 
 def run(options: argparse.Namespace) -> int:
     """Index a graph once, for many questions."""
-    from kg_retrievers.graph.storage import is_saved, may_hold_save  # loads numpy
+    from kg_retrievers.graph.storage.parts import is_saved, may_hold_save  # loads numpy
 
     output = Path(options.output)
     if output.exists() and not output.is_dir():

@@ -53,7 +53,7 @@ def verify_folder(place: str) -> int:
     """
     if not Path(place).is_dir():
         raise InvalidArgumentError(f"--verify is for a folder of `index`, but {place} is none. Leave it out.")
-    from kg_retrievers.graph.storage import verify  # loads numpy
+    from kg_retrievers.graph.storage.parts import verify  # loads numpy
 
     with status(f"verifying {place}"):
         return verify(place)

@@ -40,6 +40,7 @@ class GraphBuilder:
         relation_labels: The label of each relation that was given one, by the relation's id.
         datatypes: The datatype of each entity that is a literal: a prefixed name, as "xsd:date", or "@en".
         prefixes: The IRI that each prefix of a key stands for.
+        type_ids: How the source wrote a type that has another name, by this name: {"film": "dbo:Film"}.
         skipped: How many malformed lines were left out.
         reading: What was understood, and what was left out.
 
@@ -66,6 +67,7 @@ class GraphBuilder:
         self.relation_labels: dict[str, str] = dict(relation_labels or {})
         self.datatypes: dict[str, str] = {}
         self.prefixes: dict[str, str] = {}
+        self.type_ids: dict[str, str] = {}
         self.skipped = 0
         self.reading = Reading()
         self._entities, self._relations, self._sources = TextIds(), TextIds(), TextIds()

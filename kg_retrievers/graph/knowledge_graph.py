@@ -6,36 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Self
 
 import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, warn_renamed
 from kg_retrievers.graph.adjacency import Adjacency, entries_between
-from kg_retrievers.graph.bounds import check_graph
 from kg_retrievers.graph.building import NONE, GraphBuilder
-from kg_retrievers.graph.cache import Immutable
-from kg_retrievers.graph.changes import change_graph
+from kg_retrievers.graph.changes.changing import change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint
+from kg_retrievers.graph.constructors import GraphConstructors
 from kg_retrievers.graph.datatypes import read_typed_value
-from kg_retrievers.graph.readers import (
-    Attributes,
-    GraphFormat,
-    OnError,
-    read_frame,
-    read_graph_document_rows,
-    read_graph_rows,
-    read_networkx_rows,
-    read_property_graph_rows,
-    read_pyg_rows,
-)
-from kg_retrievers.graph.readers.limits import Limits
-from kg_retrievers.graph.readers.rdf import read_rdf
-from kg_retrievers.graph.readers.rdf_statements import ALIASES, LABELS, RDF_LIMITS, Kept, RdfOptions
 from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
-from kg_retrievers.graph.storage import KEEP, FolderWriter, OpenedPart, Part, open_parts, saved_meta
+from kg_retrievers.graph.storage.bounds import check_graph
+from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import NAMES_AT_ONCE, ValueColumns, ranked_values
 from kg_retrievers.graph.values import Value, read_value
@@ -45,14 +31,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
-class GraphSource(Protocol):
-    """What a whole graph can be read from, as the executors of `kg_retrievers.database`."""
-
-    def read_graph(self, page_size: int) -> GraphBuilder:
-        """Read everything, so many rows at a time."""
-
-
-class KnowledgeGraph(Immutable):
+class KnowledgeGraph(GraphConstructors):
     """A directed multigraph of facts. A key identifies an entity; labels, aliases and types describe it.
 
     Immutable, safe to share between threads. Build one with `from_triples`, `from_file`, `from_networkx` or `open`.
@@ -73,6 +52,7 @@ class KnowledgeGraph(Immutable):
         text_relations: The relations whose tails are texts, even where they read like numbers or dates: an entity that
             is a tail of these relations alone has no value.
         prefixes: The IRI that each prefix of a key stands for; empty unless the graph was read from RDF.
+        type_ids: How the source wrote a type that has another name, by this name: {"film": "dbo:Film"}.
         reading: What the source was understood to say, and what was left out.
     """
 
@@ -84,6 +64,7 @@ class KnowledgeGraph(Immutable):
         text_relations: Iterable[str] = (),
         prefixes: Mapping[str, str] | None = None,
         reading: Reading | None = None,
+        type_ids: Mapping[str, str] | None = None,
     ) -> None:
         """Take columns as `GraphBuilder.columns` or `open` made them; use a named constructor instead."""
         self._columns = dict(columns)
@@ -92,6 +73,7 @@ class KnowledgeGraph(Immutable):
         self.skipped = skipped
         self.text_relations = tuple(dict.fromkeys(text_relations))
         self.prefixes = dict(prefixes or {})
+        self.type_ids = dict(type_ids or {})
         self.reading = reading or Reading()
         self.entities = StringTable.from_columns(columns, "entities")
         self.relations = StringTable.from_columns(columns, "relations")
@@ -102,350 +84,6 @@ class KnowledgeGraph(Immutable):
         self.adjacency = Adjacency(*(_frozen(columns[f"adjacency.{name}"]) for name in Adjacency._fields))
 
     # --- in ---------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_triples(
-        cls,
-        triples: Iterable[Sequence[str]],
-        *,
-        labels: Mapping[str, str] | None = None,
-        aliases: Mapping[str, Sequence[str]] | None = None,
-        types: Mapping[str, Sequence[str]] | None = None,
-        relation_labels: Mapping[str, str] | None = None,
-        text_relations: Iterable[str] = (),
-    ) -> KnowledgeGraph:
-        """Build a graph from `(head, relation, tail)` texts.
-
-        Args:
-            triples: The facts. Repeated ones are dropped and counted in `duplicates`.
-            labels: What an entity key is called; the key itself where nothing is given.
-            aliases: Further names of an entity key.
-            types: Types of an entity key.
-            relation_labels: What a relation is called, by the text that the triples have. Where two relations share a
-                label, that text follows it in brackets.
-            text_relations: Relations whose tails are no values, as titles and postal codes are none.
-
-        Raises:
-            InvalidArgumentError: If a triple has not three non-empty texts, a name or type is no text, or a text
-                relation is none of the graph.
-        """
-        builder = GraphBuilder(labels, aliases, types, relation_labels)
-        for triple in triples:
-            builder.add_row(triple)
-        return cls._from_builder(builder, text_relations)
-
-    @classmethod
-    def from_file(
-        cls,
-        path: str | Path,
-        *,
-        entities: str | Path | None = None,
-        format: GraphFormat | None = None,
-        columns: Sequence[str] | None = None,
-        delimiter: str | None = None,
-        header: bool | None = None,
-        facts: Sequence[str] = (),
-        attributes: Attributes = "facts",
-        on_error: OnError = "raise",
-        encoding: str = "utf-8",
-        limits: Limits | None = None,
-        text_relations: Iterable[str] = (),
-    ) -> KnowledgeGraph:
-        """Read a graph from a file of any format; `graph.reading` says what was understood and what was left out.
-
-        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
-        (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
-        Exports: Neo4j CSV, APOC JSON, PrimeKG, Wikidata, UMLS RRF. Each may be packed as `.gz`, `.bz2`, `.xz` or
-        `.zst`, but for Parquet and Arrow, which are packed within.
-
-        Args:
-            path: The file; of Neo4j CSV and UMLS also a folder. JSON rows may also be entities,
-                `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
-            entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`,
-                or a table with a header. Where both files give a label, the first file's counts and the other becomes
-                an alias.
-            format: The format; found by suffix, then by content where not given.
-            columns: The header's names for head, relation and tail, where they are unusual, and of a table that for
-                sources as a fourth, if you like.
-            delimiter: What stands between the cells of a table; found by the first lines where not given.
-            header: Whether the first row of a table names its columns; found by its names where not given.
-            facts: Columns of a table of facts whose cells become facts about the head.
-            attributes: Attributes of entities become facts, or with "drop" are left out.
-            on_error: "raise" stops at a malformed line, "skip" counts it in `skipped`.
-            encoding: Of both files.
-            limits: What a file may hold; see `Limits` for the defaults.
-            text_relations: As of `from_triples`.
-
-        Raises:
-            GraphLoadError: With file name and line number, if something cannot be read or exceeds a limit.
-            InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
-            MissingExtraError: If the format needs an extra that is not installed.
-        """
-        rows = read_graph_rows(
-            path,
-            entities=entities,
-            format=format,
-            columns=columns,
-            delimiter=delimiter,
-            header=header,
-            facts=facts,
-            attributes=attributes,
-            on_error=on_error,
-            encoding=encoding,
-            limits=limits or Limits(),
-        )
-        return cls._from_builder(rows, text_relations)
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        head: str | None = None,
-        relation: str | None = None,
-        tail: str | None = None,
-        source: str | None = None,
-        entities: Any = None,
-        facts: Sequence[str] = (),
-        attributes: Attributes = "facts",
-        on_error: OnError = "raise",
-        text_relations: Iterable[str] = (),
-    ) -> KnowledgeGraph:
-        """Read a frame of pandas or polars, an Arrow table, or a list of dictionaries, with a fact in each row.
-
-        Columns called head (or subject, source, from), relation (or predicate, edge) and tail (or object, target, to)
-        are found; `graph.reading` says which they are. Truth values become "true" and "false". A float becomes a whole
-        number if its column holds no others: 2013.0 is "2013". Dates and times are written as in ISO 8601, times as
-        dates if their column holds midnights alone.
-
-        Args:
-            frame: The facts.
-            head: The column of heads.
-            relation: The column of relations.
-            tail: The column of tails.
-            source: The column that says where a fact is from, as text or list of texts.
-            entities: A second frame, with a row for each entity: entity (or id, key), label (or name), aliases, types;
-                further columns are attributes. Aliases and types are lists, or texts between pipes.
-            facts: Columns whose cells become facts about the head.
-            attributes: Attributes of entities become facts, or with "drop" are left out.
-            on_error: "raise" stops at a row with an empty cell, "skip" counts it in `skipped`.
-            text_relations: As of `from_triples`.
-
-        Raises:
-            InvalidArgumentError: If it is no frame, a column is not found, a row holds no fact, an argument has no
-                such value, or a text relation is none of the graph.
-
-        Example:
-            >>> rows = [{"film": "Her", "fact": "year", "value": 2013.0}]
-            >>> [*KnowledgeGraph.from_frame(rows, head="film", relation="fact", tail="value").triples()]
-            [Triple(head='Her', relation='year', tail='2013')]
-        """
-        rows = read_frame(
-            frame,
-            head=head,
-            relation=relation,
-            tail=tail,
-            source=source,
-            entities=entities,
-            facts=facts,
-            attributes=attributes,
-            on_error=on_error,
-        )
-        return cls._from_builder(rows, text_relations)
-
-    @classmethod
-    def from_rdf(
-        cls,
-        source: str | Path | Any,
-        *,
-        format: str | None = None,
-        languages: Sequence[str] = ("en",),
-        label_predicates: Sequence[str] = LABELS,
-        alias_predicates: Sequence[str] = ALIASES,
-        type_predicates: Sequence[str] = ("rdf:type",),
-        literals: Kept = "keep",
-        graphs: Sequence[str] | None = None,
-        blank_nodes: Kept = "keep",
-        prefixes: Mapping[str, str] | None = None,
-        base_iri: str | None = None,
-        on_error: OnError = "raise",
-        limits: Limits = RDF_LIMITS,
-        text_relations: Iterable[str] = (),
-    ) -> KnowledgeGraph:
-        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
-
-        The key of an entity is its prefixed name, as "dbr:Her", or its IRI where no prefix fits. The key of a literal
-        is its text, in quotes where an entity has that key. Entities, relations and types are called by their labels.
-        An entity without one is called by the end of its IRI in words, a relation or type by its prefixed name, or by
-        the end of its IRI where no prefix fits. `reading` says what was understood and what was left out.
-
-        Args:
-            source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), or an rdflib Graph or Dataset.
-            format: The format of a file by its name or media type; found by suffix where not given.
-            languages: The languages of labels and texts, best first; "en" takes "en-GB", "*" takes all. Then come texts
-                without a language, then, for a thing without any of these, the first other language in sorted order.
-            label_predicates: Predicates of labels, best first. Further labels become aliases.
-            alias_predicates: Predicates of aliases.
-            type_predicates: Predicates of types, as "wdt:P31".
-            literals: "drop" leaves out the facts whose tails are literals.
-            graphs: The named graphs to take, and "default" for the default graph; all of them where not given.
-            blank_nodes: "drop" leaves out the statements with blank nodes.
-            prefixes: Prefixes beside those that are well known and those that the file declares: {prefix: namespace}.
-            base_iri: What relative IRIs in the file are relative to.
-            on_error: "skip" counts malformed statements in `skipped`; RDF/XML and JSON-LD end at the first one.
-            limits: What a file may hold; a literal has 1,048,576 characters at most.
-            text_relations: As of `from_triples`, by the names that the graph gives its relations.
-
-        Raises:
-            GraphLoadError: With file name and line, if something cannot be read, is malformed or exceeds a limit.
-            InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
-            MissingExtraError: If a file is to be read and the extra `rdf` is not installed.
-        """
-        options = RdfOptions(
-            languages=languages,
-            label_predicates=label_predicates,
-            alias_predicates=alias_predicates,
-            type_predicates=type_predicates,
-            literals=literals,
-            graphs=graphs,
-            blank_nodes=blank_nodes,
-            prefixes=dict(prefixes or {}),
-            base_iri=base_iri,
-            on_error=on_error,
-            limits=limits,
-        )
-        return cls._from_builder(read_rdf(source, format, options), text_relations)
-
-    @classmethod
-    def from_networkx(
-        cls,
-        graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any],
-        *,
-        relation: str = "relation",
-        attributes: Attributes = "facts",
-        text_relations: Iterable[str] = (),
-    ) -> KnowledgeGraph:
-        """Read a directed NetworkX graph.
-
-        The relation of an edge is its attribute `relation`, else its key in a multigraph. Of a node, "label" or "name"
-        is its label, "aliases", "types" and "type" are used as such, and each other attribute is a relation to its
-        value. No fact can hold further attributes of edges. `reading` says what was used and what was left out.
-
-        Args:
-            graph: The graph. Nodes that are no texts are taken by `str`.
-            relation: The attribute of an edge that holds its relation.
-            attributes: "drop" leaves out the other attributes of nodes.
-            text_relations: As of `from_triples`.
-
-        Raises:
-            InvalidArgumentError: If the graph is undirected, an edge has no relation, two nodes have equal texts, or a
-                text relation is none of the graph.
-        """
-        return cls._from_builder(read_networkx_rows(graph, relation, attributes), text_relations)
-
-    @classmethod
-    def from_graph_documents(
-        cls,
-        documents: Iterable[Any],
-        *,
-        source: str | None = None,
-        attributes: Attributes = "facts",
-        text_relations: Iterable[str] = (),
-    ) -> KnowledgeGraph:
-        """Read the `GraphDocument`s of LangChain's packages, or whatever has `nodes` and `relationships` as they do.
-
-        A node has an `id`, a `type` and `properties`, which are read as the attributes of a node of `from_networkx`.
-        A relationship has a `source`, a `target` and a `type`. Facts are from the `source` document.
-
-        Args:
-            documents: The documents. Nodes with one id are one entity.
-            source: The entry of a document's metadata that says where its facts are from; None takes the id of the
-                document, else "id" or "source" of its metadata.
-            attributes: As of `from_networkx`.
-            text_relations: As of `from_triples`.
-
-        Raises:
-            InvalidArgumentError: If something is no such document, or a text relation is none of the graph.
-
-        Example:
-            >>> jonze = {"id": "Spike Jonze", "type": "Person"}
-            >>> directed = {"source": "Her", "target": "Spike Jonze", "type": "DIRECTED_BY"}
-            >>> origin = {"metadata": {"source": "films.txt"}}
-            >>> document = {"nodes": [jonze], "relationships": [directed], "source": origin}
-            >>> graph = KnowledgeGraph.from_graph_documents([document])
-            >>> graph.types_of("Spike Jonze"), graph.sources(("Her", "DIRECTED_BY", "Spike Jonze"))
-            (['Person'], ['films.txt'])
-        """
-        rows = read_graph_document_rows(documents, source=source, attributes=attributes)
-        return cls._from_builder(rows, text_relations)
-
-    @classmethod
-    def from_property_graph(
-        cls, store: Any, *, attributes: Attributes = "facts", text_relations: Iterable[str] = ()
-    ) -> KnowledgeGraph:
-        """Read a LlamaIndex `PropertyGraphStore`, or the store of a `PropertyGraphIndex`.
-
-        Labels of nodes are types, properties are read as the attributes of a node of `from_networkx`. A fact is from
-        its `triplet_source_id`. Text chunks, relations to them, and what LlamaIndex copies from a chunk into the
-        properties of entities are left out and counted in `reading`.
-
-        Args:
-            store: The store or index.
-            attributes: As of `from_networkx`.
-            text_relations: As of `from_triples`.
-
-        Raises:
-            InvalidArgumentError: If it is neither, or a text relation is none of the graph.
-        """
-        return cls._from_builder(read_property_graph_rows(store, attributes=attributes), text_relations)
-
-    @classmethod
-    def from_pyg(
-        cls, data: Any, *, entities: Sequence[str] | None = None, relations: Sequence[str] | None = None
-    ) -> KnowledgeGraph:
-        """Read a `Data` or `HeteroData` of torch-geometric, as `kg_retrievers.to_pyg` writes it or with ids alone.
-
-        `data.entities` are the keys of nodes, `data.labels` their labels, `data.relations` the relation of each edge,
-        or of each id in `data.edge_type`. Where there are no names, ids are names. In HeteroData the types of nodes
-        are types, and the key of a node without a name is its type and position, as "person/0".
-
-        Args:
-            data: The graph.
-            entities: The key of each node of `Data`.
-            relations: The relation of each id in `edge_type` of `Data`.
-
-        Raises:
-            InvalidArgumentError: If there are no edges, an edge has no relation, or names are missing or equal.
-        """
-        return cls._from_builder(read_pyg_rows(data, entities=entities, relations=relations))
-
-    @classmethod
-    def from_executor(
-        cls, executor: GraphSource, *, page_size: int = 10_000, text_relations: Iterable[str] = ()
-    ) -> KnowledgeGraph:
-        """Read all of a graph database, as through `LadybugExecutor` or `Neo4jExecutor`.
-
-        Nodes become entities by the property that the executor takes as key, relationships become triples. Types are
-        the node labels, or where nodes have a property `types`, its list.
-
-        Args:
-            executor: Where the database is.
-            page_size: How many rows are read at a time; 1 or more.
-            text_relations: As of `from_triples`.
-
-        Raises:
-            InvalidArgumentError: If `executor` is none, there are nodes without a text as key, `page_size` is below 1,
-                or a text relation is none of the graph.
-            DatabaseError: If the database cannot be read.
-        """
-        if not hasattr(executor, "read_graph"):
-            raise InvalidArgumentError(
-                f"KnowledgeGraph.from_executor: wanted an executor, such as LadybugExecutor(path), but got "
-                f"{executor!r:.100}."
-            )
-        if page_size < 1:
-            raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
-        return cls._from_builder(executor.read_graph(page_size), text_relations)
 
     @classmethod
     def open(cls, path: str | Path) -> KnowledgeGraph:
@@ -476,7 +114,7 @@ class KnowledgeGraph(Immutable):
         except (ValueError, KeyError) as cause:
             raise GraphLoadError(f"the graph is damaged: {cause}.", path, None, **save_again) from cause
         about = meta.get("text_relations", ()), meta.get("prefixes"), Reading.from_dict(meta.get("reading", {}))
-        graph = cls(columns, meta["duplicates"], meta["skipped"], *about)
+        graph = cls(columns, meta["duplicates"], meta["skipped"], *about, meta.get("type_ids"))
         graph.fingerprint = meta["fingerprint"]
         graph._folder = Path(path).absolute()
         return graph
@@ -493,16 +131,16 @@ class KnowledgeGraph(Immutable):
         """Pickle the folder that the graph was opened from, or the columns where it does not hold them any more."""
         if self._folder and saved_meta(self._folder, "graph").get("fingerprint") == self.fingerprint:
             return KnowledgeGraph._reopen, (self._folder, self.fingerprint)
-        about = self.text_relations, self.prefixes, self.reading
+        about = self.text_relations, self.prefixes, self.reading, self.type_ids
         return KnowledgeGraph, (self._columns, self.duplicates, self.skipped, *about)
 
     @classmethod
-    def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> KnowledgeGraph:
+    def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> Self:
         columns, duplicates = builder.columns()
-        graph = cls(columns, duplicates, builder.skipped, (), builder.prefixes, builder.reading)
+        graph = cls(columns, duplicates, builder.skipped, (), builder.prefixes, builder.reading, builder.type_ids)
         return graph._with_texts(text_relations)
 
-    def _with_texts(self, relations: Iterable[str]) -> KnowledgeGraph:
+    def _with_texts(self, relations: Iterable[str]) -> Self:
         """Return the graph with other text relations."""
         relations = (relations,) if isinstance(relations, str) else tuple(relations)
         if not relations:
@@ -512,7 +150,8 @@ class KnowledgeGraph(Immutable):
                 f"KnowledgeGraph: text_relations names {strange}, which are no relations of the graph. "
                 "See `graph.relations`."
             )
-        return type(self)(self._columns, self.duplicates, self.skipped, relations, self.prefixes, self.reading)
+        about = relations, self.prefixes, self.reading, self.type_ids
+        return type(self)(self._columns, self.duplicates, self.skipped, *about)
 
     # --- out --------------------------------------------------------------------------------------------------------
 
@@ -534,7 +173,7 @@ class KnowledgeGraph(Immutable):
         """Return what `from_part` reads back once it is saved."""
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
         meta |= {"text_relations": list(self.text_relations)}
-        meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict()}
+        meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict(), "type_ids": self.type_ids}
         return Part(self._columns, meta)
 
     def write(
@@ -575,12 +214,11 @@ class KnowledgeGraph(Immutable):
 or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it cannot hold \
 with on_loss="drop".
         """
-        write_graph(self._columns, path, format, entities=entities, on_loss=on_loss, prefixes=self.prefixes)
+        write_graph(self._content(), path, format, entities=entities, on_loss=on_loss)
 
     def to_triples(self) -> list[Triple]:
         """Return all triples in stored order, as `from_triples` takes them."""
-        content = GraphContent(self._columns)
-        return [Triple(fact.head, fact.relation, fact.tail) for fact in content.facts()]
+        return [Triple(fact.head, fact.relation, fact.tail) for fact in self._content().facts()]
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
         """Return a MultiDiGraph that holds all of the graph, as `from_networkx` takes it.
@@ -588,7 +226,10 @@ with on_loss="drop".
         Nodes have "label", "aliases" and "types", and "datatype" where they have one. Edges have the relation as key
         and as "relation", and "relation_id" and "sources" where they have some.
         """
-        return networkx_graph(GraphContent(self._columns))
+        return networkx_graph(self._content())
+
+    def _content(self) -> GraphContent:
+        return GraphContent(self._columns, self.prefixes, self.type_ids)
 
     def to_pyg(self, index: Any = None) -> Data:
         """Deprecated: `kg_retrievers.to_pyg(graph, index)` does this."""

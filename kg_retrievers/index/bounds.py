@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kg_retrievers.graph.bounds import check_ids, check_shape, check_starts
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.storage.bounds import check_ids, check_shape, check_starts
 
 
 def check_vectors(columns: Mapping[str, Array], graph: KnowledgeGraph, dimension: int) -> None:

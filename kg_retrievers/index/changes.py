@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.changes import GraphChange
+from kg_retrievers.graph.changes.changing import GraphChange
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.folder_writer import Column, Grown
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.storage.writer import Column, Grown
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.name_table import changed_name_columns
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch

@@ -16,10 +16,10 @@ from langchain_core.embeddings import Embeddings
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, check_picklable
-from kg_retrievers.graph.changes import Changes, change_graph
+from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.storage import FolderWriter, OpenedPart, Part, open_parts, saved_meta
+from kg_retrievers.graph.storage.parts import FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.changes import IndexChange, IndexParts, triple_texts

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.changes import GraphChange
+from kg_retrievers.graph.changes.changing import GraphChange
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.words import FUNCTION_WORDS, words_of

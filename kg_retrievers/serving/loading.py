@@ -79,7 +79,7 @@ def recorded_embeddings(folder: str | Path) -> str:
 
     An index that was built in Python records the class alone; `STATIC` if that is none of this package's two.
     """
-    from kg_retrievers.graph.storage import saved_meta  # loads numpy
+    from kg_retrievers.graph.storage.parts import saved_meta  # loads numpy
     from kg_retrievers.index import embedding_name
 
     meta = saved_meta(Path(folder), "index")

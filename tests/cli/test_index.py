@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kg_retrievers.graph.storage import FolderWriter, saved_meta
+from kg_retrievers.graph.storage.parts import FolderWriter, saved_meta
 from kg_retrievers.serving.loading import open_index, recorded_embeddings
 
 Run = Callable[..., tuple[int, str, str]]

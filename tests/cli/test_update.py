@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.folder_writer import FolderWriter
+from kg_retrievers.graph.storage.writer import FolderWriter
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.bounds import check_graph
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.storage.bounds import check_graph
 
 GRAPH = KnowledgeGraph.from_triples(
     [("Her", "directed by", "Spike Jonze"), ("Her", "starring", "Amy Adams"), ("Dune", "directed by", "Lynch")],

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, RelationSchema, Triple, storage
 from kg_retrievers.graph import columns as columns_module
-from kg_retrievers.graph.manifest import Manifest, SavedColumn, SavedPart
+from kg_retrievers.graph.storage.manifest import Manifest, SavedColumn, SavedPart
 from kg_retrievers.testing import tiny_graph
 
 FACTS = [

@@ -22,8 +22,8 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingEx
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.datatypes import is_valid, read_typed_value
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
-from kg_retrievers.graph.readers import rdf_guards
-from kg_retrievers.graph.readers.rdf_guards import MAX_DEPTH, DepthGuard, JsonGuard
+from kg_retrievers.graph.readers.rdf import guards as rdf_guards
+from kg_retrievers.graph.readers.rdf.guards import MAX_DEPTH, DepthGuard, JsonGuard
 
 PREFIXES = """
 @prefix dbo: <http://dbpedia.org/ontology/> . @prefix dbr: <http://dbpedia.org/resource/> .
@@ -629,3 +629,16 @@ def test_sources_are_named_graphs(read: Read, tmp_path: Path, suffix: str) -> No
         graph.write(tmp_path / "out.nt")
     graph.write(tmp_path / "out.nt", on_loss="drop")
     assert len(KnowledgeGraph.from_rdf(tmp_path / "out.nt")) == 3
+
+
+def test_types_keep_their_iris(tmp_path: Path) -> None:
+    text = f"""@prefix dbo: <http://dbpedia.org/ontology/> . @prefix rdfs: <{WELL_KNOWN["rdfs"]}> .
+    dbo:Film rdfs:label "film" . <http://example.org/her> a dbo:Film ; rdfs:label "Her" ; dbo:year "2013" ."""
+    (tmp_path / "a.ttl").write_text(text, encoding="utf-8")
+    graph = KnowledgeGraph.from_rdf(tmp_path / "a.ttl")
+    graph.save(tmp_path / "saved")
+    graph.with_changes(added=[("Alien", "year", "1979")]).write(tmp_path / "b.ttl")
+    again = KnowledgeGraph.from_rdf(tmp_path / "b.ttl")
+    assert graph.type_ids == again.type_ids == {"film": "dbo:Film"}
+    assert KnowledgeGraph.open(tmp_path / "saved").type_ids == graph.type_ids
+    assert "a dbo:Film" in (tmp_path / "b.ttl").read_text(encoding="utf-8")

@@ -18,9 +18,9 @@ import pytest
 
 from kg_retrievers.errors import FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph import KnowledgeGraph, storage
-from kg_retrievers.graph.folder_lock import LOCK
-from kg_retrievers.graph.manifest import MANIFEST, read_manifest
-from kg_retrievers.graph.storage import (
+from kg_retrievers.graph.storage.lock import LOCK
+from kg_retrievers.graph.storage.manifest import MANIFEST, read_manifest
+from kg_retrievers.graph.storage.parts import (
     KEEP,
     Column,
     FolderWriter,
@@ -132,7 +132,7 @@ def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:
 def test_a_fork_does_not_keep_the_lock(tmp_path: Path) -> None:
     """As the workers of a pool that outlive the save that started them."""
     code = (
-        "import os, sys, time; from kg_retrievers.graph.storage import FolderWriter\n"
+        "import os, sys, time; from kg_retrievers.graph.storage.parts import FolderWriter\n"
         "with FolderWriter(sys.argv[1]) as writer:\n"
         "    writer.replace({}); process = os.fork()\n"
         "    if not process: time.sleep(60); os._exit(0)\n"
@@ -197,8 +197,8 @@ import json, os, shutil, signal, sys
 from pathlib import Path
 import numpy as np
 from kg_retrievers.errors import KGRetrieversError
-from kg_retrievers.graph.manifest import MANIFEST, read_manifest
-from kg_retrievers.graph.storage import Grown, KEEP, Part, open_parts, save_parts, verify
+from kg_retrievers.graph.storage.manifest import MANIFEST, read_manifest
+from kg_retrievers.graph.storage.parts import Grown, KEEP, Part, open_parts, save_parts, verify
 
 place, grows = Path(sys.argv[1]), sys.argv[2] == "grows"
 old, folder = place / "old", place / "folder"

@@ -294,14 +294,6 @@ def test_tails_of_text_relations_alone_are_no_values(tmp_path: Path) -> None:
     assert houses(text_relations=["code", "opened in"]).value("1987") is None
 
 
-def test_folder_of_an_earlier_version_opens(tmp_path: Path) -> None:
-    houses().save(tmp_path)
-    manifest = json.loads((tmp_path / "graph.json").read_text())
-    del manifest["meta"]["text_relations"]
-    (tmp_path / "graph.json").write_text(json.dumps(manifest))
-    assert KnowledgeGraph.open(tmp_path).text_relations == ()
-
-
 def test_every_reader_takes_text_relations(tmp_path: Path) -> None:
     path = tmp_path / "graph.tsv"
     path.write_text("Mill\tcode\t0815\n", encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from kg_retrievers.errors import DamagedDataError, IndexLoadError
 from kg_retrievers.graph import KnowledgeGraph, storage
 from kg_retrievers.graph.columns import StringTable
-from kg_retrievers.graph.storage import KEEP, Part, open_parts, save_parts
+from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 
 EMBEDDINGS = HashedEmbeddings(16)

@@ -27,7 +27,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.storage import KEEP, Part, open_parts, save_parts
+from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import (
     EXACT_NAME_MARGIN,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.storage import KEEP, Part, open_parts, save_parts
+from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.index.name_table import NameTable, RunningHash, hashes_of, name_columns
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.delimiters import find_layout, split_first
-from kg_retrievers.graph.readers.entity_rows import add_entities
+from kg_retrievers.graph.readers.exports.neo4j_csv import is_neo4j_header, read_neo4j_files
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.formats import GraphFormat, find_format
-from kg_retrievers.graph.readers.json_rows import JsonRows, add_each
-from kg_retrievers.graph.readers.neo4j_csv import is_neo4j_header, read_neo4j_files
 from kg_retrievers.graph.readers.opening import check_unpacked
-from kg_retrievers.graph.readers.tables import read_entity_table
-from kg_retrievers.graph.readers.text_lines import TextFile
+from kg_retrievers.graph.readers.tables.delimiters import find_layout, split_first
+from kg_retrievers.graph.readers.tables.entity_rows import add_entities
+from kg_retrievers.graph.readers.tables.json_rows import JsonRows, add_each
+from kg_retrievers.graph.readers.tables.rows import read_entity_table
+from kg_retrievers.graph.readers.tables.text_lines import TextFile
 
 
 def read_entity_rows(
@@ -87,7 +87,7 @@ def _add_json_entities(path: Path, format: GraphFormat, options: FileOptions, bu
 
 
 def _add_arrow_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
-    from kg_retrievers.graph.readers.arrow_files import ArrowFile
+    from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile
 
     check_unpacked(path)
     table = ArrowFile(path, format, options.limits)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph.readers.attributes import Attributes
+from kg_retrievers.graph.readers.frameworks.attributes import Attributes
 from kg_retrievers.graph.readers.limits import Limits
 
 OnError = Literal["raise", "skip"]

@@ -10,21 +10,21 @@ from typing import Any, cast
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.apoc_json import read_apoc
-from kg_retrievers.graph.readers.delimiters import Layout, find_layout, split_first
 from kg_retrievers.graph.readers.entity_files import add_entity_file
+from kg_retrievers.graph.readers.exports.apoc_json import read_apoc
+from kg_retrievers.graph.readers.exports.neo4j_csv import is_neo4j_header, read_neo4j_files
+from kg_retrievers.graph.readers.exports.primekg import is_primekg_header, read_primekg
+from kg_retrievers.graph.readers.exports.umls import read_umls
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, find_format
-from kg_retrievers.graph.readers.frames import FrameReader
-from kg_retrievers.graph.readers.graph_files import is_node_link, read_node_link_rows, read_xml_rows
-from kg_retrievers.graph.readers.json_rows import JsonRows, add_each, decode
+from kg_retrievers.graph.readers.frameworks.graph_files import is_node_link, read_node_link_rows, read_xml_rows
 from kg_retrievers.graph.readers.limits import Limits, limit_error
-from kg_retrievers.graph.readers.neo4j_csv import is_neo4j_header, read_neo4j_files
 from kg_retrievers.graph.readers.opening import check_unpacked, open_bytes
-from kg_retrievers.graph.readers.primekg import is_primekg_header, read_primekg
-from kg_retrievers.graph.readers.tables import read_fact_table
-from kg_retrievers.graph.readers.text_lines import TextFile
-from kg_retrievers.graph.readers.umls import read_umls
+from kg_retrievers.graph.readers.tables.delimiters import Layout, find_layout, split_first
+from kg_retrievers.graph.readers.tables.frames import FrameReader
+from kg_retrievers.graph.readers.tables.json_rows import JsonRows, add_each, decode
+from kg_retrievers.graph.readers.tables.rows import read_fact_table
+from kg_retrievers.graph.readers.tables.text_lines import TextFile
 
 #: The formats of tables of facts; None is text whose delimiter is to be found.
 _TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
@@ -161,7 +161,7 @@ def _read_umls(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 
 
 def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    from kg_retrievers.graph.readers.arrow_files import ArrowFile
+    from kg_retrievers.graph.readers.tables.arrow_files import ArrowFile
 
     check_unpacked(path)
     builder = GraphBuilder()
@@ -198,8 +198,8 @@ def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions
 
 
 def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    from kg_retrievers.graph.readers.rdf import read_rdf
-    from kg_retrievers.graph.readers.rdf_statements import RDF_LIMITS, RdfOptions
+    from kg_retrievers.graph.readers.rdf.sources import read_rdf
+    from kg_retrievers.graph.readers.rdf.statements import RDF_LIMITS, RdfOptions
 
     options.refuse_columns(path)
     limits = RDF_LIMITS if options.limits == Limits() else options.limits
@@ -207,7 +207,7 @@ def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> G
 
 
 def _read_wikidata(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
-    from kg_retrievers.graph.readers.wikidata import read_wikidata
+    from kg_retrievers.graph.readers.rdf.wikidata import read_wikidata
 
     options.refuse_columns(path)
     return read_wikidata(path, options)

@@ -108,7 +108,7 @@ def _unpacked(path: Path, packing: str) -> Any:
     if packing == ".xz":
         return lzma.open(path, "rb")
     if packing == ".zst":
-        from kg_retrievers.graph.readers.arrow_files import open_zstandard
+        from kg_retrievers.graph.readers.zstandard import open_zstandard
 
         return open_zstandard(path)
     return open(path, "rb", buffering=0)

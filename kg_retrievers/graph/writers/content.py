@@ -50,6 +50,8 @@ class GraphContent:
 
     Args:
         columns: The columns of the graph, as `GraphBuilder.columns` makes them.
+        prefixes: The IRI that each prefix of a key stands for.
+        type_ids: How the source wrote a type that has another name, by this name.
 
     Attributes:
         keys: The keys of the entities.
@@ -58,8 +60,9 @@ class GraphContent:
         edges: The facts: integers, shape (n, 3).
     """
 
-    def __init__(self, columns: Mapping[str, Array]) -> None:
+    def __init__(self, columns: Mapping[str, Array], prefixes: Mapping[str, str], type_ids: Mapping[str, str]) -> None:
         """Read the texts of facts; those of entities are read when they are asked for."""
+        self.prefixes, self.type_ids = prefixes, type_ids
         self._columns = columns
         self.keys = self._texts("entities")
         self.relations = self._texts("relations")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import BinaryIO, Literal, get_args
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.file_writing import replace_file
-from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.writers.arrow_files import write_entity_parquet, write_fact_parquet
 from kg_retrievers.graph.writers.content import GraphContent
 from kg_retrievers.graph.writers.graphs_as_text import graphml_lines, node_link_lines
@@ -65,16 +64,15 @@ _WHO = "KnowledgeGraph.write"
 
 
 def write_graph(
-    columns: Mapping[str, Array],
+    content: GraphContent,
     path: str | Path,
     format: WriteFormat | None = None,
     *,
     entities: str | Path | None = None,
     on_loss: OnLoss = "raise",
-    prefixes: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the columns of a graph to a file: see `KnowledgeGraph.write`; RDF with the `prefixes` of its keys."""
-    content, layout = GraphContent(columns), _layout(path, format)
+    """Write a graph to a file: see `KnowledgeGraph.write`."""
+    layout = _layout(path, format)
     if on_loss not in get_args(OnLoss):
         raise InvalidArgumentError(f'{_WHO}: on_loss is "raise" or "drop", but got {on_loss!r}.')
     if entities is not None and layout not in _TABLES:
@@ -87,19 +85,17 @@ def write_graph(
     if on_loss == "raise":
         _check_loss(content, layout, beside)
     with _open(path) as file:
-        _write_facts(content, file, layout, beside, prefixes or {})
+        _write_facts(content, file, layout, beside)
         if entities is not None and beside is not None:
             with _open(entities) as file_beside:  # within, so that an error leaves both files as they were
                 _write_entities(content, file_beside, beside)
 
 
-def _write_facts(
-    content: GraphContent, file: BinaryIO, layout: WriteFormat, beside: WriteFormat | None, prefixes: Mapping[str, str]
-) -> None:
+def _write_facts(content: GraphContent, file: BinaryIO, layout: WriteFormat, beside: WriteFormat | None) -> None:
     if layout == "parquet":
         write_fact_parquet(content, file, content.relation_ids if beside == "jsonl" else content.relations)
     elif layout in _RDF:
-        write_rdf(content, prefixes, file, layout)
+        write_rdf(content, file, layout)
     else:
         file.writelines(line.encode() for line in _lines(content, layout, beside))
 

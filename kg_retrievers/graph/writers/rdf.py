@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN, Prefixes, local_words
-from kg_retrievers.graph.readers.rdf_parsing import oxigraph, parser_format, rdf_format
+from kg_retrievers.graph.readers.rdf.parsing import oxigraph, parser_format, rdf_format
 from kg_retrievers.graph.writers.content import Entity, GraphContent
 
 #: The formats that hold the sources of facts, as named graphs.
@@ -18,7 +19,7 @@ NAMED_GRAPHS = ("nq", "trig", "jsonld")
 _PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*)?")
 
 
-def write_rdf(content: GraphContent, prefixes: Mapping[str, str], file: BinaryIO, format: str) -> None:
+def write_rdf(content: GraphContent, file: BinaryIO, format: str) -> None:
     """Write a graph as RDF: facts, labels (rdfs:label), aliases (skos:altLabel) and types (rdf:type).
 
     Prefixed names become IRIs again, literals have their datatypes. A name that is no IRI, as "Her", becomes one that
@@ -26,16 +27,15 @@ def write_rdf(content: GraphContent, prefixes: Mapping[str, str], file: BinaryIO
 
     Args:
         content: The graph.
-        prefixes: The prefixes of its keys.
         file: Where to write.
         format: The format, as "nt" or "ttl". Those of `NAMED_GRAPHS` hold the sources of facts.
 
     Raises:
         MissingExtraError: If pyoxigraph is not installed.
     """
-    statements = _Statements(content, Prefixes(prefixes))
+    statements = _Statements(content, Prefixes(content.prefixes))
     quads = statements.quads() if format in NAMED_GRAPHS else (quad.triple for quad in statements.quads())
-    oxigraph().serialize(quads, file, parser_format(rdf_format(Path(), format)), prefixes=_declarable(prefixes))
+    oxigraph().serialize(quads, file, parser_format(rdf_format(Path(), format)), prefixes=_declarable(content.prefixes))
 
 
 def rdf_losses(content: GraphContent, format: str) -> dict[str, int]:
@@ -56,9 +56,11 @@ class _Statements:
         self._label, self._alias, self._type = map(self._iri, ("rdfs:label", "skos:altLabel", "rdf:type"))
 
     def quads(self) -> Iterator[Any]:
-        """Yield the statements: names of relations, then facts, then names and types of entities."""
+        """Yield the statements: names of relations and types, then facts, then names and types of entities."""
         content, module = self._content, self._module
-        for id, name in zip(content.relation_ids, content.relations, strict=True):
+        relation_names = zip(content.relation_ids, content.relations, strict=True)
+        type_names = ((id, name) for name, id in content.type_ids.items())
+        for id, name in chain(relation_names, type_names):
             iri = self._iri(id)
             if name != self._prefixes.name_of(iri.value):
                 yield module.Quad(iri, self._label, module.Literal(name.removesuffix(f" ({id})")))
@@ -81,7 +83,7 @@ class _Statements:
         for alias in entity.aliases:
             yield module.Quad(term, self._alias, module.Literal(alias))
         for kind in entity.types:
-            yield module.Quad(term, self._type, self._iri(kind))
+            yield module.Quad(term, self._type, self._iri(self._content.type_ids.get(kind, kind)))
 
     def _term(self, entity: Entity, is_head: bool) -> Any:
         """Return a literal for an entity with a datatype, unless it is the head of a fact, which no literal can be."""

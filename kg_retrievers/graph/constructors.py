@@ -1,0 +1,388 @@
+"""The constructors of a graph: from triples, files, frames, RDF, other libraries and graph databases."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import networkx as nx
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.cache import Immutable
+from kg_retrievers.graph.readers import (
+    Attributes,
+    GraphFormat,
+    OnError,
+    read_frame,
+    read_graph_document_rows,
+    read_graph_rows,
+    read_networkx_rows,
+    read_property_graph_rows,
+    read_pyg_rows,
+)
+from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.rdf.sources import read_rdf
+from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, RDF_LIMITS, Kept, RdfOptions
+
+
+class GraphSource(Protocol):
+    """What a whole graph can be read from, as the executors of `kg_retrievers.database`."""
+
+    def read_graph(self, page_size: int) -> GraphBuilder:
+        """Read everything, so many rows at a time."""
+
+
+class GraphConstructors(Immutable):
+    """Makes a graph of whatever holds one; each constructor is a reader of `kg_retrievers.graph.readers`."""
+
+    @classmethod
+    @abstractmethod
+    def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> Self:
+        """Make a graph of what a reader collected."""
+
+    @classmethod
+    def from_triples(
+        cls,
+        triples: Iterable[Sequence[str]],
+        *,
+        labels: Mapping[str, str] | None = None,
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        types: Mapping[str, Sequence[str]] | None = None,
+        relation_labels: Mapping[str, str] | None = None,
+        text_relations: Iterable[str] = (),
+    ) -> Self:
+        """Build a graph from `(head, relation, tail)` texts.
+
+        Args:
+            triples: The facts. Repeated ones are dropped and counted in `duplicates`.
+            labels: What an entity key is called; the key itself where nothing is given.
+            aliases: Further names of an entity key.
+            types: Types of an entity key.
+            relation_labels: What a relation is called, by the text that the triples have. Where two relations share a
+                label, that text follows it in brackets.
+            text_relations: Relations whose tails are no values, as titles and postal codes are none.
+
+        Raises:
+            InvalidArgumentError: If a triple has not three non-empty texts, a name or type is no text, or a text
+                relation is none of the graph.
+        """
+        builder = GraphBuilder(labels, aliases, types, relation_labels)
+        for triple in triples:
+            builder.add_row(triple)
+        return cls._from_builder(builder, text_relations)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        entities: str | Path | None = None,
+        format: GraphFormat | None = None,
+        columns: Sequence[str] | None = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        facts: Sequence[str] = (),
+        attributes: Attributes = "facts",
+        on_error: OnError = "raise",
+        encoding: str = "utf-8",
+        limits: Limits | None = None,
+        text_relations: Iterable[str] = (),
+    ) -> Self:
+        """Read a graph from a file of any format; `graph.reading` says what was understood and what was left out.
+
+        Text: TSV, CSV with any delimiter, `head|relation|tail`, JSON lines, JSON arrays. Tables: Parquet, Arrow IPC
+        (extra `arrow`). Graphs: GraphML, GEXF, node-link JSON, and RDF (extra `rdf`; `from_rdf` has its options).
+        Exports: Neo4j CSV, APOC JSON, PrimeKG, Wikidata, UMLS RRF. Each may be packed as `.gz`, `.bz2`, `.xz` or
+        `.zst`, but for Parquet and Arrow, which are packed within.
+
+        Args:
+            path: The file; of Neo4j CSV and UMLS also a folder. JSON rows may also be entities,
+                `{"entity", "label", "aliases", "types"}`, and names of relations, `{"relation", "label"}`.
+            entities: A second file with names, types and attributes of entities: such JSON rows, `entity<TAB>label`,
+                or a table with a header. Where both files give a label, the first file's counts and the other becomes
+                an alias.
+            format: The format; found by suffix, then by content where not given.
+            columns: The header's names for head, relation and tail, where they are unusual, and of a table that for
+                sources as a fourth, if you like.
+            delimiter: What stands between the cells of a table; found by the first lines where not given.
+            header: Whether the first row of a table names its columns; found by its names where not given.
+            facts: Columns of a table of facts whose cells become facts about the head.
+            attributes: Attributes of entities become facts, or with "drop" are left out.
+            on_error: "raise" stops at a malformed line, "skip" counts it in `skipped`.
+            encoding: Of both files.
+            limits: What a file may hold; see `Limits` for the defaults.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            GraphLoadError: With file name and line number, if something cannot be read or exceeds a limit.
+            InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
+            MissingExtraError: If the format needs an extra that is not installed.
+        """
+        rows = read_graph_rows(
+            path,
+            entities=entities,
+            format=format,
+            columns=columns,
+            delimiter=delimiter,
+            header=header,
+            facts=facts,
+            attributes=attributes,
+            on_error=on_error,
+            encoding=encoding,
+            limits=limits or Limits(),
+        )
+        return cls._from_builder(rows, text_relations)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        source: str | None = None,
+        entities: Any = None,
+        facts: Sequence[str] = (),
+        attributes: Attributes = "facts",
+        on_error: OnError = "raise",
+        text_relations: Iterable[str] = (),
+    ) -> Self:
+        """Read a frame of pandas or polars, an Arrow table, or a list of dictionaries, with a fact in each row.
+
+        Columns called head (or subject, source, from), relation (or predicate, edge) and tail (or object, target, to)
+        are found; `graph.reading` says which they are. Truth values become "true" and "false". A float becomes a whole
+        number if its column holds no others: 2013.0 is "2013". Dates and times are written as in ISO 8601, times as
+        dates if their column holds midnights alone.
+
+        Args:
+            frame: The facts.
+            head: The column of heads.
+            relation: The column of relations.
+            tail: The column of tails.
+            source: The column that says where a fact is from, as text or list of texts.
+            entities: A second frame, with a row for each entity: entity (or id, key), label (or name), aliases, types;
+                further columns are attributes. Aliases and types are lists, or texts between pipes.
+            facts: Columns whose cells become facts about the head.
+            attributes: Attributes of entities become facts, or with "drop" are left out.
+            on_error: "raise" stops at a row with an empty cell, "skip" counts it in `skipped`.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            InvalidArgumentError: If it is no frame, a column is not found, a row holds no fact, an argument has no
+                such value, or a text relation is none of the graph.
+
+        Example:
+            >>> rows = [{"film": "Her", "fact": "year", "value": 2013.0}]
+            >>> [*KnowledgeGraph.from_frame(rows, head="film", relation="fact", tail="value").triples()]
+            [Triple(head='Her', relation='year', tail='2013')]
+        """
+        rows = read_frame(
+            frame,
+            head=head,
+            relation=relation,
+            tail=tail,
+            source=source,
+            entities=entities,
+            facts=facts,
+            attributes=attributes,
+            on_error=on_error,
+        )
+        return cls._from_builder(rows, text_relations)
+
+    @classmethod
+    def from_rdf(
+        cls,
+        source: str | Path | Any,
+        *,
+        format: str | None = None,
+        languages: Sequence[str] = ("en",),
+        label_predicates: Sequence[str] = LABELS,
+        alias_predicates: Sequence[str] = ALIASES,
+        type_predicates: Sequence[str] = ("rdf:type",),
+        literals: Kept = "keep",
+        graphs: Sequence[str] | None = None,
+        blank_nodes: Kept = "keep",
+        prefixes: Mapping[str, str] | None = None,
+        base_iri: str | None = None,
+        on_error: OnError = "raise",
+        limits: Limits = RDF_LIMITS,
+        text_relations: Iterable[str] = (),
+    ) -> Self:
+        """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
+
+        The key of an entity is its prefixed name, as "dbr:Her", or its IRI where no prefix fits. The key of a literal
+        is its text, in quotes where an entity has that key. Entities, relations and types are called by their labels.
+        An entity without one is called by the end of its IRI in words, a relation or type by its prefixed name, or by
+        the end of its IRI where no prefix fits. `reading` says what was understood and what was left out.
+
+        Args:
+            source: The file, which may be compressed (`.gz`, `.bz2`, `.xz`), or an rdflib Graph or Dataset.
+            format: The format of a file by its name or media type; found by suffix where not given.
+            languages: The languages of labels and texts, best first; "en" takes "en-GB", "*" takes all. Then come texts
+                without a language, then, for a thing without any of these, the first other language in sorted order.
+            label_predicates: Predicates of labels, best first. Further labels become aliases.
+            alias_predicates: Predicates of aliases.
+            type_predicates: Predicates of types, as "wdt:P31".
+            literals: "drop" leaves out the facts whose tails are literals.
+            graphs: The named graphs to take, and "default" for the default graph; all of them where not given.
+            blank_nodes: "drop" leaves out the statements with blank nodes.
+            prefixes: Prefixes beside those that are well known and those that the file declares: {prefix: namespace}.
+            base_iri: What relative IRIs in the file are relative to.
+            on_error: "skip" counts malformed statements in `skipped`; RDF/XML and JSON-LD end at the first one.
+            limits: What a file may hold; a literal has 1,048,576 characters at most.
+            text_relations: As of `from_triples`, by the names that the graph gives its relations.
+
+        Raises:
+            GraphLoadError: With file name and line, if something cannot be read, is malformed or exceeds a limit.
+            InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
+            MissingExtraError: If a file is to be read and the extra `rdf` is not installed.
+        """
+        options = RdfOptions(
+            languages=languages,
+            label_predicates=label_predicates,
+            alias_predicates=alias_predicates,
+            type_predicates=type_predicates,
+            literals=literals,
+            graphs=graphs,
+            blank_nodes=blank_nodes,
+            prefixes=dict(prefixes or {}),
+            base_iri=base_iri,
+            on_error=on_error,
+            limits=limits,
+        )
+        return cls._from_builder(read_rdf(source, format, options), text_relations)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: nx.DiGraph[Any] | nx.MultiDiGraph[Any],
+        *,
+        relation: str = "relation",
+        attributes: Attributes = "facts",
+        text_relations: Iterable[str] = (),
+    ) -> Self:
+        """Read a directed NetworkX graph.
+
+        The relation of an edge is its attribute `relation`, else its key in a multigraph. Of a node, "label" or "name"
+        is its label, "aliases", "types" and "type" are used as such, and each other attribute is a relation to its
+        value. No fact can hold further attributes of edges. `reading` says what was used and what was left out.
+
+        Args:
+            graph: The graph. Nodes that are no texts are taken by `str`.
+            relation: The attribute of an edge that holds its relation.
+            attributes: "drop" leaves out the other attributes of nodes.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            InvalidArgumentError: If the graph is undirected, an edge has no relation, two nodes have equal texts, or a
+                text relation is none of the graph.
+        """
+        return cls._from_builder(read_networkx_rows(graph, relation, attributes), text_relations)
+
+    @classmethod
+    def from_graph_documents(
+        cls,
+        documents: Iterable[Any],
+        *,
+        source: str | None = None,
+        attributes: Attributes = "facts",
+        text_relations: Iterable[str] = (),
+    ) -> Self:
+        """Read the `GraphDocument`s of LangChain's packages, or whatever has `nodes` and `relationships` as they do.
+
+        A node has an `id`, a `type` and `properties`, which are read as the attributes of a node of `from_networkx`.
+        A relationship has a `source`, a `target` and a `type`. Facts are from the `source` document.
+
+        Args:
+            documents: The documents. Nodes with one id are one entity.
+            source: The entry of a document's metadata that says where its facts are from; None takes the id of the
+                document, else "id" or "source" of its metadata.
+            attributes: As of `from_networkx`.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            InvalidArgumentError: If something is no such document, or a text relation is none of the graph.
+
+        Example:
+            >>> jonze = {"id": "Spike Jonze", "type": "Person"}
+            >>> directed = {"source": "Her", "target": "Spike Jonze", "type": "DIRECTED_BY"}
+            >>> origin = {"metadata": {"source": "films.txt"}}
+            >>> document = {"nodes": [jonze], "relationships": [directed], "source": origin}
+            >>> graph = KnowledgeGraph.from_graph_documents([document])
+            >>> graph.types_of("Spike Jonze"), graph.sources(("Her", "DIRECTED_BY", "Spike Jonze"))
+            (['Person'], ['films.txt'])
+        """
+        rows = read_graph_document_rows(documents, source=source, attributes=attributes)
+        return cls._from_builder(rows, text_relations)
+
+    @classmethod
+    def from_property_graph(
+        cls, store: Any, *, attributes: Attributes = "facts", text_relations: Iterable[str] = ()
+    ) -> Self:
+        """Read a LlamaIndex `PropertyGraphStore`, or the store of a `PropertyGraphIndex`.
+
+        Labels of nodes are types, properties are read as the attributes of a node of `from_networkx`. A fact is from
+        its `triplet_source_id`. Text chunks, relations to them, and what LlamaIndex copies from a chunk into the
+        properties of entities are left out and counted in `reading`.
+
+        Args:
+            store: The store or index.
+            attributes: As of `from_networkx`.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            InvalidArgumentError: If it is neither, or a text relation is none of the graph.
+        """
+        return cls._from_builder(read_property_graph_rows(store, attributes=attributes), text_relations)
+
+    @classmethod
+    def from_pyg(
+        cls, data: Any, *, entities: Sequence[str] | None = None, relations: Sequence[str] | None = None
+    ) -> Self:
+        """Read a `Data` or `HeteroData` of torch-geometric, as `kg_retrievers.to_pyg` writes it or with ids alone.
+
+        `data.entities` are the keys of nodes, `data.labels` their labels, `data.relations` the relation of each edge,
+        or of each id in `data.edge_type`. Where there are no names, ids are names. In HeteroData the types of nodes
+        are types, and the key of a node without a name is its type and position, as "person/0".
+
+        Args:
+            data: The graph.
+            entities: The key of each node of `Data`.
+            relations: The relation of each id in `edge_type` of `Data`.
+
+        Raises:
+            InvalidArgumentError: If there are no edges, an edge has no relation, or names are missing or equal.
+        """
+        return cls._from_builder(read_pyg_rows(data, entities=entities, relations=relations))
+
+    @classmethod
+    def from_executor(
+        cls, executor: GraphSource, *, page_size: int = 10_000, text_relations: Iterable[str] = ()
+    ) -> Self:
+        """Read all of a graph database, as through `LadybugExecutor` or `Neo4jExecutor`.
+
+        Nodes become entities by the property that the executor takes as key, relationships become triples. Types are
+        the node labels, or where nodes have a property `types`, its list.
+
+        Args:
+            executor: Where the database is.
+            page_size: How many rows are read at a time; 1 or more.
+            text_relations: As of `from_triples`.
+
+        Raises:
+            InvalidArgumentError: If `executor` is none, there are nodes without a text as key, `page_size` is below 1,
+                or a text relation is none of the graph.
+            DatabaseError: If the database cannot be read.
+        """
+        if not hasattr(executor, "read_graph"):
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.from_executor: wanted an executor, such as LadybugExecutor(path), but got "
+                f"{executor!r:.100}."
+            )
+        if page_size < 1:
+            raise InvalidArgumentError(f"KnowledgeGraph.from_executor: page_size is {page_size}. Read at least 1 row.")
+        return cls._from_builder(executor.read_graph(page_size), text_relations)

@@ -1,0 +1,1 @@
+"""From the graphs of other libraries to the rows of a knowledge graph."""

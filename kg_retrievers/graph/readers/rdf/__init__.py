@@ -1,0 +1,1 @@
+"""From RDF to the rows of a knowledge graph."""

@@ -1,0 +1,184 @@
+"""From files to RDF statements, by pyoxigraph; the one file that imports it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.opening import open_bytes, plain_name
+from kg_retrievers.graph.readers.rdf.guards import GuardedFile, guard_of
+
+if TYPE_CHECKING:
+    from pyoxigraph import RdfFormat
+
+#: The formats: what else each is called, the suffixes of its files among it.
+FORMATS = {
+    "N-Triples": ("nt", "ntriples", "application/n-triples"),
+    "N-Quads": ("nq", "nquads", "application/n-quads"),
+    "Turtle": ("ttl", "turtle", "text/turtle", "application/x-turtle"),
+    "TriG": ("trig", "application/trig"),
+    "RDF/XML": ("rdf", "owl", "rdfs", "xml", "rdfxml", "rdf-xml", "application/rdf+xml"),
+    "JSON-LD": ("jsonld", "json-ld", "json", "application/ld+json"),
+    "N3": ("n3", "text/n3"),
+}
+
+#: The formats whose parser goes on behind an error.
+LINE_FORMATS = ("N-Triples", "N-Quads")
+_RECOVERABLE = (*LINE_FORMATS, "Turtle", "TriG")
+
+#: The suffixes that RDF has alone: those of `FORMATS` but "xml" and "json".
+SUFFIXES = tuple(
+    f".{name}" for names in FORMATS.values() for name in names if name.isalnum() and name not in ("xml", "json")
+)
+
+_NAMES = {name: format for format, names in FORMATS.items() for name in (format.lower(), *names)}
+
+
+class Terms(NamedTuple):
+    """The classes of terms that a source gives. Each term has `value`; a literal also `language` and `datatype`."""
+
+    iri: Any
+    blank: Any
+    literal: Any
+    default_graph: Any
+
+
+def rdf_format(path: Path, format: str | None) -> str:
+    """Return the name of a format: as told, else by the suffix of a file.
+
+    Raises:
+        InvalidArgumentError: If there is no such format.
+        GraphLoadError: If the suffix says none.
+
+    Example:
+        >>> rdf_format(Path("films.ttl.gz"), None), rdf_format(Path("films"), "application/n-triples")
+        ('Turtle', 'N-Triples')
+    """
+    if format is not None:
+        found = _NAMES.get(format.partition(";")[0].strip().lower()) if isinstance(format, str) else None
+        if found is None:
+            raise InvalidArgumentError(f"format is one of {', '.join(FORMATS)}, or its media type, but got {format!r}.")
+        return found
+    found = _NAMES.get(Path(plain_name(path)).suffix.lstrip("."))
+    if found is None:
+        raise GraphLoadError(
+            "its suffix says no format of RDF.",
+            path,
+            hint_python=f"Give format=, one of {', '.join(FORMATS)}.",
+            hint_shell=f"Give --graph-format, one of {', '.join(FORMATS)}.",
+        )
+    return found
+
+
+class RdfFile:
+    """The statements of a file.
+
+    Args:
+        path: The file; `.gz`, `.bz2` and `.xz` are unpacked on the way.
+        format: As of `rdf_format`.
+        base_iri: What relative IRIs are relative to.
+        on_error: "raise", or "skip" to count malformed statements in `skipped`.
+        limits: What the file may hold.
+
+    Attributes:
+        format: The name of the format.
+        terms: The classes of the terms.
+        skipped: How many lines of malformed statements were skipped.
+        prefixes: The prefixes that the file declares; complete when all statements were read.
+    """
+
+    def __init__(self, path: Path, format: str | None, base_iri: str | None, on_error: str, limits: Limits) -> None:
+        """Check the format; nothing is read yet."""
+        self.path, self.format = path, rdf_format(path, format)
+        self._base_iri, self._on_error, self._limits = base_iri, on_error, limits
+        self._oxigraph = module = oxigraph()
+        self.terms = Terms(module.NamedNode, module.BlankNode, module.Literal, module.DefaultGraph)
+        self.skipped, self._last_line = 0, -1
+        self.prefixes: dict[str, str] = {}
+
+    def read(self, begin: Callable[[dict[str, str]], None], take: Callable[[Iterable[Any]], None]) -> None:
+        """Hand all statements to a function, which is called again behind each malformed one.
+
+        Args:
+            begin: Gets the prefixes that stand before the first statement.
+            take: Gets the statements.
+
+        Raises:
+            GraphLoadError: If the file cannot be read, is malformed or exceeds a limit.
+        """
+        with open_bytes(self.path, self._limits, by_line=self.format in LINE_FORMATS) as file:
+            guard = guard_of(self.format, self._refuse, 4 * self._limits.cell_length)
+            self._file = GuardedFile(file, guard)
+            statements = self._parse(self._file)
+            first: list[Any] | None = None
+            while True:
+                try:
+                    if first is None:
+                        first = [*islice(statements, 1)]
+                        begin(dict(statements.prefixes))
+                        take(first)
+                    take(statements)
+                    break
+                except SyntaxError as error:
+                    self._reject(error)
+                except MemoryError:
+                    self._refuse("a statement has more than 16 MiB.")
+            self.prefixes = dict(statements.prefixes)
+
+    def _parse(self, file: Any) -> Any:
+        try:
+            format = parser_format(self.format)
+            return self._oxigraph.parse(file, format=format, base_iri=self._base_iri)
+        except ValueError as error:
+            raise InvalidArgumentError(f"base_iri is no absolute IRI: {self._base_iri!r} ({error}).") from None
+
+    def _refuse(self, message: str) -> NoReturn:
+        raise GraphLoadError(f"{message.removesuffix('.')}, before byte {self._file.size:,}.", self.path)
+
+    def _reject(self, error: SyntaxError) -> None:
+        """Raise for a malformed statement, or count its line."""
+        line = error.lineno
+        if self._on_error == "skip" and self.format in _RECOVERABLE:
+            self.skipped += line != self._last_line
+            self._last_line = line or -1
+            return
+        reason = re.sub(r"^Parser error (at|between) ", "", str(error.msg)).removesuffix(".")
+        message = f"is no {self.format}: {reason}."
+        raise GraphLoadError(message, self.path, line, **self._advice(str(error)))
+
+    def _advice(self, message: str) -> dict[str, str]:
+        if "No scheme" in message and self.format not in LINE_FORMATS:
+            advice = "A relative IRI needs a base:"
+            return {"hint_python": f'{advice} base_iri="http://...".', "hint_shell": f"{advice} --base-iri IRI."}
+        if "LoadDocumentCallback" in message:
+            return {"hint_python": "A context on another server is never fetched: write the context into the file."}
+        if self.format not in _RECOVERABLE:
+            return {"hint_python": f"Nothing behind an error of {self.format} can be read: correct the file."}
+        advice = "Correct the statement, or leave out all such with"
+        return {"hint_python": f'{advice} on_error="skip".', "hint_shell": f"{advice} --on-error skip."}
+
+
+def parser_format(name: str) -> RdfFormat:
+    """Return pyoxigraph's format by its name here."""
+    formats = oxigraph().RdfFormat
+    attribute = {"RDF/XML": "RDF_XML"}.get(name, name.replace("-", "_").upper())
+    format: RdfFormat = getattr(formats, attribute)
+    return format
+
+
+def oxigraph() -> Any:
+    """Return the module pyoxigraph.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    try:
+        import pyoxigraph
+    except ImportError:
+        raise MissingExtraError("RDF", "rdf") from None
+    return pyoxigraph

@@ -1,0 +1,79 @@
+"""What RDF was understood to say: labels, languages, types, literals, blank nodes, graphs, and what was left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kg_retrievers.graph.building import GraphBuilder
+from kg_retrievers.graph.readers.rdf.statements import ALIAS, FIRST_LABEL, Statements
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.readers.rdf.columns import RdfColumns
+
+_RDF, _OWL = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2002/07/owl#"
+
+#: Facts that many readers give another meaning: they stay as they are, and `Reading` says so.
+PLAIN_FACTS = {
+    "equal things": (f"{_OWL}sameAs", "owl:sameAs, kept as plain facts; nothing is merged"),
+    "lists": (f"{_RDF}first", "items of lists, kept as rdf:first and rdf:rest"),
+    "statements about statements": (f"{_RDF}subject", "of rdf:Statement, kept as plain facts"),
+}
+
+
+def describe_reading(
+    statements: Statements, builder: GraphBuilder, columns: RdfColumns, foreign_labels: Counter[str]
+) -> None:
+    """Fill the `reading` of a builder.
+
+    Args:
+        statements: What was collected.
+        builder: What came of it.
+        columns: How it came.
+        foreign_labels: How many labels were taken from each language that is not wanted.
+    """
+    reading, options = builder.reading, statements.options
+    named = {name: statements.uses[FIRST_LABEL - rank] for rank, name in enumerate(options.label_predicates)} | {
+        "the end of the IRI": columns.local_names
+    }
+    kinds = Counter(builder.datatypes.values())
+    blanks = sum(key.startswith("_:") for key in columns.keys.values())
+    said = {
+        "labels": _counts(named),
+        "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
+        "languages": _languages(options.languages, foreign_labels),
+        "types": _count(len(statements.typed), f"by {', '.join(options.type_predicates)}"),
+        "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
+        "literals": _count(kinds.total(), f"({_counts(kinds)})"),
+        "literals that their datatype does not allow": _count(statements.invalid, "taken as texts"),
+        "blank nodes": _count(blanks, f"kept as _:b0 to _:b{blanks - 1}"),
+        "graphs": _count(len(statements.graphs), "named ones, kept as sources of facts"),
+    }
+    said |= {what: _count(_facts_by(columns, iri), text) for what, (iri, text) in PLAIN_FACTS.items()}
+    reading.understood |= {what: text for what, text in said.items() if text}
+    reading.leave_out('names in other languages (languages=[..., "*"])', statements.names.left_out)
+    reading.leave_out('literals in other languages (languages=[..., "*"])', statements.foreign_count)
+    reading.leave_out("types that are blank nodes (type_predicates=())", columns.blank_types)
+    for what, count in statements.left_out.items():
+        reading.leave_out(what, count)
+
+
+def _count(count: int, text: str) -> str:
+    return f"{count:,} {text}" if count else ""
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    """Return counts as a text, the greatest first."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {count:,}" for name, count in ranked if count)
+
+
+def _languages(wanted: Sequence[str], foreign: Counter[str]) -> str:
+    text = ", then ".join([*wanted, "no language"])
+    return f"{text}; {foreign.total():,} labels in others ({_counts(foreign)})" if foreign else text
+
+
+def _facts_by(columns: RdfColumns, iri: str) -> int:
+    number = columns.numbers.get(iri)
+    return 0 if number is None else int((columns.relations == number).sum())

@@ -1,0 +1,309 @@
+"""What the statements of RDF say, collected by numbers: facts, names, types and literals."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.building import NONE, TextIds
+from kg_retrievers.graph.datatypes import is_valid
+from kg_retrievers.graph.iris import NAMED, Prefixes
+from kg_retrievers.graph.readers.file_options import OnError
+from kg_retrievers.graph.readers.limits import Limits, limit_error
+from kg_retrievers.graph.readers.rdf.names import Languages, Names
+from kg_retrievers.graph.readers.rdf.parsing import Terms
+
+Kept = Literal["keep", "drop"]
+
+#: The predicates of labels, best first.
+LABELS = ("rdfs:label", "skos:prefLabel", "schema:name", "sdo:name", "foaf:name")
+
+#: The predicates of aliases.
+ALIASES = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
+
+#: What a literal of RDF may hold, unless told otherwise: 1,048,576 characters.
+RDF_LIMITS = Limits(cell_length=1 << 20)
+
+#: In `graphs`: the default graph.
+DEFAULT = "default"
+
+_STRING = "http://www.w3.org/2001/XMLSchema#string"
+
+# What a predicate is for, where it is no relation: a label by its position, an alias, a type.
+ALIAS, TYPE, FIRST_LABEL = -1, -2, -3
+_NOT_TAKEN = -2
+
+
+@dataclass(frozen=True)
+class RdfOptions:
+    """How RDF is read; see `KnowledgeGraph.from_rdf`.
+
+    Raises:
+        InvalidArgumentError: If a value is none of those allowed.
+    """
+
+    languages: Sequence[str] = ("en",)
+    label_predicates: Sequence[str] = LABELS
+    alias_predicates: Sequence[str] = ALIASES
+    type_predicates: Sequence[str] = ("rdf:type",)
+    literals: Kept = "keep"
+    graphs: Sequence[str] | None = None
+    blank_nodes: Kept = "keep"
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    base_iri: str | None = None
+    on_error: OnError = "raise"
+    limits: Limits = RDF_LIMITS
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name, allowed in (("literals", Kept), ("blank_nodes", Kept), ("on_error", OnError)):
+            if getattr(self, name) not in get_args(allowed):
+                wanted = " or ".join(f'"{value}"' for value in get_args(allowed))
+                raise InvalidArgumentError(f"{name} is {wanted}, but got {getattr(self, name)!r}.")
+        for name in ("languages", "label_predicates", "alias_predicates", "type_predicates", "graphs"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not all(isinstance(text, str) for text in value or ()):
+                raise InvalidArgumentError(f"{name} is a list of texts, but got {value!r}.")
+        for prefix, namespace in self.prefixes.items():
+            if not namespace or prefix == "_" or set(prefix) & set(": <>/#"):
+                raise InvalidArgumentError(f"prefixes: {prefix!r} cannot stand for {namespace!r} in front of a colon.")
+
+
+class Statements:
+    """What the statements of a source say, by numbers: of IRIs and blank nodes, of literals, of graphs.
+
+    Attributes:
+        ids: The number of each IRI and blank node ("_:" before its name).
+        literals: The number of each text of a literal.
+        heads: The number of the head of each fact.
+        relations: The number of its relation, an IRI.
+        tails: The number of its tail; ~number for a literal.
+        sources: The number of its graph, `NONE` for the default graph; shorter where no more facts have one.
+        typed: The numbers of things, and
+        kinds: of their types, side by side.
+        datatypes: The number of the datatype of each literal, in `datatype_ids`.
+        retyped: Literals with a further datatype.
+        foreign: Texts and graphs in the first language in sorted order that is not wanted, by head and relation.
+        foreign_count: How many texts in languages that are not wanted there were.
+        invalid: How many literals are none that their datatype allows.
+        names: Labels and aliases.
+        uses: How often each predicate of labels was used, and those of aliases.
+        left_out: What was left out, and how often.
+    """
+
+    def __init__(self, options: RdfOptions, terms: Terms, place: Path) -> None:
+        """Begin without statements."""
+        self.options, self.terms, self.place = options, terms, place
+        self.languages = Languages(options.languages)
+        self.names = Names(self.languages)
+        self.ids, self.literals, self.datatype_ids, self.graphs = TextIds(), TextIds(), TextIds(), TextIds()
+        self.heads, self.relations, self.tails = array("i"), array("i"), array("i")
+        self.sources, self.typed, self.kinds, self.datatypes = array("i"), array("i"), array("i"), array("i")
+        self.retyped: list[tuple[int, int]] = []
+        self.foreign: dict[tuple[int, int], tuple[str, list[tuple[str, int]]]] = {}
+        self.foreign_count = self.invalid = 0
+        self.uses: Counter[int] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self._graph_numbers: dict[str, int] = {}
+        self._keeps_literals = options.literals == "keep"
+        self._max_length = options.limits.cell_length
+        self._takes_default = options.graphs is None or DEFAULT in options.graphs
+        self._roles: dict[str, int] = {}
+        self._wanted_graphs: set[str] | None = None
+
+    def begin(self, declared: Mapping[str, str]) -> None:
+        """Read the names of predicates and graphs in the options by the prefixes that the source declares.
+
+        Raises:
+            InvalidArgumentError: If a name has an unknown prefix.
+        """
+        options = self.options
+        prefixes = Prefixes({**declared, **options.prefixes})
+        roles = dict.fromkeys(_expanded("type_predicates", options.type_predicates, prefixes), TYPE)
+        roles |= dict.fromkeys(_expanded("alias_predicates", options.alias_predicates, prefixes), ALIAS)
+        labels = _expanded("label_predicates", options.label_predicates, prefixes)
+        self._roles = _Roles(self.ids, roles | {iri: FIRST_LABEL - rank for rank, iri in enumerate(labels)})
+        if options.graphs is not None:
+            named = [name for name in options.graphs if name != DEFAULT]
+            self._wanted_graphs = set(_expanded("graphs", named, prefixes))
+
+    def check_graphs(self) -> None:
+        """Check that the source has all graphs that are wanted.
+
+        Raises:
+            InvalidArgumentError: If it has not.
+        """
+        missing = sorted((self._wanted_graphs or set()) - self._graph_numbers.keys())
+        if missing:
+            raise InvalidArgumentError(
+                f"graphs names {missing}, but the named graphs of {self.place} are {sorted(self._graph_numbers)[:20]}."
+            )
+
+    def take(self, statements: Iterable[Any]) -> None:
+        """Take statements; those of IRIs in the default graph the short way."""
+        ids, roles, iri, literal = self.ids, self._roles, self.terms.iri, self.terms.literal
+        default = self.terms.default_graph if self._takes_default else None
+        heads, relations, tails = self.heads.append, self.relations.append, self.tails.append
+        typed, kinds, take_literal = self.typed.append, self.kinds.append, self._take_literal
+        for subject, predicate, object, graph in statements:
+            role = roles[predicate.value]
+            if type(subject) is not iri or type(graph) is not default:
+                self._take(subject, predicate, role, object, graph)
+            elif type(object) is literal:
+                take_literal(ids[subject.value], predicate, role, object, NONE)
+            elif role >= 0 and type(object) is iri:
+                heads(ids[subject.value])
+                relations(role)
+                tails(ids[object.value])
+            elif role == TYPE and type(object) is iri:
+                typed(ids[subject.value])
+                kinds(ids[object.value])
+            else:
+                self._take(subject, predicate, role, object, graph)
+
+    def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
+        source = NONE if type(graph) is self.terms.default_graph else self._graph(graph)
+        if source == _NOT_TAKEN or (source == NONE and not self._takes_default):
+            self.left_out["statements of other graphs (graphs=None)"] += 1
+            return
+        head = self._thing(subject)
+        if head is None:
+            return
+        if type(object) is self.terms.literal:
+            self._take_literal(head, predicate, role, object, source)
+            return
+        tail = self._thing(object)
+        if tail is None:
+            return
+        if role == TYPE:
+            self.typed.append(head)
+            self.kinds.append(tail)
+        else:
+            self.add_number(head, self._relation(predicate, role), tail, source)
+
+    def _relation(self, predicate: Any, role: int) -> int:
+        """Return the number of a relation, whatever else its predicate is for."""
+        return role if role >= 0 else self.ids[predicate.value]
+
+    def _thing(self, term: Any) -> int | None:
+        """Return the number of an IRI or a blank node; None where it is left out."""
+        if type(term) is self.terms.iri:
+            return self.ids[term.value]
+        if type(term) is not self.terms.blank:
+            self.left_out["triple terms, which are statements about statements"] += 1
+            return None
+        if self.options.blank_nodes == "drop":
+            self.left_out['statements with blank nodes (blank_nodes="keep")'] += 1
+            return None
+        return self.ids[f"_:{term.value}"]
+
+    def _take_literal(self, head: int, predicate: Any, role: int, literal: Any, source: int) -> None:
+        text, language = literal.value, literal.language
+        if not text:
+            self.left_out["empty texts"] += 1
+        elif len(text) > self._max_length or "\0" in text:
+            self._leave_out(self._problem_of(text), head, predicate)
+        elif role <= FIRST_LABEL:
+            self.uses[role] += 1
+            self.names.add_label(head, text, language, FIRST_LABEL - role)
+        elif role == ALIAS:
+            self.uses[role] += 1
+            self.names.add_alias(head, text, language)
+        elif not self._keeps_literals:
+            self.left_out['literals (literals="keep")'] += 1
+        elif language and self.languages.rank(language) is None:
+            self._take_foreign((head, self._relation(predicate, role)), language, (text, source))
+        else:
+            datatype = f"@{language}" if language else literal.datatype.value
+            if language and getattr(literal, "direction", None) is not None:
+                self.left_out["directions of texts, of which the language stays"] += 1
+            self.add_number(head, self._relation(predicate, role), ~self.literal(text, datatype), source)
+
+    def _problem_of(self, text: str) -> str:
+        """Return what is wrong with the text of a literal."""
+        limit = self.options.limits.cell_length
+        is_long = len(text) > limit
+        return f"more than {limit:,} characters (limits=Limits(cell_length=))" if is_long else "a NUL character"
+
+    def _leave_out(self, problem: str, head: int, predicate: Any) -> None:
+        """Count a literal, or raise for it."""
+        if self.options.on_error == "skip":
+            self.left_out[f"literals with {problem}"] += 1
+            return
+        thing = next(iri for iri, number in self.ids.items() if number == head)
+        where = f"a literal of <{thing}> <{predicate.value}> has"
+        if "limits" in problem:
+            raise limit_error(self.place, None, f"{where} {problem.partition(' (')[0]}", "cell_length")
+        raise GraphLoadError(
+            f"{where} {problem}.",
+            self.place,
+            hint_python='Leave out all such with on_error="skip".',
+            hint_shell="Leave out all such with --on-error skip.",
+        )
+
+    def _take_foreign(self, pair: tuple[int, int], language: str, text: tuple[str, int]) -> None:
+        """Keep a text of the first language in sorted order, in case there is none in a wanted language."""
+        self.foreign_count += 1
+        before = self.foreign.get(pair)
+        if before is None or language < before[0]:
+            self.foreign[pair] = language, [text]
+        elif language == before[0]:
+            before[1].append(text)
+
+    def literal(self, text: str, datatype: str) -> int:
+        """Return the number of a literal by its text and the IRI of its datatype, or "@" and its language."""
+        literal, kind = self.literals[text], self.datatype_ids[datatype]
+        if literal == len(self.datatypes):
+            self.datatypes.append(kind)
+            self.invalid += not is_valid(text, datatype)
+        elif self.datatypes[literal] != kind:
+            self.retyped.append((literal, kind))
+        return literal
+
+    def add_number(self, head: int, relation: int, tail: int, source: int) -> None:
+        """Add a fact by its numbers."""
+        self.heads.append(head)
+        self.relations.append(relation)
+        self.tails.append(tail)
+        if source != NONE:
+            self.sources.extend([NONE] * (len(self.heads) - 1 - len(self.sources)))
+            self.sources.append(source)
+
+    def _graph(self, graph: Any) -> int:
+        name = graph.value if type(graph) is self.terms.iri else f"_:{graph.value}"
+        if name not in self._graph_numbers:
+            taken = self._wanted_graphs is None or name in self._wanted_graphs
+            self._graph_numbers[name] = self.graphs[name] if taken else _NOT_TAKEN
+        return self._graph_numbers[name]
+
+
+def _expanded(option: str, names: Sequence[str], prefixes: Prefixes) -> list[str]:
+    """Return the IRIs of some names."""
+    iris = []
+    for name in names:
+        iri = prefixes.expand(name)
+        if iri.startswith(NAMED) or (iri == name and "://" not in name and not name.startswith("urn:")):
+            raise InvalidArgumentError(
+                f"{option}: {name!r} is no IRI, and no known prefix begins it.",
+                hint_python='Give its prefix: prefixes={"ex": "http://example.org/"}.',
+                hint_shell="Give its prefix: --prefix ex=http://example.org/",
+            )
+        iris.append(iri)
+    return iris
+
+
+class _Roles(dict[str, int]):
+    """What each predicate is for: the number of its IRI where it is a relation, a negative role otherwise."""
+
+    def __init__(self, ids: TextIds, roles: Mapping[str, int]) -> None:
+        super().__init__(roles)
+        self._ids = ids
+
+    def __missing__(self, iri: str) -> int:
+        number = self[iri] = self._ids[iri]
+        return number

@@ -1,0 +1,158 @@
+"""Tables that pyarrow reads: Arrow tables of any library, Parquet and Arrow IPC files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kg_retrievers.errors import GraphLoadError, MissingExtraError
+from kg_retrievers.graph.readers.limits import Limits, limit_error, read_errors
+from kg_retrievers.graph.readers.tables.encoded import Encoded, encode
+
+try:
+    import pyarrow
+    from pyarrow import compute, ipc, parquet
+except ImportError as cause:
+    raise MissingExtraError("Reading Parquet and Arrow files", "arrow") from cause
+
+#: How many rows are read at a time.
+BATCH_ROWS = 1 << 18
+
+#: What a row takes in memory at least: three ids.
+ROW_BYTES = 12
+
+_VIEWS = {"string_view": pyarrow.large_string(), "binary_view": pyarrow.large_binary()}  # which cannot be numbered
+
+
+class ArrowTable:
+    """An Arrow table in memory, of pyarrow or of what exports one, as a frame of polars."""
+
+    def __init__(self, table: Any, kind: str = "Arrow") -> None:
+        """Take what has `__arrow_c_stream__`."""
+        self.kind = kind
+        self._table = pyarrow.table(table)
+        self.names: list[str] = [str(name) for name in self._table.column_names]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
+        """Yield these columns, so many rows at a time."""
+        for start in range(0, self._table.num_rows, BATCH_ROWS):
+            part = self._table.select(list(columns)).slice(start, BATCH_ROWS)
+            yield [_encoded(column) for column in part.columns]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row by the names of the columns."""
+        for batch in self._table.to_batches(BATCH_ROWS):
+            yield from batch.to_pylist()
+
+
+class ArrowFile:
+    """A Parquet file, or an Arrow IPC file or stream; read in batches."""
+
+    def __init__(self, path: Path, format: str, limits: Limits) -> None:
+        """Open the file and read the names of its columns.
+
+        Raises:
+            GraphLoadError: If it is no such file, or becomes too large.
+        """
+        self._most = limits.bytes_of(path.stat().st_size)
+        self._limits = limits
+        self.kind = {"parquet": "Parquet", "arrow": "Arrow IPC"}[format]
+        self._path = path
+        self._read: Callable[[Sequence[str] | None], Iterator[Any]]
+        with _arrow_errors(path):
+            if format == "parquet":
+                self.names = self._parquet_names()
+                self._read = self._parquet_batches
+            else:
+                self.names = [str(name) for name in self._ipc_schema().names]
+                self._read = self._ipc_batches
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Encoded]]:
+        """Yield these columns, so many rows at a time."""
+        with _arrow_errors(self._path):
+            for batch in self._read(columns):
+                yield [_encoded(batch.column(name)) for name in columns]
+        pyarrow.default_memory_pool().release_unused()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row by the names of the columns."""
+        with _arrow_errors(self._path):
+            for batch in self._read(None):
+                yield from batch.to_pylist()
+
+    def _parquet_names(self) -> list[str]:
+        """Return the names of the columns, if the file says that it becomes no larger than it may."""
+        about = parquet.read_metadata(self._path)
+        size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+        self._check_size(max(size, ROW_BYTES * about.num_rows))
+        if about.num_columns > self._limits.columns:
+            exceeded = f"a table of {about.num_columns:,} columns"
+            raise limit_error(self._path, None, exceeded, "columns", about.num_columns)
+        return [str(name) for name in about.schema.to_arrow_schema().names]
+
+    def _check_size(self, size: int) -> None:
+        if size > self._most:
+            exceeded = f"the compressed file becomes more than {self._most:,} bytes"
+            raise limit_error(self._path, None, exceeded, "unpacked_bytes")
+
+    def _parquet_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        wanted = None if columns is None else list(dict.fromkeys(columns))
+        with parquet.ParquetFile(self._path, memory_map=True) as file:
+            yield from file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False)
+
+    def _ipc_schema(self) -> Any:
+        with _open_ipc(self._path) as reader:
+            return reader.schema
+
+    def _ipc_batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        size = 0
+        with _open_ipc(self._path) as reader:
+            is_file = hasattr(reader, "num_record_batches")
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+            for batch in batches:
+                batch.validate(full=True)  # what is read from the file may point anywhere
+                size += max(batch.get_total_buffer_size(), ROW_BYTES * batch.num_rows)
+                self._check_size(size)
+                yield batch
+
+
+def _open_ipc(path: Path) -> Any:
+    """Open the file format of Arrow IPC (Feather version 2), or else its stream format."""
+    source = pyarrow.memory_map(str(path))
+    try:
+        return ipc.open_file(source)
+    except pyarrow.ArrowInvalid:
+        source.seek(0)
+        return ipc.open_stream(source)
+
+
+def _encoded(column: Any) -> Encoded:
+    """Number the distinct values of an Arrow column."""
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pyarrow.ChunkedArray):  # as earlier versions return
+            column = pyarrow.concat_arrays(column.chunks)
+    kind = column.type
+    if pyarrow.types.is_timestamp(kind) and kind.unit == "ns":  # Python's times hold no nanoseconds
+        column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+    if str(kind) in _VIEWS:
+        column = column.cast(_VIEWS[str(kind)])
+    if not pyarrow.types.is_dictionary(kind):
+        try:
+            column = column.dictionary_encode()
+        except (pyarrow.ArrowNotImplementedError, pyarrow.ArrowTypeError):  # lists and structures
+            return encode(column.to_pylist())
+    codes = compute.fill_null(column.indices.cast(pyarrow.int64()), -1).to_numpy(zero_copy_only=False)
+    return Encoded(codes, column.dictionary.to_pylist())
+
+
+@contextmanager
+def _arrow_errors(path: Path) -> Iterator[None]:
+    """Raise what pyarrow says about a damaged file as a GraphLoadError."""
+    try:
+        with read_errors(path):
+            yield
+    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        raise GraphLoadError(f"cannot be read: {' '.join(str(error).split()):.200}", path) from error

@@ -1,0 +1,267 @@
+"""From frames to the rows of a knowledge graph: whole columns at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.graph.building import NONE, GraphBuilder
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.readers.file_options import OnError
+from kg_retrievers.graph.readers.frameworks.attributes import Attributes
+from kg_retrievers.graph.readers.limits import Limits, limit_error
+from kg_retrievers.graph.readers.tables.cell_texts import Style, cell_text, plain_texts
+from kg_retrievers.graph.readers.tables.encoded import Encoded
+from kg_retrievers.graph.readers.tables.entity_rows import add_entities
+from kg_retrievers.graph.readers.tables.frame_tables import FrameTable, frame_table
+from kg_retrievers.graph.readers.tables.roles import Roles, find_roles
+
+_WHO = "KnowledgeGraph.from_frame"
+
+
+class _Texts(NamedTuple):
+    """A column as texts: for each row the position of its text in `texts`, where `problems` names those that have none.
+
+    The last of `texts` is None: it stands for the position -1 of an empty cell.
+    """
+
+    codes: Array
+    texts: list[str | None]
+    problems: dict[int, str]
+
+    @property
+    def is_text(self) -> Array:
+        """Whether there is a text: shape (rows)."""
+        if not self.problems and None not in self.texts[:-1]:
+            return self.codes >= 0
+        return np.array([text is not None for text in self.texts])[self.codes]
+
+
+def read_frame(
+    frame: Any,
+    *,
+    head: str | None = None,
+    relation: str | None = None,
+    tail: str | None = None,
+    source: str | None = None,
+    entities: Any = None,
+    facts: Sequence[str] = (),
+    attributes: Attributes = "facts",
+    on_error: OnError = "raise",
+) -> GraphBuilder:
+    """Read a frame: see `KnowledgeGraph.from_frame`.
+
+    Raises:
+        InvalidArgumentError: If a column is not found, a row holds no fact, or an argument has no such value.
+    """
+    if on_error not in get_args(OnError):
+        raise InvalidArgumentError(f'{_WHO}: on_error is "raise" or "skip", but got {on_error!r}.')
+    builder = GraphBuilder()
+    table = frame_table(frame, _WHO)
+    FrameReader(builder, on_error).add_facts(table, (head, relation, tail, source), facts)
+    if entities is not None:
+        described = frame_table(entities, f"{_WHO}: entities")
+        add_entities(builder, described.names, described.rows(), attributes, f"{_WHO}: entities", on_error)
+    return builder
+
+
+class FrameReader:
+    """Adds the rows of a table to a builder.
+
+    Args:
+        builder: What takes the facts.
+        on_error: "skip" counts rows that hold no fact.
+        path: The file that the table is from, if it is from one.
+        limits: What a file may hold.
+    """
+
+    def __init__(
+        self, builder: GraphBuilder, on_error: OnError, path: Path | None = None, limits: Limits | None = None
+    ) -> None:
+        """Begin before the first row."""
+        self._builder, self._on_error, self._path, self._limits = builder, on_error, path, limits
+        self._row = 0
+
+    def add_facts(self, table: FrameTable, told: Sequence[str | None] = (None,) * 4, facts: Sequence[str] = ()) -> None:
+        """Add the facts of a table.
+
+        Args:
+            table: The table.
+            told: The columns of heads, relations, tails and sources, where the user names them.
+            facts: Columns whose cells become facts about the head.
+
+        Raises:
+            InvalidArgumentError: If a column is not found, or a row of a frame holds no fact.
+            GraphLoadError: The same of a file.
+        """
+        roles = self._roles(table.names, told, facts)
+        wanted = [name for name in (*roles, *facts) if name is not None]
+        batches = table.batches(wanted)
+        first = next(batches, None)
+        if first is not None:
+            styles = self._styles(table, wanted, first)
+            for batch in chain([first], batches):
+                self._add_batch(roles, batch, styles, wanted)
+        self._say(table, roles, facts)
+
+    def _roles(self, names: Sequence[str], told: Sequence[str | None], facts: Sequence[str]) -> Roles:
+        strange = [name for name in (*told, *facts) if name is not None and name not in names]
+        roles = None if strange else find_roles(names, *told)
+        if roles is not None:
+            return roles._replace(source=None) if roles.source in facts else roles
+        wanted = f"no column {strange[0]!r}" if strange else "no columns that are called head, relation and tail"
+        given = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+        message = f"{wanted}, but {given or 'no column at all'}."
+        if self._path is None:
+            raise InvalidArgumentError(f"{_WHO}: {message} Say which they are: head=..., relation=..., tail=...")
+        raise GraphLoadError(
+            message,
+            self._path,
+            hint_python="Say which they are: columns=(head, relation, tail).",
+            hint_shell="Say which they are: --columns HEAD,RELATION,TAIL",
+        )
+
+    def _styles(self, table: FrameTable, names: Sequence[str], first: Sequence[Encoded]) -> list[Style]:
+        """Return how each column is written, which all of its rows decide; only of numbers and times it is open."""
+        styles = [Style() for _ in names]
+        is_open = [not all(isinstance(value, str | int) for value in column.values) for column in first]
+        columns = [position for position, one in enumerate(is_open) if one or not first[position].values]
+        for batch in table.batches([names[position] for position in columns]) if columns else ():
+            for position, column in zip(columns, batch, strict=True):
+                styles[position] = styles[position].after(column.values)
+        return styles
+
+    def _texts(self, column: Encoded, style: Style) -> _Texts:
+        most = self._limits.cell_length if self._limits else None
+        if (plain := plain_texts(column.values, most)) is not None:
+            return _Texts(column.codes, [*plain, None], {})
+        texts: list[str | None] = []
+        problems: dict[int, str] = {}
+        for value in column.values:
+            try:
+                text = cell_text(value, style)
+            except ValueError as error:
+                problems[len(texts)], text = str(error), None
+            if text is not None and most is not None and len(text) > most:
+                problems[len(texts)], text = f"a cell of {len(text):,} characters", None
+            texts.append(text)
+        return _Texts(column.codes, [*texts, None], problems)
+
+    def _add_batch(self, roles: Roles, batch: Sequence[Encoded], styles: Sequence[Style], names: Sequence[str]) -> None:
+        columns = [self._texts(column, style) for column, style in zip(batch[:3], styles, strict=False)]
+        heads, relations, tails = columns
+        is_fact = heads.is_text & relations.is_text & tails.is_text
+        if not is_fact.all():
+            self._reject(is_fact, columns, names)
+        self._row += len(is_fact)
+        kept = slice(None) if is_fact.all() else np.flatnonzero(is_fact)
+        ends = np.stack([heads.codes[kept], tails.codes[kept] % len(tails.texts) + len(heads.texts)], axis=1)
+        entities = _numbered(ends.reshape(-1), [*heads.texts, *tails.texts], self._builder.entities)
+        head_ids, tail_ids = entities.reshape(-1, 2).T
+        kinds = _numbered(relations.codes[kept], relations.texts, self._builder.relations)
+        has_source = roles.source is not None
+        sources = self._sources(names[3], batch[3], styles[3], kept) if has_source else []
+        self._builder.add_ids(head_ids, kinds, tail_ids, sources[0] if sources else None)
+        for more in sources[1:]:
+            given = more != NONE
+            self._builder.add_ids(head_ids[given], kinds[given], tail_ids[given], more[given])
+        for position in range(3 + has_source, len(names)):
+            self._add_values(names[position], self._texts(batch[position], styles[position]), kept, head_ids)
+
+    def _sources(self, name: str, column: Encoded, style: Style, kept: Any) -> list[Array]:
+        """Return the id of the first source of each fact, of the second, and so on, as far as there are some."""
+        found = []
+        for part in _positions(column):
+            texts = self._texts(part, style)
+            self._count_problems(name, texts, kept)
+            found.append(_numbered(texts.codes[kept], texts.texts, self._builder.sources))
+        return found if any((ids != NONE).any() for ids in found) else []
+
+    def _add_values(self, name: str, column: _Texts, kept: Any, heads: Array) -> None:
+        """Add the cells of a column as facts about the heads."""
+        self._count_problems(name, column, kept)
+        values = _numbered(column.codes[kept], column.texts, self._builder.entities)
+        given = values != NONE
+        relation = np.full(int(given.sum()), self._builder.relation(name))
+        self._builder.add_ids(heads[given], relation, values[given])
+
+    def _count_problems(self, name: str, column: _Texts, kept: Any) -> None:
+        """Count the cells beside a fact that cannot be read."""
+        if column.problems:
+            count = int(np.isin(column.codes[kept], [*column.problems]).sum())
+            self._builder.reading.leave_out(f"cells of column {name!r} that are no texts, numbers or dates", count)
+
+    def _reject(self, is_fact: Array, columns: Sequence[_Texts], names: Sequence[str]) -> None:
+        """Raise for the first row without a fact, or count all of them."""
+        if self._on_error == "skip":
+            self._builder.skipped += int((~is_fact).sum())
+            return
+        row = int(np.argmin(is_fact))
+        column, name = next(
+            (column, name) for column, name in zip(columns, names, strict=False) if not column.is_text[row]
+        )
+        code = int(column.codes[row]) % len(column.texts)
+        message = f"row {self._row + row + 1}, column {name!r}: {column.problems.get(code, 'the cell is empty')}"
+        advice = "Correct the row, or leave out all such rows with"
+        if self._path is None:
+            raise InvalidArgumentError(f'{_WHO}: {message}. {advice} on_error="skip".')
+        if column.problems.get(code, "").startswith("a cell of"):
+            raise limit_error(self._path, None, message, "cell_length")
+        raise GraphLoadError(
+            f"{message}.",
+            self._path,
+            hint_python=f'{advice} on_error="skip".',
+            hint_shell=f"{advice} --on-error skip.",
+        )
+
+    def _say(self, table: FrameTable, roles: Roles, facts: Sequence[str]) -> None:
+        reading = self._builder.reading
+        reading.format = reading.format or table.kind
+        reading.understood["columns"] = shown_roles(roles)
+        if facts:
+            reading.understood["facts about the head"] = ", ".join(map(repr, facts))
+        for name in table.names:
+            if name not in roles and name not in facts:
+                reading.leave_out(left_out_column(name), self._row)
+
+
+def _positions(column: Encoded) -> list[Encoded]:
+    """Return the first text of each list in a column, the second, and so on; the column itself where none is a list."""
+    lists = [value if isinstance(value, list) else [value] for value in column.values]
+    longest = max(map(len, lists), default=0)
+    if longest <= 1 and not any(isinstance(value, list) for value in column.values):
+        return [column]
+    cells = [[one[position] if position < len(one) else None for one in lists] for position in range(longest)]
+    return [Encoded(column.codes, values) for values in cells]
+
+
+def shown_roles(roles: Roles) -> str:
+    """Return which column holds what, for `Reading`.
+
+    Example:
+        >>> shown_roles(Roles("s", "p", "o"))
+        "head 's', relation 'p', tail 'o'"
+    """
+    return ", ".join(f"{role} {name!r}" for role, name in roles._asdict().items() if name is not None)
+
+
+def left_out_column(name: str) -> str:
+    """Return what `Reading` calls a column that is not read."""
+    return f"cells of column {name!r} (facts=[{name!r}] makes facts about the head of them)"
+
+
+def _numbered(codes: Array, texts: Sequence[str | None], number: Callable[[Sequence[str]], Array]) -> Array:
+    """Return the id of the text in each row, `NONE` where it is None; new texts are numbered as they appear."""
+    codes = codes % len(texts)
+    first = np.full(len(texts), len(codes))
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    used = np.argsort(first, kind="stable")[: int((first < len(codes)).sum())]
+    used = np.array([code for code in used.tolist() if texts[code] is not None], np.intp)
+    ids = np.full(len(texts), NONE, np.intc)
+    ids[used] = number([text for code in used.tolist() if (text := texts[code]) is not None])
+    return np.asarray(ids[codes])
