@@ -35,6 +35,9 @@ from kg_retrievers.patterns.question_forms.values import ValueFinder
 from kg_retrievers.patterns.question_forms.whether import Whether
 from kg_retrievers.patterns.zero_shot.ranking import softmax
 
+#: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
+PASSING_COST = 2.0
+
 #: How much less likely it makes a walk that the entity from which it should start has no such fact.
 LACKING_COST = 2.0
 
@@ -165,6 +168,11 @@ class FormReader:
         if form.kind == "count":  # of what there is one at most, nobody asks how many
             ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
             ways += self._lacking_ways(form, tokens, group, {way.labels for way in ways})
+        ends = [self._classes.of_label[list(way.labels)].tolist() for way in ways]
+        ways = [
+            replace(way, log=way.log - PASSING_COST * any(near[passed] > near[last] for passed in through))
+            for way, (*through, last) in zip(ways, ends, strict=True)
+        ]
         return best_by_class(ways, self._classes)
 
     def _lacking_ways(
