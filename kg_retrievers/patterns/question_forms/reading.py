@@ -27,7 +27,7 @@ from kg_retrievers.patterns.question_forms.classes import NOUN_WEIGHT
 from kg_retrievers.patterns.question_forms.comparing import Comparing
 from kg_retrievers.patterns.question_forms.composing import Composer
 from kg_retrievers.patterns.question_forms.counting import Counting
-from kg_retrievers.patterns.question_forms.forms import Form
+from kg_retrievers.patterns.question_forms.forms import Form, is_verb
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import entity_groups, span_of
 from kg_retrievers.patterns.question_forms.tokens import Token
@@ -118,8 +118,8 @@ class FormReader:
         return other or self._values.nearness(word, Way(tuple(labels), 0.0, 0.0)) < MAY_NAME
 
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
-        """Whether a walk leads to a number that the noun of a form may name."""
-        words, way = " ".join(token.word for token in form.noun if token.word), Way(tuple(labels), 0.0, 0.0)
+        """Whether a walk leads to a number that a form may name."""
+        words, way = " ".join(token.word for token in form.clause if token.telling), Way(tuple(labels), 0.0, 0.0)
         return self.leads_to_number(labels) and self._values.nearness(words, way) >= MAY_NAME
 
     def _things(self, form: Form) -> Pattern:
@@ -210,7 +210,7 @@ class FormReader:
 
     def _add_mentioned(self, form: Form, arms: Arms) -> bool:
         """Add the walk to the things of another class that the clause mentions, as in "who runs a hut"."""
-        rest = [token for token in form.clause if token.telling and token not in form.noun]
+        rest = [token for token in form.clause if token.telling and token not in form.noun and not is_verb(token.word)]
         if not rest:
             return False
         if way := self._measuring.truth_way(form, arms.group):
