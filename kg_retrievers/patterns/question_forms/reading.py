@@ -120,7 +120,10 @@ class FormReader:
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that a form may name."""
         words, way = " ".join(token.word for token in form.clause if token.telling), Way(tuple(labels), 0.0, 0.0)
-        return self.leads_to_number(labels) and self._values.nearness(words, way) >= MAY_NAME
+        if not self.leads_to_number(labels):
+            return False
+        unknown = self.noun_score(" ".join(token.word for token in form.noun if token.word)) < SAME_NAME
+        return (len(labels) == 1 and unknown) or self._values.nearness(words, way) >= MAY_NAME
 
     def _things(self, form: Form) -> Pattern:
         """Read what asks for things of one class."""
