@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -21,8 +22,10 @@ NAMES = 16
 NAMES_AT_ONCE = 64
 
 
-def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> dict[str, Array]:
-    """Return the entities that each unknown may be of which conditions or absent triples say something.
+def allowed_entities(
+    index: GraphIndex, pattern: Pattern, *, directed: bool, only: Mapping[str, Array] = MappingProxyType({})
+) -> dict[str, Array]:
+    """Return the entities that each unknown may be of which conditions, absent triples or the caller say something.
 
     Names and relations in them mean the nearest ones of the graph alone. Ends at the deadline: see
     `kg_retrievers.deadline`.
@@ -31,6 +34,7 @@ def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> 
         index: Finds the names nearest to texts.
         pattern: The pattern.
         directed: Whether the directions of absent triples count.
+        only: The ids of the entities that some unknowns may be, by name, besides what the pattern says.
 
     Returns:
         int32 ids, ascending, by the name of the unknown.
@@ -47,6 +51,8 @@ def allowed_entities(index: GraphIndex, pattern: Pattern, *, directed: bool) -> 
         root = next(nodes[node.name] for node in ends if isinstance(node, Unknown) and node.name in nodes)
         whole = allowed.get(root.name, filters.everything)
         allowed[root.name] = np.setdiff1d(whole, filters.reaching(root, group)).astype(np.int32)
+    for name, entities in only.items():
+        allowed[name] = np.intersect1d(allowed.get(name, entities), entities).astype(np.int32)
     return allowed
 
 

@@ -6,6 +6,7 @@ A triple whose relation is known is turned where the graph shows that only the o
 - where the entities that its nodes may be, by name or type, have facts in the written direction, or in neither;
 - where heads and tails of its relation are of one kind, as of "parent of": there may be no answer;
 - where another triple might be turned instead;
+- where one would be both present and absent;
 - where the pattern says whether directions count.
 """
 
@@ -54,7 +55,6 @@ def carried_out(index: GraphIndex, pattern: Pattern, linked: Mapping[str, Sequen
     Raises:
         EntityLinkingError: If the graph lacks an entity that the pattern names; see `check_known_texts`.
         LowConfidenceError: If it lacks a relation.
-        PatternError: If a triple is to be turned that is said to be absent as well.
 
     Example:
         >>> from kg_retrievers import KnowledgeGraph, default_embeddings
@@ -77,10 +77,11 @@ def carried_out(index: GraphIndex, pattern: Pattern, linked: Mapping[str, Sequen
     for group in pattern.absent_groups():
         absent_ends = {node for triple in group for node in (triple.head, triple.tail) if isinstance(node, Unknown)}
         turned |= turning.among(group, [triple for triple in triples if absent_ends & {triple.head, triple.tail}])
-    if not turned:
+    absent = _turn(pattern.absent, turned)
+    if not turned or {*absent} & {*triples}:
         return CarriedOut(pattern)
     written = tuple(triple for triple in (*pattern.triples, *pattern.absent) if triple in turned)
-    return CarriedOut(replace(pattern, triples=triples, absent=_turn(pattern.absent, turned)), written)
+    return CarriedOut(replace(pattern, triples=triples, absent=absent), written)
 
 
 class _Turning:

@@ -97,6 +97,12 @@ def test_absent_triples() -> None:
     assert turned((by_nolan[::-1]), absent=[(Y, "won", X)]) == [["Nolan", "directed by", "x"], ["y", "won", "x"]]
 
 
+def test_nothing_is_turned_into_what_is_said_to_be_absent() -> None:
+    by_nolan = (X, "directed by", "Nolan")
+    assert turned(by_nolan, absent=[by_nolan[::-1]]) == []
+    assert turned(by_nolan[::-1], absent=[by_nolan]) == []
+
+
 def test_each_side_of_a_comparison_by_itself() -> None:
     sides = Operation("compare", by=("x", "y"), of="count", comparison="<")
     triples = ("Jonze", "directed by", X), ("Oscar", "directed by", Y)  # nothing says of the Oscar which way

@@ -10,28 +10,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import Field
 from typing_extensions import Unpack
 
-from kg_retrievers.core.ambiguity import AmbiguousName, ambiguous_name
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.graph import Evidence, Known, Pattern, Term, Unknown
+from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, check_index
+from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
 from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, operate
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
+from kg_retrievers.methods.simgrag.seeds import pin_seeds
 from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.carried_out import carried_out
@@ -199,26 +199,11 @@ class SimGRAGRetriever(BaseKGRetriever):
         return super().check_inputs(inputs)
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
-        pattern = self._pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [])
+        pattern = pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [], self.graph)
         self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest)
         evidence = self.match(pattern, state["k"], question=state["question"])
-        return {
-            "answers": top_answers(evidence),
-            "documents": self.documents_from(evidence, state["k"], state["question"]),
-        }
-
-    def _pin_seeds(self, pattern: Pattern, seeds: Sequence[str]) -> Pattern:
-        """Pin the nodes that name a seed entity to that entity, whoever wrote the pattern."""
-        graph = self.graph
-        named = {seed: (seed, graph.label(seed), *graph.aliases(seed)) for seed in seeds}
-        named = {seed: tuple(name.casefold() for name in names) for seed, names in named.items()}
-        pinned = {}
-        for node in pattern.nodes:
-            if isinstance(node, Known) and node.entity is None:
-                meant = [seed for seed, names in named.items() if node.text.casefold() in names]
-                if len(meant) == 1:  # of two seeds with one name, either may be meant
-                    pinned[node] = Known(node.text, node.type, meant[0])
-        return pattern.with_known(pinned)
+        documents = self.documents_from(evidence, state["k"], state["question"])
+        return {"answers": top_answers(evidence), "documents": documents}
 
     def match(self, pattern: Pattern, k: int | None = None, *, question: str = "") -> list[Evidence]:
         """Return the k pieces of evidence nearest to a pattern, best first.
@@ -239,8 +224,8 @@ class SimGRAGRetriever(BaseKGRetriever):
             return self._operate(pattern, question)
         query = self.query(pattern, nearest=bool(pattern.conditions or pattern.absent))
         found, widened = self._found(pattern, query, k, question, ties=self.ties)
-        ambiguous = self._ambiguous_names(pattern, query) if found else []
-        evidence = [self._evidence(pattern, match, ambiguous) for match in found]
+        ambiguous = ambiguous_names(self.index, pattern, query) if found else []
+        evidence = [match_evidence(self.graph, pattern, match, ties=self.ties, ambiguous=ambiguous) for match in found]
         evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]
         best = [replace(one, confidence=pattern.confidence) for one in evidence if one.score == evidence[0].score]
         return best + evidence[len(best) :]
@@ -254,22 +239,7 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         rules = MatchRules(self._respects_direction(pattern), self.distinct == "nodes")
         result = operate(replace(pattern, directed=rules.directed), self.index, find, rules)
-        if result is None:
-            return []
-        shown = [self._evidence(part, match, []) for part, match in result.matches]
-        triples = dict.fromkeys(triple for one in shown for triple in one.triples)
-        details = {"pattern": replace(pattern, confidence=None).to_dict(), **result.details}
-        return [
-            Evidence(
-                triples=tuple(triples),
-                score=min((one.score for one in shown), default=1.0),
-                answers=tuple(self.graph.entities[entity] for entity in result.answers),
-                truncated=result.truncated,
-                confidence=pattern.confidence,
-                value=result.value,
-                details=details,
-            )
-        ]
+        return [] if result is None else [operation_evidence(self.graph, pattern, result, ties=self.ties)]
 
     def _found(
         self, pattern: Pattern, query: MatchQuery, k: int, question: str, *, ties: Literal["merge", "break"]
@@ -309,9 +279,7 @@ class SimGRAGRetriever(BaseKGRetriever):
         Raises:
             PatternError: If nothing in the pattern is known, or it pins an entity that is not in the graph.
         """
-        allowed = allowed_entities(self.index, pattern, directed=self._respects_direction(pattern))
-        for name, entities in (only or {}).items():
-            allowed[name] = np.intersect1d(allowed.get(name, entities), entities).astype(np.int32)
+        allowed = allowed_entities(self.index, pattern, directed=self._respects_direction(pattern), only=only or {})
         return match_query(
             pattern,
             self.index,
@@ -326,53 +294,6 @@ class SimGRAGRetriever(BaseKGRetriever):
         if pattern.directed is not None:
             return pattern.directed
         return self.direction == "respect" or pattern.operation is not None
-
-    def _ambiguous_names(self, pattern: Pattern, query: MatchQuery) -> list[AmbiguousName]:
-        """Return the texts of a pattern that several entities fit equally well."""
-        entities, found = self.graph.entities, []
-        for node, candidates in zip(pattern.nodes, (node.entities for node in query.nodes), strict=True):
-            if isinstance(node, Known) and candidates is not None and len(candidates.ids) > 1:
-                best = candidates.ids[candidates.distances <= candidates.distances.min()]
-                if len(best) > 1:
-                    keys = [entities[entity] for entity in best.tolist()]
-                    found.append(ambiguous_name(self.index, node.text, keys))
-        return found
-
-    def _evidence(self, pattern: Pattern, match: Match, ambiguous: Sequence[AmbiguousName]) -> Evidence:
-        graph = self.graph
-        entities = dict(zip(pattern.nodes, match.entities, strict=True))
-        triples = dict.fromkeys(triple for edge in match.triples for triple in edge.tolist())
-        target = next((entities[node] for node in entities if _is_target(node, pattern)), None)
-        return Evidence(
-            triples=tuple(graph.triple(triple) for triple in triples),
-            score=1 / (1 + match.distance),
-            answers=() if target is None else tuple(graph.entities[entity] for entity in target.tolist()),
-            truncated=match.truncated,
-            details=self._details(pattern, match) | ({"ambiguous": list(ambiguous)} if ambiguous else {}),
-        )
-
-    def _details(self, pattern: Pattern, match: Match) -> dict[str, Any]:
-        """Return the distance, what each known text matched, and, of a single binding, what each unknown is."""
-        graph = self.graph
-        firsts = [(node, graph.entities[int(ids[0])]) for node, ids in zip(pattern.nodes, match.entities, strict=True)]
-        names = [graph.relations[relation] if relation >= 0 else None for relation in match.relations]
-        relations = [(triple.relation, name) for triple, name in zip(pattern.triples, names, strict=True)]
-        details: dict[str, Any] = {
-            "distance": match.distance,
-            "entities": [[node.text, key] for node, key in firsts if isinstance(node, Known)],
-            "relations": [[term.text, name] for term, name in relations if isinstance(term, Known)],
-            "pattern": replace(pattern, confidence=None).to_dict(),  # it stands in the metadata
-        }
-        if self.ties == "break":  # each unknown is one thing; two bindings may share all their facts
-            details["unknowns"] = {
-                "entities": {node.name: key for node, key in firsts if isinstance(node, Unknown)},
-                "relations": {term.name: name for term, name in relations if isinstance(term, Unknown) and name},
-            }
-        return details
-
-
-def _is_target(node: Term, pattern: Pattern) -> bool:
-    return isinstance(node, Unknown) and node.name == pattern.target
 
 
 def _as_state(pattern: Pattern) -> dict[str, Any]:

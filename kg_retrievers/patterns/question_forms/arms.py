@@ -28,7 +28,7 @@ RATED_WEIGHT, NEAR_WEIGHT, NEAR, CERTAIN = 0.4, 6.0, 0.35, 3.0
 VALUE_WEIGHT = 0.5
 
 #: In place of `CERTAIN` for counts: "how many" often asks for a number that the graph lacks.
-CERTAIN_COUNT = 1.5
+CERTAIN_COUNT = 1.4
 
 
 class UnreadError(Exception):

@@ -84,14 +84,10 @@ class ClassWords:
         self._means = np.array(means, np.float32).reshape(len(means), -1)
         self._means /= np.linalg.norm(self._means, axis=1, keepdims=True) + 1e-9
         self._size = RELATIONS * np.log([max(len(of_one), 1) for of_one in relations])
-        said, person = mean_rows(table, _SAID_OF_PEOPLE), mean_rows(table, _A_PERSON)
-        said_of = np.max(self._vectors @ said.T, axis=1)
-        parts = [part.best(said_of) for part in (self._named, self._to_it)] + [
-            self._its.of_classes(self._its.best(said_of), 1)
-        ]
-        self._people = OF_PEOPLE * np.max(parts, axis=0) + PERSON * self._named.best(
-            np.max(self._vectors @ person.T, axis=1)
-        )
+        near_to, person = mean_rows(table, _SAID_OF_PEOPLE), mean_rows(table, _A_PERSON)
+        said_of = np.max(self._vectors @ near_to.T, axis=1)
+        said = np.maximum(self._named.best(said_of), self._its.of_classes(self._its.best(said_of), 1))
+        self._people = OF_PEOPLE * said + PERSON * self._named.best(np.max(self._vectors @ person.T, axis=1))
         self._near: Callable[[str], Array] = lru_cache(maxsize=1024)(lambda noun: self._nearness(table, noun))
 
     def nearness(self, noun: str) -> Array:
@@ -181,6 +177,16 @@ def singular(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def naming_words(relation: str, tails: bool) -> list[str]:
+    """Return the nouns that a relation has for its tails or its heads.
+
+    Example:
+        >>> naming_words("written_by", True), naming_words("written_by", False), naming_words("home venue", True)
+        (['writer', 'write'], [], ['venue'])
+    """
+    return _ends(relation)[0 if tails else 1]
 
 
 def _ends(relation: str) -> tuple[list[str], list[str], list[str], list[str]]:

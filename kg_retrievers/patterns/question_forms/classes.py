@@ -12,9 +12,12 @@ from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_lab
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index.token_table import TokenTable
-from kg_retrievers.patterns.question_forms.class_words import NAMES, ClassWords, singular
+from kg_retrievers.patterns.question_forms.class_words import NAMES, ClassWords, naming_words, singular
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.scorer import mean_rows
+
+#: The least cosine of a noun with the word that a relation has for it.
+CALLED = 0.8
 
 #: Numbers of four digits are years up to here.
 LAST_YEAR = 2100
@@ -93,6 +96,14 @@ class GraphClasses:
     def closeness(self, noun: str) -> float:
         """Return the greatest cosine of a noun with a noun that names a class."""
         return self._words.closeness(mean_rows(self._table, [noun, singular(noun)]))
+
+    def is_called(self, label: int, noun: str) -> bool:
+        """Whether a relation calls the things from which a label leads by a noun, or nearly so."""
+        named = naming_words(self._graph.relations[relation_of(label)], bool(is_backward(label)))
+        if not named or not noun:
+            return False
+        rows = mean_rows(self._table, [noun, singular(noun)]) @ mean_rows(self._table, named).T
+        return bool(rows.max() >= CALLED)
 
     def containing(self, entities: Sequence[int]) -> list[bool]:
         """Return for each class whether it has one of some entities."""

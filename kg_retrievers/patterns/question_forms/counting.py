@@ -23,11 +23,15 @@ from kg_retrievers.patterns.question_forms.forms import Degree, Form, Quantity, 
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import span_of
-from kg_retrievers.patterns.question_forms.tokens import Token
+from kg_retrievers.patterns.question_forms.tokens import Token, words_of
 from kg_retrievers.patterns.question_forms.values import NAME_WEIGHT, ValueFinder
 
 #: A greater number of things is rather a number that the graph states.
 MOST_COUNTED = 12
+
+
+#: How much likelier it makes a walk that its relation calls the counted things by their noun.
+CALLED_WEIGHT = 4.0
 
 
 class Counting:
@@ -101,6 +105,7 @@ class Counting:
             for way in self._asker.from_class(tokens, span, counted):
                 if int(self._classes.of_label[way.labels[-1]]) == group and self._many(way, needed):
                     named = NAME_WEIGHT * self._values.nearness_of_steps(words, way)
+                    named += CALLED_WEIGHT * self._classes.is_called(way.labels[0], words_of(plain[-1:]))
                     found.append(replace(way, log=way.log + noun_log + named))
         return likeliest(found) if found else None
 

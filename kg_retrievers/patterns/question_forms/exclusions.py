@@ -39,7 +39,9 @@ def _start(reading: Reading, words: list[str], at: int) -> int:
     """Return where the clause begins in which a negative word stands."""
     starts = [
         i for i in range(1, at)
-        if words[i] in _STARTS_CLAUSE and (i > 1 or reading.tokens[0].telling) and words[i - 1] != ","
+        if words[i] in _STARTS_CLAUSE
+        and (i > 1 or reading.tokens[0].slot or reading.tokens[0].telling)
+        and words[i - 1] != ","
     ]  # fmt: skip
     last = max((i for i in range(at) if reading.tokens[i].slot), default=-1)
     if (

@@ -144,7 +144,7 @@ def noun_end(reading: Reading, at: int) -> int:
     if end <= at + 1:
         return end
     words = [token.word for token in tokens[at:end]]
-    if is_plural(words[0]) or _is_verb(words[1]):
+    if is_plural(words[0]) or is_verb(words[1]):
         return at + 1
     following = (tokens[at + 2].word or "_") if at + 2 < len(tokens) else ""
     if not is_plural(words[1]) or following in AUXILIARY or following in ("", ",", "of", "that", "which", "who"):
@@ -153,7 +153,7 @@ def noun_end(reading: Reading, at: int) -> int:
     return at + 2 if score(words[1]) > score(words[0]) or following not in _AFTER_VERBS else at + 1
 
 
-def _is_verb(word: str) -> bool:
+def is_verb(word: str) -> bool:
     """Tell whether a word is the form of a verb and no noun."""
     verb = verb_of(word)
     if verb is None:

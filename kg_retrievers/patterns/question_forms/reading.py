@@ -27,13 +27,16 @@ from kg_retrievers.patterns.question_forms.classes import NOUN_WEIGHT
 from kg_retrievers.patterns.question_forms.comparing import Comparing
 from kg_retrievers.patterns.question_forms.composing import Composer
 from kg_retrievers.patterns.question_forms.counting import Counting
-from kg_retrievers.patterns.question_forms.forms import Form
+from kg_retrievers.patterns.question_forms.forms import Form, is_verb
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import entity_groups, span_of
 from kg_retrievers.patterns.question_forms.tokens import Token
 from kg_retrievers.patterns.question_forms.values import ValueFinder
 from kg_retrievers.patterns.question_forms.whether import Whether
 from kg_retrievers.patterns.zero_shot.ranking import softmax
+
+#: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
+PASSING_COST = 2.0
 
 #: How much less likely it makes a walk that the entity from which it should start has no such fact.
 LACKING_COST = 2.0
@@ -115,9 +118,12 @@ class FormReader:
         return other or self._values.nearness(word, Way(tuple(labels), 0.0, 0.0)) < MAY_NAME
 
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
-        """Whether a walk leads to a number that the noun of a form may name."""
-        words, way = " ".join(token.word for token in form.noun if token.word), Way(tuple(labels), 0.0, 0.0)
-        return self.leads_to_number(labels) and self._values.nearness(words, way) >= MAY_NAME
+        """Whether a walk leads to a number that a form may name."""
+        words, way = " ".join(token.word for token in form.clause if token.telling), Way(tuple(labels), 0.0, 0.0)
+        if not self.leads_to_number(labels):
+            return False
+        unknown = self.noun_score(" ".join(token.word for token in form.noun if token.word)) < SAME_NAME
+        return (len(labels) == 1 and unknown) or self._values.nearness(words, way) >= MAY_NAME
 
     def _things(self, form: Form) -> Pattern:
         """Read what asks for things of one class."""
@@ -165,6 +171,11 @@ class FormReader:
         if form.kind == "count":  # of what there is one at most, nobody asks how many
             ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
             ways += self._lacking_ways(form, tokens, group, {way.labels for way in ways})
+        ends = [self._classes.of_label[list(way.labels)].tolist() for way in ways]
+        ways = [
+            replace(way, log=way.log - PASSING_COST * any(near[passed] > near[last] for passed in through))
+            for way, (*through, last) in zip(ways, ends, strict=True)
+        ]
         return best_by_class(ways, self._classes)
 
     def _lacking_ways(
@@ -202,7 +213,7 @@ class FormReader:
 
     def _add_mentioned(self, form: Form, arms: Arms) -> bool:
         """Add the walk to the things of another class that the clause mentions, as in "who runs a hut"."""
-        rest = [token for token in form.clause if token.telling and token not in form.noun]
+        rest = [token for token in form.clause if token.telling and token not in form.noun and not is_verb(token.word)]
         if not rest:
             return False
         if way := self._measuring.truth_way(form, arms.group):
