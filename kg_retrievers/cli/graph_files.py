@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import shlex
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.reading_options import OPTIONS, RDF, ReadingOption
+from kg_retrievers.cli.reading_options import ANY_RDF, OPTIONS, RDF, ReadingOption
 from kg_retrievers.cli.show import note
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph
-    from kg_retrievers.graph.readers import Limits
 
 #: The suffixes of files of graphs.
 GRAPH_SUFFIXES = {
@@ -30,8 +29,8 @@ _NEO4J_HEADER, _HEADER_SIZE = re.compile(rb":(?:START_)?ID\b"), 1 << 16
 
 #: How the package writes what keeps something that is left out, as `literals="keep"` or `languages=[..., "*"]`.
 _CHOICE = re.compile(r'(?P<argument>\w+)=(?P<value>None|"[^"]*"|\[[^]]*\])')
+_LIMIT = re.compile(r"limits=Limits\((\w+=\w+)\)")
 _IN_PYTHON_ALONE = re.compile(r" \(\w+=\(\)\)")
-_QUOTED = re.compile(r'"([^"]*)"')
 
 
 def given_options(options: argparse.Namespace) -> list[ReadingOption]:
@@ -48,31 +47,29 @@ def read_file(path: Path, options: argparse.Namespace) -> KnowledgeGraph:
     """
     from kg_retrievers.graph.readers.file_options import FileOptions  # loads numpy
     from kg_retrievers.graph.readers.formats import find_format
+    from kg_retrievers.graph.readers.limits import Limits
+    from kg_retrievers.graph.readers.rdf.wikidata import TYPE as WIKIDATA_TYPE
+    from kg_retrievers.graph.readers.rdf.wikidata import wikidata_format
 
     given = {option.argument: getattr(options, option.name) for option in given_options(options)}
     about = {name: given[name] for name in ("encoding",) if name in given}
+    limits = given["limits"] = Limits(**{name: int(value) for name, value in given.get("limits", ())})
     # A table whose delimiter is to be found has no format yet.
-    format = find_format(path, given.get("format"), FileOptions(**about, limits=_limits(given, ""))) or "csv"
+    format = find_format(path, given.get("format"), FileOptions(**about, limits=limits)) or "csv"
     _check_options(path, format, options)
-    if "limits" in given:
-        given["limits"] = _limits(given, format)
     if "prefixes" in given:
         given["prefixes"] = dict(given["prefixes"])
-    if format in RDF:
-        graph = kg_retrievers.KnowledgeGraph.from_rdf(path, **{**given, "format": format})
+    if format == "wikidata":
+        given = {"type_predicates": [WIKIDATA_TYPE], **given, "format": wikidata_format(path)}
+    elif format in RDF:
+        given["format"] = format
+    if format in ANY_RDF:
+        graph = kg_retrievers.KnowledgeGraph.from_rdf(path, **given)
     else:
         graph = kg_retrievers.KnowledgeGraph.from_file(path, **given)
     if graph.skipped:
         note(f"malformed lines of {path} that were skipped: {graph.skipped}")
     return graph
-
-
-def _limits(given: Mapping[str, Any], format: str) -> Limits:
-    from kg_retrievers.graph.readers.limits import Limits
-    from kg_retrievers.graph.readers.rdf.statements import RDF_LIMITS
-
-    told = {name: int(value) for name, value in given.get("limits", ())}
-    return Limits(**({"cell_length": RDF_LIMITS.cell_length} if format in RDF else {}) | told)
 
 
 def _check_options(path: Path, format: str, options: argparse.Namespace) -> None:
@@ -81,9 +78,13 @@ def _check_options(path: Path, format: str, options: argparse.Namespace) -> None
     Raises:
         InvalidArgumentError: If one is for others.
     """
-    for option in given_options(options):
-        if format not in option.formats:
-            kind = "RDF" if set(option.formats) <= set(RDF) else f"the formats {', '.join(option.formats)}"
+    from kg_retrievers.graph.readers.file_options import OF_ENTITIES  # loads numpy
+
+    given = given_options(options)
+    of_entities = OF_ENTITIES if options.entities is not None else ()
+    for option in given:
+        if format not in option.formats and option.argument not in of_entities:
+            kind = "RDF" if option.formats == ANY_RDF else f"the formats {', '.join(option.formats)}"
             is_format = "RDF" if format in RDF else format
             raise InvalidArgumentError(f"{option.flag} is for {kind}, but {path} is {is_format}. Leave it out.")
 
@@ -140,13 +141,20 @@ def on_shell(text: str) -> str:
         ('literals (--literals keep)', "names in other languages (--language '*')")
         >>> on_shell("statements of other graphs (graphs=None)"), on_shell("classes (type_predicates=())")
         ('statements of other graphs (without --named-graph)', 'classes')
+        >>> on_shell("cells of column 'year' (facts=['year'])"), on_shell("a long text (limits=Limits(cell_length=N))")
+        ("cells of column 'year' (--facts year)", 'a long text (--read-limit cell_length=N)')
     """
-    return _CHOICE.sub(_on_shell, _IN_PYTHON_ALONE.sub("", text))
+    return _CHOICE.sub(_on_shell, _LIMIT.sub(r"--read-limit \1", _IN_PYTHON_ALONE.sub("", text)))
 
 
 def _on_shell(choice: re.Match[str]) -> str:
     option = next((option for option in OPTIONS.values() if option.argument == choice["argument"]), None)
     if option is None:
         return choice[0]
-    values = _QUOTED.findall(choice["value"])
+    try:
+        value = ast.literal_eval(choice["value"])
+    except (SyntaxError, ValueError):  # a name with brackets in it
+        return choice[0]
+    given = [value] if isinstance(value, str) else value or ()
+    values = [one for one in given if isinstance(one, str)]
     return " ".join(f"{option.flag} {shlex.quote(value)}" for value in values) or f"without {option.flag}"

@@ -10,10 +10,13 @@ from typing import Any
 #: The formats of a graph's file, as `--graph-format` names them.
 TABLES = ("csv", "tsv", "pipe", "parquet", "arrow")
 ATTRIBUTED = ("graphml", "gexf", "node-link", "neo4j-csv", "apoc-jsonl")
-RDF = ("nt", "nq", "ttl", "trig", "rdf", "jsonld")
+RDF = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
 FORMATS = (*TABLES, "jsonl", "json", *ATTRIBUTED, *RDF, "primekg", "wikidata", "umls-rrf")
 
-_NOT_RDF = tuple(name for name in FORMATS if name not in RDF)
+#: The formats that `KnowledgeGraph.from_rdf` reads.
+ANY_RDF = (*RDF, "wikidata")
+
+_NOT_RDF = tuple(name for name in FORMATS if name not in ANY_RDF)
 _TEXT_TABLES = ("csv", "tsv", "pipe")
 
 #: Under which titles the help lists the options.
@@ -23,8 +26,8 @@ _ANY, _OF_TABLES, _OF_RDF = "how a graph file is read", "how a table is read", "
 LIMITS = {
     "unpacked_bytes": "50 times the packed file, at least 128 MiB",
     "line_bytes": "16 MiB",
-    "document_bytes": "1 GiB",
-    "cell_length": "131,072 characters, 1,048,576 of RDF",
+    "document_bytes": "256 MiB",
+    "cell_length": "1,048,576 characters",
     "columns": "1,000",
     "json_depth": "64",
 }
@@ -119,7 +122,13 @@ _ALL = (
         {"choices": ("facts", "drop")},
         (*TABLES, *ATTRIBUTED),
     ),
-    ReadingOption("--encoding", "encoding", "of the files (default: utf-8)", formats=_NOT_RDF),
+    ReadingOption(
+        "--encoding",
+        "encoding",
+        "of the files (default: utf-8)",
+        {"metavar": "NAME"},
+        (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl", "primekg", "umls-rrf"),
+    ),
     ReadingOption(
         "--on-error",
         "on_error",
@@ -169,7 +178,7 @@ _ALL = (
         "languages",
         "of labels and texts, best first; * takes all (default: en); repeatable",
         _repeatable("TAG"),
-        RDF,
+        ANY_RDF,
         _OF_RDF,
     ),
     ReadingOption(
@@ -177,7 +186,7 @@ _ALL = (
         "label_predicates",
         "of labels, best first (default: rdfs:label, skos:prefLabel, schema:name, sdo:name, foaf:name); repeatable",
         _repeatable("IRI"),
-        RDF,
+        ANY_RDF,
         _OF_RDF,
     ),
     ReadingOption(
@@ -185,7 +194,7 @@ _ALL = (
         "alias_predicates",
         "of aliases (default: skos:altLabel, schema:alternateName, sdo:alternateName); repeatable",
         _repeatable("IRI"),
-        RDF,
+        ANY_RDF,
         _OF_RDF,
     ),
     ReadingOption(
@@ -193,7 +202,7 @@ _ALL = (
         "type_predicates",
         "of types, as wdt:P31 (default: rdf:type); repeatable",
         _repeatable("IRI"),
-        RDF,
+        ANY_RDF,
         _OF_RDF,
     ),
     ReadingOption(
@@ -201,7 +210,7 @@ _ALL = (
         "literals",
         "facts whose tails are literals (default: keep)",
         {"choices": ("keep", "drop")},
-        RDF,
+        ANY_RDF,
         _OF_RDF,
     ),
     ReadingOption(
@@ -209,7 +218,7 @@ _ALL = (
         "graphs",
         "a graph to take, default for the one without a name (default: all of them); repeatable",
         _repeatable("IRI"),
-        RDF,
+        ANY_RDF,
         _OF_RDF,
     ),
     ReadingOption(
@@ -217,7 +226,7 @@ _ALL = (
         "blank_nodes",
         "statements with blank nodes (default: keep)",
         {"choices": ("keep", "drop")},
-        RDF,
+        ANY_RDF,
         _OF_RDF,
     ),
     ReadingOption(
@@ -225,11 +234,16 @@ _ALL = (
         "prefixes",
         "beside those that are well known and those of the file; repeatable",
         _repeatable("PREFIX=NAMESPACE", type=_prefix),
-        RDF,
+        ANY_RDF,
         _OF_RDF,
     ),
     ReadingOption(
-        "--base-iri", "base_iri", "what relative IRIs are relative to (default: none)", {"metavar": "IRI"}, RDF, _OF_RDF
+        "--base-iri",
+        "base_iri",
+        "what relative IRIs are relative to (default: none)",
+        {"metavar": "IRI"},
+        ANY_RDF,
+        _OF_RDF,
     ),
 )
 

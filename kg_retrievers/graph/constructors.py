@@ -25,7 +25,7 @@ from kg_retrievers.graph.readers import (
 )
 from kg_retrievers.graph.readers.limits import Limits
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
-from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, RDF_LIMITS, Kept, RdfOptions
+from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, RdfOptions
 
 
 class GraphSource(Protocol):
@@ -209,7 +209,7 @@ class GraphConstructors(Immutable):
         prefixes: Mapping[str, str] | None = None,
         base_iri: str | None = None,
         on_error: OnError = "raise",
-        limits: Limits = RDF_LIMITS,
+        limits: Limits | None = None,
         text_relations: Iterable[str] = (),
     ) -> Self:
         """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
@@ -233,7 +233,7 @@ class GraphConstructors(Immutable):
             prefixes: Prefixes beside those that are well known and those that the file declares: {prefix: namespace}.
             base_iri: What relative IRIs in the file are relative to.
             on_error: "skip" counts malformed statements in `skipped`; RDF/XML and JSON-LD end at the first one.
-            limits: What a file may hold; a literal has 1,048,576 characters at most.
+            limits: What a file may hold; see `Limits` for the defaults.
             text_relations: As of `from_triples`, by the names that the graph gives its relations.
 
         Raises:
@@ -252,7 +252,7 @@ class GraphConstructors(Immutable):
             prefixes=dict(prefixes or {}),
             base_iri=base_iri,
             on_error=on_error,
-            limits=limits,
+            limits=limits or Limits(),
         )
         return cls._from_builder(read_rdf(source, format, options), text_relations)
 

@@ -14,7 +14,7 @@ class Reading:
     Args:
         format: The format, as "N-Triples"; empty for a graph that was made in Python.
         understood: What each part of the source was taken for, as {"labels": "rdfs:label 5,012"}.
-        left_out: How many of what was left out, as {"literals in other languages (--language)": 300}.
+        left_out: How many of what was left out, as {"empty texts": 300}.
 
     Example:
         >>> reading = Reading("N-Triples")

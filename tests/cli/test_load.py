@@ -17,6 +17,7 @@ from kg_retrievers import KnowledgeGraph
 from kg_retrievers.cli import reading_options
 from kg_retrievers.cli.reading_options import FORMATS, OPTIONS
 from kg_retrievers.graph.readers import GraphFormat, Limits
+from kg_retrievers.graph.readers.file_options import FORMATS_OF
 from kg_retrievers.graph.readers.formats import RDF
 
 Run = Callable[..., tuple[int, str, str]]
@@ -149,8 +150,6 @@ def test_an_index_keeps_how_its_graph_was_read(run: Run, folder: Path) -> None:
 
 @pytest.mark.usefixtures("files")
 def test_options_for_rdf(run: Run) -> None:
-    labelled = json.loads(run("info", "films.ttl", "--language", "pl", "--json")[1])
-    assert labelled["examples"][0] == ["dbr:Her", "dbo:director", "dbr:Spike_Jonze"] or labelled["examples"]
     for choice in (("--literals", "drop"), ("--named-graph", "default", "--literals", "drop")):
         found = json.loads(run("info", "films.ttl", *choice, "--json")[1])
         assert found["triples"] == 1, choice
@@ -198,16 +197,45 @@ def test_an_option_for_another_format_is_refused(run: Run, argv: list[str], told
 def test_the_options_know_all_formats_and_limits() -> None:
     assert {*FORMATS} == {*get_args(GraphFormat)}
     assert reading_options.RDF == RDF
+    of_options = {option.argument: {*option.formats} for option in OPTIONS.values()}
+    assert {name: {*formats} for name, formats in FORMATS_OF.items()} == {name: of_options[name] for name in FORMATS_OF}
     assert {field.name for field in fields(Limits)} == {*reading_options.LIMITS}
+    limits, of_options = Limits(), reading_options.LIMITS
+    assert of_options["line_bytes"] == f"{limits.line_bytes >> 20} MiB"
+    assert of_options["document_bytes"] == f"{limits.document_bytes >> 20} MiB"
+    assert of_options["cell_length"] == f"{limits.cell_length:,} characters"
+    assert (of_options["columns"], of_options["json_depth"]) == (f"{limits.columns:,}", f"{limits.json_depth}")
 
 
 def test_each_option_sets_an_argument() -> None:
     of_file = signature(KnowledgeGraph.from_file).parameters
     of_rdf = signature(KnowledgeGraph.from_rdf).parameters
     for option in OPTIONS.values():
-        takes = [of_rdf] if set(option.formats) <= {*RDF} else [of_file]
+        takes = [of_rdf] if option.formats == reading_options.ANY_RDF else [of_file]
         takes += [of_rdf] if {*RDF} <= set(option.formats) else []
         assert all(option.argument in arguments for arguments in takes), option.flag
     told = {option.argument for option in OPTIONS.values()}
     assert {*of_file} - told == {"path"}
     assert {*of_rdf} - told == {"source"}
+
+
+@pytest.mark.usefixtures("files")
+def test_what_keeps_a_column_is_said_in_the_words_of_the_shell(run: Run, folder: Path) -> None:
+    (folder / "dated.csv").write_text("head,relation,tail,year\nHer,director,Spike Jonze,2013\n")
+    assert "(--facts year makes facts about the head of them)" in run("info", "dated.csv")[1]
+    assert json.loads(run("info", "dated.csv", "--facts", "year", "--json")[1])["triples"] == 2
+
+
+def test_the_preset_of_wikidata_takes_the_options_of_rdf(run: Run, folder: Path) -> None:
+    entity, direct = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    lines = [
+        f"<{entity}Q1> <{direct}P31> <{entity}Q2> .",
+        f"<{entity}Q1> <{direct}P57> <{entity}Q3> .",
+        f'<{entity}Q2> <{label}> "film"@en .',
+        f'<{entity}Q2> <{label}> "Spielfilm"@de .',
+    ]
+    (folder / "truthy").write_text("\n".join(lines) + "\n")
+    for language, kind in (("en", "film"), ("de", "Spielfilm")):
+        found = json.loads(run("info", "truthy", "--format", "wikidata", "--language", language, "--json")[1])
+        assert found["types"] == {kind: 1}

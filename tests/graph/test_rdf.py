@@ -403,16 +403,29 @@ def test_one_graph_in_every_format(read: Read, tmp_path: Path, suffix: str, pack
     path = tmp_path / f"other.{suffix}{packing}"
     path.write_bytes(PACKERS[packing](data))
     assert content(KnowledgeGraph.from_rdf(path)) == content(wanted)
+    assert content(KnowledgeGraph.from_file(path)) == content(wanted)
     unnamed = tmp_path / "unnamed"
     unnamed.write_bytes(data)
     assert content(KnowledgeGraph.from_rdf(unnamed, format=format.media_type)) == content(wanted)
+
+
+def test_a_file_is_read_alike_by_both_constructors(tmp_path: Path) -> None:
+    long, described = tmp_path / "long.nt", tmp_path / "described.ttl"
+    long.write_text(f'<e:a> <e:r> "{"x" * 1_000_000}" .\n')
+    described.write_text('<e:a> <http://www.w3.org/2000/01/rdf-schema#label> "a name" .\n')
+    formulas = tmp_path / "formulas.n3"
+    formulas.write_text("@prefix : <e:> . { :a :b :c } => { :d :e :f } . :x :y :z .")
+    for path in (long, described, formulas):
+        by_file, by_rdf = KnowledgeGraph.from_file(path), KnowledgeGraph.from_rdf(path)
+        assert (content(by_file), by_file.reading) == (content(by_rdf), by_rdf.reading)
+    assert KnowledgeGraph.from_file(described).label("e:a") == "a name"
 
 
 def test_formulas_of_n3_state_nothing(read: Read) -> None:
     graph = read("@prefix : <http://e.org/> . { :a :b :c } => { :d :e :f } . :x :y :z .", "n3")
     assert (":a", ":b", ":c") not in graph
     assert (":x", ":y", ":z") in graph
-    assert graph.reading.left_out == {"statements of other graphs (graphs=None)": 2}
+    assert graph.reading.left_out == {"statements within formulas, which state nothing": 2}
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -516,7 +529,7 @@ def test_literals_that_are_skipped_are_counted(read: Read) -> None:
     graph = read(f'ex:a ex:r "{"x" * 1_048_577}", "a\\u0000b", "y" .', on_error="skip")
     assert [triple.tail for triple in graph.triples()] == ["y"]
     assert graph.reading.left_out == {
-        "literals with more than 1,048,576 characters (limits=Limits(cell_length=))": 1,
+        "literals with more than 1,048,576 characters (limits=Limits(cell_length=N))": 1,
         "literals with a NUL character": 1,
     }
 

@@ -63,7 +63,7 @@ def triples(without: str = "") -> st.SearchStrategy[list[Triple]]:
         ),
         (
             "kb.jsonl",
-            '{"head": "Her", "relation": "directed_by", "tail": " Spike Jonze "}\n\n'
+            '{"head": "Her", "relation": "directed_by", "tail": "Spike Jonze"}\n\n'
             '{"tail": "Ridley Scott", "relation": "directed_by", "head": "Alien", "year": 1979}\n',
         ),
         (
@@ -562,10 +562,55 @@ def test_missing_columns(tmp_path: Path, header: str) -> None:
         ({"encoding": "hex"}, "no text encoding 'hex'"),
         ({"columns": ("a", "b")}, r"columns names the 3 columns to read, and .*, but got \('a', 'b'\)"),
         ({"columns": "abc"}, "got 'abc'"),
-        ({"columns": ("a", "b", "c"), "format": "jsonl"}, "is JSONL"),
+        ({"columns": ("a", "b", "c"), "format": "jsonl"}, "columns is for the formats csv, .* is jsonl. Leave it out"),
     ],
 )
 def test_bad_arguments(tmp_path: Path, arguments: dict[str, Any], wanted: str) -> None:
     path = write(tmp_path, "kb.tsv", "\t".join(HER))
     with pytest.raises(InvalidArgumentError, match=wanted):
         read_graph_rows(path, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("kb.jsonl", {"delimiter": ";"}),
+        ("kb.jsonl", {"header": False}),
+        ("kb.jsonl", {"attributes": "drop"}),
+        ("kb.jsonl", {"facts": ["year"]}),
+        ("kb.nt", {"encoding": "latin-1"}),
+        ("neo4j.csv", {"facts": ["year"]}),
+        ("primekg.csv", {"attributes": "drop"}),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path, name: str, option: dict[str, Any]) -> None:
+    contents = {
+        "neo4j.csv": ":START_ID,:TYPE,:END_ID\na,r,b\n",
+        "primekg.csv": "display_relation,x_name,y_name\nr,a,b\n",
+    }
+    path = write(tmp_path, name, contents.get(name, ""))
+    with pytest.raises(InvalidArgumentError, match=f"{next(iter(option))} is for the formats .* Leave it out"):
+        KnowledgeGraph.from_file(path, **option)
+
+
+def test_options_that_count_for_the_entities_alone(tmp_path: Path) -> None:
+    facts = write(tmp_path, "kb.jsonl", '["Her", "directed_by", "Spike Jonze"]')
+    entities = write(tmp_path, "entities.csv", "entity~label~born\nHer~Elle~1987\n")
+    graph = KnowledgeGraph.from_file(facts, entities=entities, delimiter="~", attributes="drop")
+    assert (graph.label("Her"), len(graph)) == ("Elle", 1)
+    odd = write(tmp_path, "odd.csv", "Her~directed_by~Spike Jonze\n")
+    tabs = write(tmp_path, "names.tsv", "Her\tElle\n")
+    assert KnowledgeGraph.from_file(odd, delimiter="~", entities=tabs).label("Her") == "Elle"
+
+
+def test_texts_of_json_stay_as_they_are(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.jsonl", '[" Her", "r", "a\\n"]\n{"entity": " Her", "label": "Her "}')
+    graph = KnowledgeGraph.from_file(path)
+    assert ([*graph.triples()], graph.label(" Her")) == ([(" Her", "r", "a\n")], "Her ")
+
+
+def test_keys_that_no_fact_has_are_counted_in_their_order(tmp_path: Path) -> None:
+    keys = [f"key{number}" for number in range(9)]
+    row = {"head": "a", "relation": "r", "tail": "b"} | dict.fromkeys(keys, "x")
+    graph = KnowledgeGraph.from_file(write(tmp_path, "kb.jsonl", json.dumps(row)))
+    assert [what.split("'")[1] for what in graph.reading.left_out] == keys

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from kg_retrievers.errors import FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError, KGRetrieversError
-from kg_retrievers.graph import KnowledgeGraph, storage
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.storage import parts as storage
 from kg_retrievers.graph.storage.lock import LOCK
 from kg_retrievers.graph.storage.manifest import MANIFEST, read_manifest
 from kg_retrievers.graph.storage.parts import (

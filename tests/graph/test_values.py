@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from datetime import date
 from pathlib import Path

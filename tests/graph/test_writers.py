@@ -199,8 +199,13 @@ def test_what_is_lost_is_told_before_anything_is_written(
 
 def test_white_space_around_a_text_is_told(tmp_path: Path) -> None:
     graph = KnowledgeGraph.from_triples([("a ", "r", "b"), ("a", "r", "\0")])
-    with pytest.raises(InvalidArgumentError, match="jsonl cannot hold 4 texts with white space around them or NUL"):
+    with pytest.raises(InvalidArgumentError, match="csv cannot hold 4 texts with white space around them or NUL"):
+        graph.write(tmp_path / "a.csv", entities=tmp_path / "e.csv")
+    with pytest.raises(InvalidArgumentError, match="jsonl cannot hold 2 blank texts or texts with NUL in them"):
         graph.write(tmp_path / "a.jsonl")
+    spaced = KnowledgeGraph.from_triples([("a ", "r", " b")])
+    spaced.write(tmp_path / "a.jsonl")
+    assert [*KnowledgeGraph.from_file(tmp_path / "a.jsonl").triples()] == [("a ", "r", " b")]
     graph.write(tmp_path / "a.json")
     document = json.loads((tmp_path / "a.json").read_text())
     assert content_of(graph_of(read_node_link_rows(document))) == content_of(graph)

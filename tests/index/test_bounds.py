@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from kg_retrievers.errors import DamagedDataError, IndexLoadError
-from kg_retrievers.graph import KnowledgeGraph, storage
+from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import StringTable
+from kg_retrievers.graph.storage import parts as storage
 from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
 from kg_retrievers.index import GraphIndex, HashedEmbeddings
 

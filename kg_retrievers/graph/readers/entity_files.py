@@ -79,7 +79,8 @@ def _add_table_entities(path: Path, format: GraphFormat | None, options: FileOpt
 
 def _add_json_entities(path: Path, format: GraphFormat, options: FileOptions, builder: GraphBuilder) -> int:
     file = TextFile(path, options)
-    options.refuse_columns(path)
+    if options.columns is not None:
+        raise InvalidArgumentError(f"columns is for tables with a header, but {path} is {format}. Leave it out.")
     rows = JsonRows(builder, False, options.limits.cell_length)
     add_each(file, rows.add, is_array=format == "json")
     builder.skipped += file.skipped

@@ -14,6 +14,26 @@ from kg_retrievers.graph.readers.limits import Limits
 
 OnError = Literal["raise", "skip"]
 
+_TEXT_TABLES = ("csv", "tsv", "pipe")
+_TABLES = (*_TEXT_TABLES, "parquet", "arrow")
+_GRAPHS = ("graphml", "gexf", "node-link")
+
+#: The formats that know an option; the other options are for all.
+FORMATS_OF = {
+    "columns": (*_TABLES, *_GRAPHS),
+    "delimiter": (*_TEXT_TABLES, "neo4j-csv", "primekg"),
+    "header": _TEXT_TABLES,
+    "facts": _TABLES,
+    "attributes": (*_TABLES, *_GRAPHS, "neo4j-csv", "apoc-jsonl"),
+    "encoding": (*_TEXT_TABLES, "jsonl", "json", "node-link", "neo4j-csv", "apoc-jsonl", "primekg", "umls-rrf"),
+}
+
+#: The defaults of `attributes` and `encoding`.
+DEFAULTS = ("facts", "utf-8")
+
+#: The options that count for a second file with entities, too.
+OF_ENTITIES = ("delimiter", "attributes", "encoding")
+
 
 @dataclass(frozen=True)
 class FileOptions:
@@ -77,12 +97,21 @@ class FileOptions:
             also = ", and the one of the sources if you like" if most else ""
             raise InvalidArgumentError(f"columns names the {width} columns to read{also}, but got {self.columns!r}.")
 
-    def refuse_columns(self, path: Path) -> None:
-        """Check that `columns` names none, for a format that has no columns.
+    def check_known(self, path: Path, format: str, entities: bool = False) -> None:
+        """Check that a format knows each option that is given.
+
+        Args:
+            path: The file, for errors.
+            format: Its format.
+            entities: Whether there is a second file with entities, which may need some of the options.
 
         Raises:
-            InvalidArgumentError: If it does.
+            InvalidArgumentError: If an option is for other formats.
         """
-        if self.columns is not None:
-            message = f"columns is for tables with a header, but {path} is JSONL or another such format."
-            raise InvalidArgumentError(message)
+        for name, formats in FORMATS_OF.items():
+            value = getattr(self, name)
+            is_given = (value or value is False) and value not in DEFAULTS
+            if is_given and format not in formats and not (entities and name in OF_ENTITIES):
+                raise InvalidArgumentError(
+                    f"{name} is for the formats {', '.join(formats)}, but {path} is {format}. Leave it out."
+                )

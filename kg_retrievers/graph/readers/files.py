@@ -18,8 +18,8 @@ from kg_retrievers.graph.readers.exports.umls import read_umls
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.formats import RDF, GraphFormat, csv_files, find_format
 from kg_retrievers.graph.readers.frameworks.graph_files import is_node_link, read_node_link_rows, read_xml_rows
-from kg_retrievers.graph.readers.limits import Limits, limit_error
-from kg_retrievers.graph.readers.opening import check_unpacked, open_bytes
+from kg_retrievers.graph.readers.limits import limit_error
+from kg_retrievers.graph.readers.opening import check_unpacked, open_bytes, plain_name
 from kg_retrievers.graph.readers.tables.delimiters import Layout, find_layout, split_first
 from kg_retrievers.graph.readers.tables.frames import FrameReader
 from kg_retrievers.graph.readers.tables.json_rows import JsonRows, add_each, decode
@@ -58,7 +58,7 @@ def read_graph_rows(
     - "jsonl" and "json": rows of JSON, a line or an element of an array each; see `JsonRows`.
     - "parquet", "arrow": a table; see `FrameReader`.
     - "graphml", "gexf", "node-link": nodes and edges with attributes.
-    - "nt", "nq", "ttl", "trig", "rdf", "jsonld": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
+    - "nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3": RDF, with the defaults of `KnowledgeGraph.from_rdf`.
     - "neo4j-csv", "apoc-jsonl", "primekg", "wikidata", "umls-rrf": see the readers of the same names.
 
     Files with the suffixes of gzip, bzip2, xz and Zstandard are unpacked on the way.
@@ -77,11 +77,15 @@ def read_graph_rows(
     place = Path(path)
     found = find_format(place, format, told)
     told.check_columns(3, 4 if found in _TABLES else None)
+    told.check_known(place, found or "csv", entities is not None)
     builder = _READERS.get(found or "", _read_table)(place, found, told)
-    _check_has_facts(builder, place)
+    if found not in (*RDF, "wikidata"):  # whose reader says itself that there is nothing
+        _check_has_facts(builder, place)
     if entities is not None:
-        about = FileOptions(**{**options, "columns": None, "header": None, "facts": ()})
-        add_entity_file(Path(entities), None, about, builder)
+        about = {**options, "columns": None, "header": None, "facts": ()}
+        if plain_name(Path(entities)).endswith(".tsv"):
+            about["delimiter"] = None
+        add_entity_file(Path(entities), None, FileOptions(**about), builder)
     return builder
 
 
@@ -107,8 +111,10 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
     header = split_first(file, layout)
     if options.columns is None and options.header is not False:
         if is_neo4j_header(header):
+            options.check_known(path, "neo4j-csv")
             return _read_neo4j(path, format, options)
         if is_primekg_header(header):
+            options.check_known(path, "primekg")
             return _read_primekg(path, format, options)
     _say(builder, layout.format, layout)
     read_fact_table(file, layout, builder)
@@ -118,7 +124,6 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
 
 def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     file, builder = TextFile(path, options), GraphBuilder()
-    options.refuse_columns(path)
     _say(builder, "json" if format == "json" else "jsonl")
     rows = JsonRows(builder, True, options.limits.cell_length)
     add_each(file, rows.add, is_array=format == "json")
@@ -128,7 +133,6 @@ def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 
 def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     file, builder = TextFile(path, options), GraphBuilder()
-    options.refuse_columns(path)
     with open_bytes(path, options.limits, by_line=False) as opened:
         is_array = opened.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     _say(builder, "apoc-jsonl")
@@ -199,17 +203,14 @@ def _read_node_link(path: Path, format: GraphFormat | None, options: FileOptions
 
 def _read_rdf(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     from kg_retrievers.graph.readers.rdf.sources import read_rdf
-    from kg_retrievers.graph.readers.rdf.statements import RDF_LIMITS, RdfOptions
+    from kg_retrievers.graph.readers.rdf.statements import RdfOptions
 
-    options.refuse_columns(path)
-    limits = RDF_LIMITS if options.limits == Limits() else options.limits
-    return read_rdf(path, format, RdfOptions(on_error=options.on_error, limits=limits))
+    return read_rdf(path, format, RdfOptions(on_error=options.on_error, limits=options.limits))
 
 
 def _read_wikidata(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     from kg_retrievers.graph.readers.rdf.wikidata import read_wikidata
 
-    options.refuse_columns(path)
     return read_wikidata(path, options)
 
 

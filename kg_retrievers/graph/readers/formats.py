@@ -33,6 +33,7 @@ GraphFormat = Literal[
     "trig",
     "rdf",
     "jsonld",
+    "n3",
     "neo4j-csv",
     "apoc-jsonl",
     "primekg",
@@ -41,7 +42,7 @@ GraphFormat = Literal[
 ]
 
 #: The formats of RDF.
-RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld")
+RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
 
 _SUFFIXES: dict[str, GraphFormat] = {
     ".tsv": "tsv",
@@ -63,7 +64,7 @@ _SUFFIXES: dict[str, GraphFormat] = {
     ".nquads": "nq",
     ".ttl": "ttl",
     ".turtle": "ttl",
-    ".n3": "ttl",
+    ".n3": "n3",
     ".trig": "trig",
     ".rdf": "rdf",
     ".owl": "rdf",

@@ -50,7 +50,7 @@ class Limits:
     unpacked_bytes: int | None = None
     line_bytes: int = 16 << 20
     document_bytes: int = 256 << 20
-    cell_length: int = 131_072
+    cell_length: int = 1 << 20
     columns: int = 1_000
     json_depth: int = 64
 

@@ -54,7 +54,7 @@ _RDF = ("nt", "nq", "ttl", "trig", "rdf", "jsonld")
 #: The formats that hold nothing but facts and their sources.
 _TABLES = ("csv", "tsv", "parquet")
 
-#: The formats that hold every text as it is; readers of others drop white space around a text.
+#: The formats that hold everything as it is.
 _EXACT = ("graphml", "node-link")
 
 #: What a second file holds.
@@ -143,7 +143,10 @@ def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | No
         return {}
     if layout in _RDF:
         return rdf_losses(content, layout)
-    lost = {"texts with white space around them or NUL in them": sum(map(_is_unfit, content.texts()))}
+    if layout == "jsonl":
+        lost = {"blank texts or texts with NUL in them": sum(map(_is_unfit, content.texts()))}
+    else:
+        lost = {"texts with white space around them or NUL in them": sum(map(_is_trimmed, content.texts()))}
     if layout in _TABLES and beside is None:
         entities = [*content.entities()]
         lost |= {
@@ -160,7 +163,12 @@ def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | No
 
 
 def _is_unfit(text: str) -> bool:
-    """Whether readers of rows would change a text or refuse it."""
+    """Whether readers of rows refuse a text."""
+    return not text.strip() or "\0" in text
+
+
+def _is_trimmed(text: str) -> bool:
+    """Whether readers of tables change a text or refuse it."""
     return text != text.strip() or "\0" in text
 
 

@@ -41,9 +41,12 @@ def read_rdf(source: Any, format: str | None, options: RdfOptions) -> GraphBuild
 
 def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuilder:
     file = RdfFile(path, format, options.base_iri, options.on_error, options.limits)
-    if file.format == "N3" and options.graphs is None:
-        options = replace(options, graphs=[DEFAULT])  # its graphs are formulas, which state nothing
+    has_formulas = file.format == "N3" and options.graphs is None
+    if has_formulas:
+        options = replace(options, graphs=[DEFAULT])
     statements = Statements(options, file.terms, path)
+    if has_formulas:
+        statements.of_other_graphs = "statements within formulas, which state nothing"
     file.read(statements.begin, statements.take)
     builder = _build(statements, file.format, file.prefixes, file.skipped)
     if not (len(builder) or builder.labels or builder.types):

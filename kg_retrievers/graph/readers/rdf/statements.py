@@ -26,9 +26,6 @@ LABELS = ("rdfs:label", "skos:prefLabel", "schema:name", "sdo:name", "foaf:name"
 #: The predicates of aliases.
 ALIASES = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
 
-#: What a literal of RDF may hold, unless told otherwise: 1,048,576 characters.
-RDF_LIMITS = Limits(cell_length=1 << 20)
-
 #: In `graphs`: the default graph.
 DEFAULT = "default"
 
@@ -57,7 +54,7 @@ class RdfOptions:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     base_iri: str | None = None
     on_error: OnError = "raise"
-    limits: Limits = RDF_LIMITS
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -94,6 +91,7 @@ class Statements:
         names: Labels and aliases.
         uses: How often each predicate of labels was used, and those of aliases.
         left_out: What was left out, and how often.
+        of_other_graphs: What `left_out` calls statements of graphs that are not wanted.
     """
 
     def __init__(self, options: RdfOptions, terms: Terms, place: Path) -> None:
@@ -109,6 +107,7 @@ class Statements:
         self.foreign_count = self.invalid = 0
         self.uses: Counter[int] = Counter()
         self.left_out: Counter[str] = Counter()
+        self.of_other_graphs = "statements of other graphs (graphs=None)"
         self._graph_numbers: dict[str, int] = {}
         self._keeps_literals = options.literals == "keep"
         self._max_length = options.limits.cell_length
@@ -169,7 +168,7 @@ class Statements:
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self.terms.default_graph else self._graph(graph)
         if source == _NOT_TAKEN or (source == NONE and not self._takes_default):
-            self.left_out["statements of other graphs (graphs=None)"] += 1
+            self.left_out[self.of_other_graphs] += 1
             return
         head = self._thing(subject)
         if head is None:
@@ -228,7 +227,7 @@ class Statements:
         """Return what is wrong with the text of a literal."""
         limit = self.options.limits.cell_length
         is_long = len(text) > limit
-        return f"more than {limit:,} characters (limits=Limits(cell_length=))" if is_long else "a NUL character"
+        return f"more than {limit:,} characters (limits=Limits(cell_length=N))" if is_long else "a NUL character"
 
     def _leave_out(self, problem: str, head: int, predicate: Any) -> None:
         """Count a literal, or raise for it."""

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.file_options import FileOptions
-from kg_retrievers.graph.readers.limits import Limits
 from kg_retrievers.graph.readers.opening import plain_name
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
-from kg_retrievers.graph.readers.rdf.statements import RDF_LIMITS, RdfOptions
+from kg_retrievers.graph.readers.rdf.statements import RdfOptions
+
+#: The suffixes that say how a dump is written.
+SUFFIXES = (".nt", ".nq", ".ttl", ".trig", ".rdf", ".json", ".jsonld")
 
 #: "instance of".
 TYPE = "wdt:P31"
@@ -22,9 +24,10 @@ def read_wikidata(path: Path, options: FileOptions) -> GraphBuilder:
         GraphLoadError: If the file cannot be read, is malformed, or exceeds a limit.
         MissingExtraError: Without the extra `rdf`.
     """
-    has_suffix = Path(plain_name(path)).suffix in (".nt", ".nq", ".ttl", ".trig", ".rdf", ".json", ".jsonld")
-    limits = RDF_LIMITS if options.limits == Limits() else options.limits
-    about = RdfOptions(type_predicates=(TYPE,), on_error=options.on_error, limits=limits)
-    builder = read_rdf(path, None if has_suffix else "nt", about)
-    builder.reading.understood["preset"] = f"wikidata: types by {TYPE}"
-    return builder
+    about = RdfOptions(type_predicates=(TYPE,), on_error=options.on_error, limits=options.limits)
+    return read_rdf(path, wikidata_format(path), about)
+
+
+def wikidata_format(path: Path) -> str | None:
+    """Return the format of RDF in which a dump is written: None where the suffix says it, N-Triples otherwise."""
+    return None if Path(plain_name(path)).suffix in SUFFIXES else "nt"

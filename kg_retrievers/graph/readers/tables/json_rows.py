@@ -79,9 +79,8 @@ class JsonRows:
         head, relation, tail = (self._text(row, key) for key in roles[:3])
         for source in self._sources(row, roles.source):
             self._builder.add(head, relation, tail, source)
-        used = 3 if roles.source is None else 4
-        if len(row) > used:
-            for key in row.keys() - {*roles}:
+        for key in keys:
+            if key not in roles:
                 self._builder.reading.leave_out(f"key {key!r} of facts (a fact holds head, relation, tail and source)")
 
     def _sources(self, row: dict[str, Any], key: str | None) -> list[str | None]:
@@ -106,16 +105,15 @@ class JsonRows:
             self._builder.set_datatype(entity, self._text(row, "datatype"))
 
     def _text(self, row: dict[str, Any], key: str) -> str:
-        """Return the text under `key`, stripped."""
-        value = row[key]
-        name = value.strip() if isinstance(value, str) else ""
-        if not name or UNFIT.search(name):
+        """Return the text under `key`, as it is."""
+        text = row[key]
+        if not isinstance(text, str) or not text.strip() or UNFIT.search(text):
             raise ValueError(
-                f'"{key}" must be a text, not empty, without NUL or half a surrogate, but got {short(value)}.'
+                f'"{key}" must be a text, not blank, without NUL or half a surrogate, but got {short(text)}.'
             )
-        if len(name) > self._most:
-            raise _LongTextError(len(name))
-        return name
+        if len(text) > self._most:
+            raise _LongTextError(len(text))
+        return text
 
 
 class _LongTextError(ValueError):

@@ -49,6 +49,7 @@ def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> No
     width, pick = len(names), itemgetter(*(names.index(name) for name in roles[:3]))
     source = None if roles.source is None else names.index(roles.source)
     facts = [(name, names.index(name)) for name in file.options.facts]
+    count = 0
     for line, last, cells in rows:
         if len(cells) != width:
             file.reject(f"wanted {width} cells ({layout.format}), but got {len(cells)}: {{}}.", line, last, cells)
@@ -57,13 +58,14 @@ def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> No
         if not (head and relation and tail):
             file.reject("wanted 3 texts, but a cell is empty: {}.", line, last, cells)
             continue
+        count += 1
         builder.add(head, relation, tail, (cells[source] or None) if source is not None else None)
         for name, position in facts:
             if cells[position]:
                 builder.add(head, name, cells[position])
     for name in names:
         if name not in roles and name not in file.options.facts:
-            builder.reading.leave_out(left_out_column(name), len(builder))
+            builder.reading.leave_out(left_out_column(name), count)
 
 
 def read_entity_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> int:
