@@ -34,7 +34,8 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
 
     Entities become nodes `(:Entity {key, label, types, aliases})`, each relation a relationship type of its name. Where
     LadybugDB cannot have that name, as with a dot in it or two that differ only by case, the type gets a similar name,
-    and the comment of its table holds the relation.
+    and the comment of its table holds the relation. Datatypes, sources, ids of relations, text relations and prefixes
+    have no place in it: see `lost_parts`.
 
     Args:
         execute: Runs a statement.
@@ -68,6 +69,18 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
         edges = order[starts[id] : starts[id + 1]]
         _write(file, ((keys[head], keys[tail]) for head, tail in zip(heads[edges], tails[edges], strict=True)))
         execute(f"COPY {backticked(name)} FROM {quoted(file)} {_CSV}")
+
+
+def lost_parts(graph: KnowledgeGraph) -> list[str]:
+    """Return what a graph has and a database of `load_graph` lacks."""
+    parts = {
+        "datatypes of literals": graph.datatype_names,
+        "sources of facts": graph.source_names,
+        "ids of relations": graph.relation_ids,
+        "text relations": graph.text_relations,
+        "prefixes": graph.prefixes,
+    }
+    return [what for what, part in parts.items() if part]
 
 
 def write_database(graph: KnowledgeGraph, file: Path, *, isolated: bool) -> None:

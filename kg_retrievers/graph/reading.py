@@ -32,6 +32,13 @@ class Reading:
         if count:
             self.left_out[what] = self.left_out.get(what, 0) + count
 
+    def joined(self, more: Reading) -> Reading:
+        """Return it with what was left out of another source, too."""
+        both = Reading(self.format, dict(self.understood), dict(self.left_out))
+        for what, count in more.left_out.items():
+            both.leave_out(what, count)
+        return both
+
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads."""
         return asdict(self)

@@ -176,6 +176,17 @@ def test_a_file_is_kept_and_opened_again(graph: KnowledgeGraph, tmp_path: Path) 
         LadybugExecutor.from_graph(graph, path)
 
 
+def test_what_a_file_does_not_hold_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frame = [{"head": "Her", "relation": "director", "tail": "Spike Jonze", "source": "credits"}]
+    graph = KnowledgeGraph.from_frame(frame, text_relations=["director"])
+    LadybugExecutor.from_graph(graph).close()
+    assert caplog.messages == []
+    LadybugExecutor.from_graph(graph, tmp_path / "films.lbdb").close()
+    assert [text.partition("films.lbdb ")[2] for text in caplog.messages] == [
+        "does not hold sources of facts, text relations."
+    ]
+
+
 def test_a_file_of_its_own_goes(graph: KnowledgeGraph) -> None:
     executor = LadybugExecutor.from_graph(graph)
     assert executor.path.exists()

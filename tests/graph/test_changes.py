@@ -266,3 +266,12 @@ def test_order_is_that_of_before_with_the_new_behind() -> None:
     assert list(changed.triples()) == [*graph.triples(), Triple("new", "r", "Her")]
     assert list(changed.entities) == [*graph.entities, "new"]
     assert graph.with_changes().fingerprint == graph.fingerprint
+
+
+def test_what_was_left_out_of_an_addition_is_counted() -> None:
+    rows = [{"head": "a", "relation": "r", "tail": "b", "year": 1}]
+    graph = KnowledgeGraph.from_frame(rows)
+    changed = graph.with_changes(added=KnowledgeGraph.from_frame([rows[0] | {"tail": "c", "note": "x"}]))
+    counts = {what.split("'")[1]: count for what, count in changed.reading.left_out.items()}
+    assert counts == {"year": 2, "note": 1}
+    assert [*graph.reading.left_out.values()] == [1]

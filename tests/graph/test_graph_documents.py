@@ -78,6 +78,13 @@ def test_ends_that_are_no_nodes_of_the_document_are_described() -> None:
     assert graph.types_of("Spike Jonze") == ["Person"]
 
 
+def test_nodes_with_one_id_are_one_entity() -> None:
+    nodes = [Node(id="Her", type="Film", properties={"year": 2013}), Node(id="Her", type="Drama"), JONZE]
+    graph = KnowledgeGraph.from_graph_documents([document(nodes=nodes)])
+    assert graph.types_of("Her") == ["Film", "Drama"]
+    assert ("Her", "year", "2013") in graph
+
+
 @dataclass
 class Neo4jNode:  # as in neo4j_graphrag.experimental.components.types
     id: str

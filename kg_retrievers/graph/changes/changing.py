@@ -141,7 +141,7 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
         graph.skipped + addition.skipped,
         [renamed[name] for name in (*graph.text_relations, *addition.text_relations) if name in renamed],
         addition.prefixes | graph.prefixes,
-        graph.reading,
+        graph.reading.joined(addition.reading),
         addition.type_ids | graph.type_ids,
     )
     return GraphChange(

@@ -48,8 +48,10 @@ def read_graph_document_rows(
         named_by[place] += 1
         for relationship in relationships:
             _add_relationship(reader, relationship, name)
+        listed = {_key(node) for node in nodes}
         ends = (end for one in relationships for end in _ends(one) if not isinstance(end, str | int))
-        for node in {_key(node): node for node in (*ends, *nodes)}.values():
+        alone = {key: end for end in ends if (key := _key(end)) not in listed}
+        for node in (*alone.values(), *nodes):
             _add_node(reader, node)
     reader.finish()
     builder.reading.understood["sources"] = ", ".join(f"{place} {count:,}" for place, count in named_by.items())
