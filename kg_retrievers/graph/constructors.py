@@ -176,6 +176,7 @@ class GraphConstructors(Immutable):
                 such value, or a text relation is none of the graph.
 
         Example:
+            >>> from kg_retrievers.graph import KnowledgeGraph
             >>> rows = [{"film": "Her", "fact": "year", "value": 2013.0}]
             >>> [*KnowledgeGraph.from_frame(rows, head="film", relation="fact", tail="value").triples()]
             [Triple(head='Her', relation='year', tail='2013')]
@@ -308,6 +309,7 @@ class GraphConstructors(Immutable):
             InvalidArgumentError: If something is no such document, or a text relation is none of the graph.
 
         Example:
+            >>> from kg_retrievers.graph import KnowledgeGraph
             >>> jonze = {"id": "Spike Jonze", "type": "Person"}
             >>> directed = {"source": "Her", "target": "Spike Jonze", "type": "DIRECTED_BY"}
             >>> origin = {"metadata": {"source": "films.txt"}}

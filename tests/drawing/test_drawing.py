@@ -132,7 +132,7 @@ def test_networkx() -> None:
         ("Her", "Her", "contains"),
     ]
     assert graph.graph == {"left_out": 1}
-    assert set(KnowledgeGraph.from_networkx(graph).triples()) == {HER, WRITTEN, LOOP}
+    assert set(KnowledgeGraph.from_networkx(graph, attributes="drop").triples()) == {HER, WRITTEN, LOOP}
 
 
 def test_svg() -> None:
