@@ -10,9 +10,10 @@ from kg_retrievers.index.embeddings import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.graph_index import EXACT_NAME_MARGIN, GraphIndex, check_index
+from kg_retrievers.index.graph_index import GraphIndex, check_index
 from kg_retrievers.index.linking import EntityLinker, linker_of
 from kg_retrievers.index.mentions import LinkedEntity, Mention
+from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.index.question_entities import (
     MASK,
     QuestionEntity,

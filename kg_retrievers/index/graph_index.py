@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,37 +14,26 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
-from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError, StaleIndexError
-from kg_retrievers.graph.cache import Cache, Immutable, LocalLock, check_picklable
+from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError
+from kg_retrievers.graph.cache import Cache, Immutable, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, change_graph
-from kg_retrievers.graph.columns import Array, StringTable, fingerprint
+from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
-from kg_retrievers.graph.storage.parts import FolderWriter, OpenedPart, Part, open_parts, saved_meta
+from kg_retrievers.graph.storage.parts import FolderWriter, Part, open_parts, saved_meta
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
-from kg_retrievers.index.changes import IndexChange, IndexParts, triple_texts
+from kg_retrievers.index.changes import IndexChange, IndexParts
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.name_table import NAME_COLUMNS, VERSION, NameTable, name_columns
+from kg_retrievers.index.nearest import EXACT_NAME_MARGIN, find_nearest, ids_by_text, sorted_candidates
+from kg_retrievers.index.parts import check_model, check_store, embed_graph, graph_of, identity, make_searches
+from kg_retrievers.index.text_vectors import TextVectors
+from kg_retrievers.index.triple_vectors import TripleVectors
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 
-#: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
-#: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
-EXACT_NAME_MARGIN = 1e-3
-
-#: The largest distance between two embeddings of one text by the same model: machines and batches round differently.
-#: Other models are at a distance of about 1.
-SAME_VECTOR = 0.05
-
-#: How many vectors of recent texts are kept, since questions repeat the texts of relations.
-RECENT_TEXTS = 1024
-
-#: How many triples, or labels of entities, are embedded at once.
-TRIPLE_BATCH = LABEL_BATCH = 1024
-
-#: Similarities of triples are rounded to so many decimals. One text embedded in two batches has cosines that differ by
-#: up to 2e-7 (MiniLM): of 6 decimals, up to 3 % of them would still differ, of 5 only 0.3 %.
-SIMILARITY_DECIMALS = 5
+#: How many labels of entities are embedded at once.
+LABEL_BATCH = 1024
 
 # Begins the names of the columns of the table of names.
 _LINKING = "linking."
@@ -108,19 +97,14 @@ class GraphIndex(Immutable):
         self.graph = graph
         self.embeddings = embeddings
         self.dimension = dimension
-        self.fingerprint = fingerprint({}, _identity(graph, embeddings, dimension))
+        self.fingerprint = fingerprint({}, identity(graph, embeddings, dimension))
         self._names, self._relations, self._types = names, relations, types
         self._folder: Path | None = None
-        self._recent: dict[str, Array] = {}
-        self._probe: tuple[str, Array] | None = None
+        self._texts = TextVectors(embeddings, dimension)
+        self._triples = TripleVectors(graph, dimension, self._texts.embed_new, triples)
         self._linking: dict[str, Array] | None = None
         #: What is derived from the index and shared by all that use it, such as its linker.
         self.derived = Cache()
-        self._lock = LocalLock()
-        # Their vectors, and which of them are embedded.
-        self._triples = None if triples is None else (triples.vectors, np.broadcast_to(True, len(triples.vectors)))
-        self._triple_rows = None if triples is None else triples.rows
-        self._triples_lock = LocalLock()
 
     @classmethod
     def build(
@@ -163,17 +147,17 @@ class GraphIndex(Immutable):
         if isinstance(cache, str | Path):
             cache = EmbeddingCache(cache)
         with nullcontext() if path is None else FolderWriter(path) as writer:
-            columns = _embedded(graph, embeddings, triples, batch_size, cache, progress)
+            columns = embed_graph(graph, embeddings, triples, batch_size, cache, progress)
             dimension = columns["names"].shape[1]
             if store:
                 names = [readable(name) for name in graph.names]
                 store.add(range(len(names)), names, columns.pop("names"), batch_size)
             if writer:
                 linking = {_LINKING + name: column for name, column in name_columns(graph).items()}
-                meta = _identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
+                meta = identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
                 writer.replace({"graph": graph.to_part(), "index": Part(columns | linking, meta)})
-        return cls(graph, embeddings, dimension, *_searches(graph, columns, store))
+        return cls(graph, embeddings, dimension, *make_searches(graph, columns, store))
 
     @classmethod
     def open(
@@ -201,14 +185,14 @@ class GraphIndex(Immutable):
         parts = open_parts(path, wanted, IndexLoadError)
         columns, meta = parts["index"].columns, parts["index"].meta
         try:
-            _check_parts(path, meta, embeddings, store)
-            graph = _graph_of(path, meta["graph"], graph, parts.get("graph"))
+            check_model(path, meta, embeddings, store)
+            graph = graph_of(path, meta["graph"], graph, parts.get("graph"))
             if store:
-                _check_store(store.with_rows(columns.get("names_rows")), graph)
+                check_store(store.with_rows(columns.get("names_rows")), graph)
             check_vectors(columns, graph, meta["dimension"])
-            index = cls(graph, embeddings, meta["dimension"], *_searches(graph, columns, store))
+            index = cls(graph, embeddings, meta["dimension"], *make_searches(graph, columns, store))
             if len(graph.relations):
-                index._probe = (readable(graph.relations[0]), columns["relations"][0])
+                index._texts.probe = (readable(graph.relations[0]), columns["relations"][0])
             if meta.get("linking") == VERSION:
                 index._linking = {name: columns[_LINKING + name] for name in NAME_COLUMNS}
                 check_name_table(index._linking, graph)
@@ -231,7 +215,7 @@ class GraphIndex(Immutable):
             store = self._names if isinstance(self._names, VectorStoreSearch) else None
             return partial(GraphIndex.open, graph=self.graph, store=store), (self._folder, self.embeddings)
         searches = (self._names, self._relations, self._types)
-        return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, self._all_triples())
+        return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, self._triples.search())
 
     @classmethod
     def update(
@@ -283,7 +267,7 @@ class GraphIndex(Immutable):
             graph = changed.graph
             columns = changed.saved_columns(grows="index" in writer.before.parts)
             columns |= {_LINKING + name: column for name, column in (changed.linking() or name_columns(graph)).items()}
-            meta = {**saved_meta(Path(path), "index"), **_identity(graph, embeddings, changed.dimension)}
+            meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
             changed.add_to_store()
             writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION})})
             changed.remove_from_store()
@@ -303,8 +287,8 @@ class GraphIndex(Immutable):
         """
         changed = self._change(partial(embed, self.embeddings), changes)
         changed.add_to_store()
-        searches = _searches(changed.graph, changed.whole_columns(), changed.store)
-        index = GraphIndex(changed.graph, self.embeddings, changed.dimension, *searches)
+        parts = make_searches(changed.graph, changed.whole_columns(), changed.store)
+        index = GraphIndex(changed.graph, self.embeddings, changed.dimension, *parts)
         index._linking = changed.linking()
         changed.remove_from_store()
         return index
@@ -317,22 +301,17 @@ class GraphIndex(Immutable):
         """
         change = change_graph(self.graph, **changes)
         searches = {"names": self._names, "relations": self._relations, "types": self._types}
-        if triples := self._all_triples():
+        if triples := self._triples.search():
             searches["triples"] = triples
         parts = IndexParts(self.graph, self.dimension, searches, self._linking)
         if not self.dimension:
             return IndexChange(parts, change, embed_texts)
         self.embed([])  # compares the model
-        return IndexChange(parts, change, lambda texts: self._checked(embed_texts(texts)))
-
-    def _all_triples(self) -> ExactSearch | None:
-        """Return the vectors of all triples; None unless all are embedded."""
-        made = self._triples
-        return ExactSearch(made[0], self._triple_rows) if made is not None and made[1].all() else None
+        return IndexChange(parts, change, lambda texts: self._texts.checked(embed_texts(texts)))
 
     def _is_saved_in(self, folder: Path) -> bool:
         meta = saved_meta(folder, "index")
-        return _identity(self.graph, self.embeddings, self.dimension).items() <= meta.items()
+        return identity(self.graph, self.embeddings, self.dimension).items() <= meta.items()
 
     def __repr__(self) -> str:
         """The graph and the embeddings."""
@@ -348,41 +327,7 @@ class GraphIndex(Immutable):
             StaleIndexError: If the vectors are not as long as those of the index.
             InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
         """
-        with self._lock:
-            rows = {text: self._recent[text] for text in texts if text in self._recent}
-        probe = self._probe
-        wanted = [*texts, probe[0]] if probe else texts
-        if new := [text for text in dict.fromkeys(wanted) if text not in rows]:
-            rows |= zip(new, self._embed(new), strict=True)
-        if probe and np.linalg.norm(rows[probe[0]] - probe[1]) > SAME_VECTOR:
-            raise StaleIndexError(
-                f"GraphIndex: {embedding_name(self.embeddings)} gives another vector for {probe[0]!r} than the index "
-                "holds: another model of that class. Open it with the one it was built with, or build it again."
-            )
-        self._probe = None  # once is enough
-        with self._lock:
-            for text, row in rows.items():
-                self._recent.pop(text, None)
-                self._recent[text] = row
-            while len(self._recent) > RECENT_TEXTS:
-                del self._recent[next(iter(self._recent))]
-        return np.array([rows[text] for text in texts], np.float32).reshape(-1, self.dimension)
-
-    def _embed(self, texts: Sequence[str]) -> Array:
-        return self._checked(embed(self.embeddings, texts, batch_size=len(texts)))
-
-    def _checked(self, vectors: Array) -> Array:
-        """Return vectors of the embeddings as they are.
-
-        Raises:
-            StaleIndexError: If they are not as long as those of the index.
-        """
-        if vectors.shape[1] != self.dimension:
-            raise StaleIndexError(
-                f"GraphIndex: its vectors have {self.dimension} numbers, but {embedding_name(self.embeddings)} "
-                f"gives {vectors.shape[1]}. Open it with the embeddings it was built with, or build it again."
-            )
-        return vectors
+        return self._texts.embed(texts)
 
     def nearest_entities(self, texts: Sequence[str], k: int) -> list[Candidates]:
         """Find the entities whose names are nearest to each text.
@@ -402,14 +347,14 @@ class GraphIndex(Immutable):
             return [name] if (name := graph.names.find(text)) >= 0 else ()
 
         found = []
-        for text, names in zip(texts, self._nearest(self._names, graph.names, texts, k, exact), strict=True):
+        for text, names in zip(texts, find_nearest(self._names, graph.names, texts, k, self.embed, exact), strict=True):
             rows = [graph.name_entities(name) for name in names.ids.tolist()]
             entities = np.array(list(chain.from_iterable(rows)), np.int32)
             distances = np.repeat(names.distances, [len(row) for row in rows])
             if graph.names.find(text) < 0 <= (key := graph.entities.find(text)):
                 entities = np.append(entities, np.int32(key))
                 distances = np.append(np.maximum(distances, np.float32(EXACT_NAME_MARGIN)), np.float32(0))
-            found.append(_sorted(entities, distances))
+            found.append(sorted_candidates(entities, distances))
         return found
 
     def nearest_relations(self, texts: Sequence[str], k: int) -> list[Candidates]:
@@ -420,7 +365,9 @@ class GraphIndex(Immutable):
             StaleIndexError: If the embeddings do not fit the index.
         """
         relations = self.graph.relations
-        return self._nearest(self._relations, relations, texts, k, lambda text: self._exact_relations.get(text, ()))
+        return find_nearest(
+            self._relations, relations, texts, k, self.embed, lambda text: self._exact_relations.get(text, ())
+        )
 
     def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
         """Find the k types nearest to each text; written exactly or readably, a type has a distance of 0.
@@ -429,7 +376,9 @@ class GraphIndex(Immutable):
             InvalidArgumentError: If k is less than 1 or `texts` is one text.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        return self._nearest(self._types, self.graph.types, texts, k, lambda text: self._exact_types.get(text, ()))
+        return find_nearest(
+            self._types, self.graph.types, texts, k, self.embed, lambda text: self._exact_types.get(text, ())
+        )
 
     @property
     def name_table(self) -> NameTable:
@@ -463,7 +412,7 @@ class GraphIndex(Immutable):
         if isinstance(self._names, ExactSearch):
             return self._names.vectors_of(names)
         blocks = (names[start : start + LABEL_BATCH].tolist() for start in range(0, len(names), LABEL_BATCH))
-        vectors = [self._embed([readable(self.graph.names[name]) for name in block]) for block in blocks]
+        vectors = [self._texts.embed_new([readable(self.graph.names[name]) for name in block]) for block in blocks]
         return np.concatenate([np.empty((0, self.dimension), np.float32), *vectors])
 
     @property
@@ -493,189 +442,23 @@ class GraphIndex(Immutable):
                 finite vector for each text; triples that were embedded before are kept.
             StaleIndexError: If the embeddings do not fit the index.
         """
-        ids = np.arange(len(self.graph)) if triples is None else np.asarray(triples, np.int64)
-        if not len(ids):
+        ids = None if triples is None else np.asarray(triples, np.int64)
+        if not (len(self.graph) if ids is None else len(ids)):
             return np.empty(0, np.float32)
-        if ids.min() < 0 or ids.max() >= len(self.graph):
+        if ids is not None and (ids.min() < 0 or ids.max() >= len(self.graph)):
             raise InvalidArgumentError(
                 f"GraphIndex.triple_similarities: wanted ids of triples, 0 to {len(self.graph) - 1}, but got "
                 f"{ids.min()} to {ids.max()}."
             )
-        direction = self.embed([text])[0].astype(np.float64)
-        vectors = self._triple_vectors(ids)
-        rows = ids if self._triple_rows is None else self._triple_rows[ids]
-        # In float64, so that it does not matter which rows are beside a row; BLAS threads would wait for each other.
-        if triples is None:
-            cosines: Array = np.einsum("ij,j->i", vectors, direction)[rows]
-        else:
-            cosines = np.einsum("ij,j->i", vectors[rows], direction)
-        return (np.round(cosines, SIMILARITY_DECIMALS) + 0.0).astype(np.float32)  # 0.0 instead of -0.0
-
-    def _triple_vectors(self, ids: Array) -> Array:
-        """Return the vectors of triples; those of these ids are made where they are missing."""
-        made = self._triples
-        if made is not None and made[1][ids].all():
-            return made[0]
-        with self._triples_lock:
-            if self._triples is None:
-                size = len(self.graph)
-                self._triples = np.zeros((size, self.dimension), np.float32), np.zeros(size, np.bool_)
-            vectors, embedded = self._triples
-            new = np.unique(ids[~embedded[ids]])
-            for start in range(0, len(new), TRIPLE_BATCH):
-                batch = new[start : start + TRIPLE_BATCH]
-                vectors[batch] = self._embed(triple_texts(self.graph, batch))
-                embedded[batch] = True
-            return vectors
+        return self._triples.similarities(self.embed([text])[0], ids)
 
     @cached_property
     def _exact_relations(self) -> dict[str, list[int]]:
-        return _by_text(self.graph.relations)
+        return ids_by_text(self.graph.relations)
 
     @cached_property
     def _exact_types(self) -> dict[str, list[int]]:
-        return _by_text(self.graph.types)
-
-    def _nearest(
-        self,
-        search: NameSearch,
-        table: StringTable,
-        texts: Sequence[str],
-        k: int,
-        exact: Callable[[str], Sequence[int]],
-    ) -> list[Candidates]:
-        if isinstance(texts, str):
-            raise InvalidArgumentError(f"GraphIndex: wanted a list of texts, but got the text {texts!r}.")
-        if k < 1:
-            raise InvalidArgumentError(f"GraphIndex: k must be 1 or more, but got {k}.")
-        if not len(table) or not texts:
-            return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
-        ids, distances = search.search(self.embed([readable(text) for text in texts]), min(k, len(table)))
-        if not ids.size or ids.min() < 0 or ids.max() >= len(table):
-            raise _stale_store()
-        rows = zip(texts, ids, distances, strict=True)
-        return [_exact_first(row, distance, exact(text)) for text, row, distance in rows]
-
-
-def _identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> dict[str, str | int]:
-    return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
-
-
-def _embedded(
-    graph: KnowledgeGraph,
-    embeddings: Embeddings,
-    triples: bool,
-    batch_size: int,
-    cache: EmbeddingCache | None,
-    progress: bool,
-) -> dict[str, Array]:
-    """Return the vectors of names, relations and types, and of triples where they are wanted."""
-    tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
-    texts = {kind: [readable(name) for name in table] for kind, table in tables.items()}
-    if triples:
-        texts["triples"] = triple_texts(graph, np.arange(len(graph)))
-    vectors = embed(embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress)
-    ends = np.cumsum([len(of_kind) for of_kind in texts.values()])[:-1]
-    return dict(zip(texts, np.split(vectors, ends), strict=True))
-
-
-def _searches(
-    graph: KnowledgeGraph, columns: Mapping[str, Array], store: VectorStoreSearch | None
-) -> tuple[NameSearch, ExactSearch, ExactSearch, ExactSearch | None]:
-    """Return what searches names, relations and types, and the vectors of triples if there are some.
-
-    A store is told all numbers, so that names that an update adds to it later are not found.
-    """
-    every = np.arange(len(graph.names))
-    names = store.with_rows(columns.get("names_rows", every)) if store else _search(columns, "names")
-    triples = _search(columns, "triples") if "triples" in columns else None
-    return names, ExactSearch(columns["relations"]), ExactSearch(columns["types"]), triples
-
-
-def _search(columns: Mapping[str, Array], kind: str) -> ExactSearch:
-    return ExactSearch(columns[kind], columns.get(f"{kind}_rows"))
-
-
-def _check_parts(
-    path: str | Path, meta: Mapping[str, Any], embeddings: Embeddings, store: VectorStoreSearch | None
-) -> None:
-    """Check that a saved index was built with such embeddings, and with a vector store where there is one."""
-    name, stored = meta["embeddings"], meta["store"]
-    if name != embedding_name(embeddings):
-        raise StaleIndexError(
-            f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}.",
-            hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, "
-            "embeddings, path).",
-            hint_shell="Open it with the first (--embeddings ...), or build it again with the second: "
-            f"kg-retrievers index ... --output {path} --embeddings ...",
-        )
-    if stored != bool(store):
-        advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
-        raise InvalidArgumentError(
-            f"GraphIndex.open: {path} was built {advice}: store=...",
-            hint_shell="The shell opens no vector stores; build an index without one.",
-        )
-
-
-def _graph_of(
-    path: str | Path, fingerprint: str, graph: KnowledgeGraph | None, part: OpenedPart | None
-) -> KnowledgeGraph:
-    """Return the graph that was given, or else the one saved beside the index, if the index was built from it."""
-    if part is not None:
-        saved = KnowledgeGraph.from_part(path, part)
-        if saved.fingerprint != fingerprint:
-            raise IndexLoadError("the graph was saved without its index. Build the index again.", path)
-        return saved
-    assert graph is not None
-    if graph.fingerprint != fingerprint:
-        raise StaleIndexError(
-            f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}.",
-            hint_python="Build it again: GraphIndex.build(graph, embeddings, path).",
-            hint_shell=f"Build it again: kg-retrievers index ... --output {path}",
-        )
-    return graph
-
-
-def _check_store(store: VectorStoreSearch, graph: KnowledgeGraph) -> None:
-    """Check some names that a store holds."""
-    ids = range(len(graph.names))
-    sample = sorted({*ids[:: len(ids) // 16 + 1], *ids[-1:]})
-    numbers = sample if store.rows is None else store.rows[sample].tolist()
-    if not store.holds(numbers, [readable(graph.names[id]) for id in sample]):
-        raise _stale_store()
-
-
-def _stale_store() -> StaleIndexError:
-    return StaleIndexError(
-        "GraphIndex: the vector store does not hold the names of this graph. Empty it and build the index again."
-    )
-
-
-def _by_text(table: StringTable) -> dict[str, list[int]]:
-    """Map each string, and its readable form unless that is another string of the table, to its ids."""
-    ids: dict[str, list[int]] = {}
-    for id, string in enumerate(table):
-        ids.setdefault(readable(string), []).append(id)
-    return ids | {string: [id] for id, string in enumerate(table)}
-
-
-def _exact_first(ids: Array, distances: Array, exact: Sequence[int]) -> Candidates:
-    """Give exact matches a distance of 0, in place of the last where they are missing, and others the margin."""
-    if exact:
-        others = ~np.isin(ids, exact)
-        rest = max(len(ids) - len(exact), 0)
-        far = np.maximum(distances[others][:rest], np.float32(EXACT_NAME_MARGIN))
-        ids = np.concatenate([exact, ids[others][:rest]])
-        distances = np.concatenate([np.zeros(len(exact), np.float32), far])
-    return _sorted(ids, distances)
-
-
-def _sorted(ids: Array, distances: Array) -> Candidates:
-    """Sort by distance, then id, and keep each id once."""
-    order = np.lexsort((ids, distances))
-    _, first = np.unique(ids[order], return_index=True)
-    kept = order[np.sort(first)]
-    return Candidates(ids[kept].astype(np.int32), distances[kept])
+        return ids_by_text(self.graph.types)
 
 
 def check_index(who: str, index: object) -> None:

@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.deadline import call_foreign
-from kg_retrievers.errors import DamagedDataError, InvalidArgumentError
+from kg_retrievers.errors import DamagedDataError, InvalidArgumentError, StaleIndexError
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, check_picklable
 from kg_retrievers.graph.columns import DAMAGED, Array
@@ -28,6 +28,13 @@ BLOCK = 1 << 26
 
 # Of the many vector stores, these search by vector and return scores; LangChain has no common name for it.
 _SEARCHES = ("similarity_search_with_score_by_vector", "similarity_search_by_vector_with_relevance_scores")
+
+
+def stale_store() -> StaleIndexError:
+    """Return the error of a store that holds other names than those of the graph."""
+    return StaleIndexError(
+        "GraphIndex: the vector store does not hold the names of this graph. Empty it and build the index again."
+    )
 
 
 class NameSearch(Protocol):

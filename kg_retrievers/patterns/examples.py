@@ -26,7 +26,7 @@ from kg_retrievers.index import (
     find_name,
     mask,
 )
-from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
+from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.patterns.learned_revisits import learn_revisits
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
 

@@ -39,6 +39,8 @@ from kg_retrievers.index import (
     VectorStoreSearch,
     graph_index,
     local_embeddings,
+    text_vectors,
+    triple_vectors,
 )
 from kg_retrievers.index.embeddings import HASHED_DIMENSION
 
@@ -233,13 +235,13 @@ def test_a_batch_is_one_call_and_recent_texts_are_none(graph: KnowledgeGraph, mo
     assert embeddings.calls == [["a", "b"], ["c"]]
     assert np.allclose(vectors, HashedEmbeddings(64).embed_documents(["c", "a"]), atol=1e-6)
     assert index.embed([]).shape == (0, 64)
-    monkeypatch.setattr(graph_index, "RECENT_TEXTS", 2)
+    monkeypatch.setattr(text_vectors, "RECENT_TEXTS", 2)
     index.embed(["d"])
-    assert list(index._recent) == ["a", "d"]
+    assert list(index._texts.recent) == ["a", "d"]
 
 
 def test_from_many_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_index, "RECENT_TEXTS", 3)
+    monkeypatch.setattr(text_vectors, "RECENT_TEXTS", 3)
     wanted = answers(GraphIndex.build(graph, HashedEmbeddings()))
     index = GraphIndex.build(graph, HashedEmbeddings())
     with ThreadPoolExecutor(8) as pool:
@@ -260,7 +262,7 @@ TRIPLE_TEXTS = [
 def cosines(text: str, texts: list[str], dimension: int = 512) -> np.ndarray:
     """Return what `triple_similarities` should, from the vectors of the texts."""
     vectors = np.array(HashedEmbeddings(dimension).embed_documents([text, *texts]), np.float32).astype(np.float64)
-    return (vectors[1:] @ vectors[0]).round(graph_index.SIMILARITY_DECIMALS).astype(np.float32)
+    return (vectors[1:] @ vectors[0]).round(triple_vectors.SIMILARITY_DECIMALS).astype(np.float32)
 
 
 stored_or_not = pytest.mark.parametrize("stored", [False, True], ids=["on the fly", "stored"])
@@ -285,7 +287,7 @@ def test_triple_similarities(graph: KnowledgeGraph, stored: bool) -> None:
 def test_triples_are_embedded_once(
     graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: bool
 ) -> None:
-    monkeypatch.setattr(graph_index, "TRIPLE_BATCH", 2)
+    monkeypatch.setattr(triple_vectors, "TRIPLE_BATCH", 2)
     embeddings = Counted()
     GraphIndex.build(graph, embeddings, tmp_path, triples=stored, batch_size=1000)
     assert ("Her release year 2013" in embeddings.calls[0]) is stored
@@ -319,7 +321,7 @@ def test_an_error_keeps_the_triples_embedded_before(graph: KnowledgeGraph, monke
                 raise TimeoutError("no answer")
             return super().embed_documents(texts)
 
-    monkeypatch.setattr(graph_index, "TRIPLE_BATCH", 2)
+    monkeypatch.setattr(triple_vectors, "TRIPLE_BATCH", 2)
     index = GraphIndex.build(graph, embeddings := Tired())
     embeddings.tired = True
     with pytest.raises(TimeoutError):
@@ -355,7 +357,7 @@ def test_numbers_of_no_triple_are_refused(index: GraphIndex, numbers: list[int])
 
 
 def test_threads_embed_each_triple_once(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_index, "TRIPLE_BATCH", 2)
+    monkeypatch.setattr(triple_vectors, "TRIPLE_BATCH", 2)
     expected = cosines("Her?", TRIPLE_TEXTS, 64)
     index = GraphIndex.build(graph, embeddings := Counted())
 
@@ -402,7 +404,7 @@ def test_triples_of_a_model_that_rounds_by_batch(graph: KnowledgeGraph) -> None:
     one_by_one = np.concatenate([alone.triple_similarities("who made Her", np.array([n])) for n in range(len(graph))])
     expected = stored.triple_similarities("who made Her")
     for found in (one_by_one, together.triple_similarities("who made Her")):
-        assert np.allclose(found, expected, atol=1.1 * 10**-graph_index.SIMILARITY_DECIMALS)
+        assert np.allclose(found, expected, atol=1.1 * 10**-triple_vectors.SIMILARITY_DECIMALS)
         assert np.argsort(found).tolist() == np.argsort(expected).tolist()
 
 

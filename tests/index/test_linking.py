@@ -250,7 +250,7 @@ def test_typos(linker: EntityLinker, question: str, text: str, entity: str | Non
 def test_what_is_found_needs_no_embedding(graph: KnowledgeGraph) -> None:
     linker = EntityLinker(GraphIndex.build(graph, HashedEmbeddings()))
     linker.link("who directed Spider-Man and her mother?")
-    assert not linker.index._recent
+    assert not linker.index._texts.recent
 
 
 def test_long_questions(linker: EntityLinker) -> None:

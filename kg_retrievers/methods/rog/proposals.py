@@ -22,8 +22,8 @@ from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, embed, linker_of
-from kg_retrievers.index.graph_index import SIMILARITY_DECIMALS
 from kg_retrievers.index.question_entities import describe_unknown_answer
+from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
 from kg_retrievers.patterns.examples import confidence_at

@@ -38,7 +38,7 @@ from kg_retrievers.file_writing import raise_write_errors, write_file
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.facts import facts_of
 from kg_retrievers.index import embedding_name
-from kg_retrievers.index.graph_index import SAME_VECTOR
+from kg_retrievers.index.text_vectors import SAME_VECTOR
 from kg_retrievers.methods.g_retriever.graph_prompt.causal_lm import CausalLM
 from kg_retrievers.methods.g_retriever.graph_prompt.config import GraphPromptConfig
 from kg_retrievers.methods.g_retriever.graph_prompt.encoders import TextVectors

@@ -1,0 +1,124 @@
+"""The parts of an index: what is embedded of a graph, what searches it, and whether a folder holds them whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.errors import IndexLoadError, InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.storage.parts import OpenedPart
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.changes import triple_texts
+from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch, stale_store
+
+
+def identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> dict[str, str | int]:
+    """Return what an index is of: its graph, its embeddings and their dimension."""
+    return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
+
+
+def embed_graph(
+    graph: KnowledgeGraph,
+    embeddings: Embeddings,
+    triples: bool,
+    batch_size: int,
+    cache: EmbeddingCache | None,
+    progress: bool,
+) -> dict[str, Array]:
+    """Return the vectors of names, relations and types, and of triples where they are wanted."""
+    tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
+    texts = {kind: [readable(name) for name in table] for kind, table in tables.items()}
+    if triples:
+        texts["triples"] = triple_texts(graph, np.arange(len(graph)))
+    vectors = embed(embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress)
+    ends = np.cumsum([len(of_kind) for of_kind in texts.values()])[:-1]
+    return dict(zip(texts, np.split(vectors, ends), strict=True))
+
+
+def make_searches(
+    graph: KnowledgeGraph, columns: Mapping[str, Array], store: VectorStoreSearch | None
+) -> tuple[NameSearch, ExactSearch, ExactSearch, ExactSearch | None]:
+    """Return what searches names, relations and types, and the vectors of triples if there are some.
+
+    A store is told all numbers, so that names that an update adds to it later are not found.
+    """
+    every = np.arange(len(graph.names))
+    names = store.with_rows(columns.get("names_rows", every)) if store else _search(columns, "names")
+    triples = _search(columns, "triples") if "triples" in columns else None
+    return names, ExactSearch(columns["relations"]), ExactSearch(columns["types"]), triples
+
+
+def _search(columns: Mapping[str, Array], kind: str) -> ExactSearch:
+    return ExactSearch(columns[kind], columns.get(f"{kind}_rows"))
+
+
+def check_model(
+    path: str | Path, meta: Mapping[str, Any], embeddings: Embeddings, store: VectorStoreSearch | None
+) -> None:
+    """Check that a saved index was built with such embeddings, and with a vector store where there is one.
+
+    Raises:
+        StaleIndexError: If it was built with other embeddings.
+        InvalidArgumentError: If `store` is missing, or the index was built without one.
+    """
+    name, stored = meta["embeddings"], meta["store"]
+    if name != embedding_name(embeddings):
+        raise StaleIndexError(
+            f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}.",
+            hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, "
+            "embeddings, path).",
+            hint_shell="Open it with the first (--embeddings ...), or build it again with the second: "
+            f"kg-retrievers index ... --output {path} --embeddings ...",
+        )
+    if stored != bool(store):
+        advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
+        raise InvalidArgumentError(
+            f"GraphIndex.open: {path} was built {advice}: store=...",
+            hint_shell="The shell opens no vector stores; build an index without one.",
+        )
+
+
+def graph_of(
+    path: str | Path, fingerprint: str, graph: KnowledgeGraph | None, part: OpenedPart | None
+) -> KnowledgeGraph:
+    """Return the graph that was given, or else the one saved beside the index, if the index was built from it.
+
+    Raises:
+        IndexLoadError: If the graph was saved without its index.
+        StaleIndexError: If the index was built from another graph.
+    """
+    if part is not None:
+        saved = KnowledgeGraph.from_part(path, part)
+        if saved.fingerprint != fingerprint:
+            raise IndexLoadError("the graph was saved without its index. Build the index again.", path)
+        return saved
+    assert graph is not None
+    if graph.fingerprint != fingerprint:
+        raise StaleIndexError(
+            f"GraphIndex.open: {path} was built from a graph other than the one given, {graph!r}.",
+            hint_python="Build it again: GraphIndex.build(graph, embeddings, path).",
+            hint_shell=f"Build it again: kg-retrievers index ... --output {path}",
+        )
+    return graph
+
+
+def check_store(store: VectorStoreSearch, graph: KnowledgeGraph) -> None:
+    """Check some names that a store holds.
+
+    Raises:
+        StaleIndexError: If they are others.
+    """
+    ids = range(len(graph.names))
+    sample = sorted({*ids[:: len(ids) // 16 + 1], *ids[-1:]})
+    numbers = sample if store.rows is None else store.rows[sample].tolist()
+    if not store.holds(numbers, [readable(graph.names[id]) for id in sample]):
+        raise stale_store()
