@@ -1,0 +1,143 @@
+"""What an argument may be: each function returns the value of a text, or says what was wanted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from kg_retrievers.cli.compare import ALL
+from kg_retrievers.cli.database import SCHEMES
+from kg_retrievers.cli.measurement import MethodChoice
+from kg_retrievers.database.neo4j_login import address_in
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import SEPARATOR
+from kg_retrievers.serving.loading import HASHED, STATIC, is_database_file, is_uri
+
+#: An example of a union.
+UNION_EXAMPLE = SEPARATOR.join(("simgrag", "g-retriever"))
+
+
+def positive_integer(text: str) -> int:
+    """Take an integer of 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted an integer of 1 or more, but got {text!r}")
+    return int(text)
+
+
+def share(text: str) -> float:
+    """Take a number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"wanted a number from 0 to 1, but got {text!r}")
+    return value
+
+
+def natural_number(text: str) -> int:
+    """Take an integer of 0 or more."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"wanted an integer of 0 or more, but got {text!r}")
+    return int(text)
+
+
+def hops(text: str) -> list[int]:
+    """Take numbers of hops between commas, and return each once, ascending."""
+    if not all(part.isdecimal() and int(part) for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"wanted integers with commas between them, as 1,2,3, but got {text!r}")
+    return sorted({int(part) for part in text.split(",")})
+
+
+def method(text: str) -> str:
+    """Take a method, or several as a union, and what it gets behind a colon."""
+    try:
+        return MethodChoice.of(text).name
+    except InvalidArgumentError as error:
+        raise _argument_error(error) from None
+
+
+def methods(text: str) -> str:
+    """Take a method, or several as a union."""
+    if ":" in text:
+        raise argparse.ArgumentTypeError(f"wanted a method, or several as in {UNION_EXAMPLE}, but got {text!r}")
+    try:
+        return registry.joined_names(registry.find_methods(text))
+    except InvalidArgumentError as error:
+        raise _argument_error(error) from None
+
+
+def _argument_error(error: InvalidArgumentError) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(error.on_shell.rstrip("."))
+
+
+def method_or_all(text: str) -> str:
+    """Take what `method` takes, or the word for all methods."""
+    return text if text == ALL else method(text)
+
+
+def place(text: str) -> str:
+    """Take a file, a folder, or the URI of a graph database."""
+    if is_uri(text):  # which is not shown, since it may hold a password
+        if text.partition("://")[0].lower() not in SCHEMES:
+            raise argparse.ArgumentTypeError(
+                f"wanted a file, or a URI as bolt://localhost:7687 that begins with one of {', '.join(SCHEMES)}"
+            )
+        try:
+            address_in(text)
+        except InvalidArgumentError as error:
+            raise argparse.ArgumentTypeError(str(error).rstrip(".")) from error
+    return text
+
+
+def database_place(text: str) -> str:
+    """Take a URI, the file of a LadybugDB database, or a new file."""
+    path = Path(place(text))
+    if not is_uri(text) and not is_database_file(text) and (path.exists() or ":" in path.name):
+        shown = f", but got {text!r}" if path.exists() else ""  # else it may be an address with a password
+        raise argparse.ArgumentTypeError(f"wanted a URI as bolt://localhost:7687, a LadybugDB file or a new one{shown}")
+    return text
+
+
+def key(text: str) -> tuple[str, str]:
+    """Take a property, or a label and its property, and return the label and the property."""
+    label, equals, name = text.rpartition("=")
+    if not name or (equals and not label):
+        raise argparse.ArgumentTypeError(f"wanted PROPERTY or LABEL=PROPERTY, as Person=name, but got {text!r}")
+    return label, name
+
+
+def file(text: str) -> str:
+    """Take the name of a file that is also read."""
+    if text == "-":
+        raise argparse.ArgumentTypeError("wanted a name, since records are also read, but got '-'")
+    return text
+
+
+def assignment(text: str, example: str, named_elsewhere: Collection[str]) -> tuple[str, Any]:
+    """Take the name of a field and its value, as JSON or else a text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"wanted NAME=VALUE, as {example}, but got {text!r}")
+    if name in named_elsewhere:
+        raise argparse.ArgumentTypeError(f"{name} comes from other options, but got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def embeddings_name(text: str) -> str:
+    """Take the name of embeddings; the folder of a local model becomes absolute."""
+    kind, _, model = text.partition(":")
+    if text not in (STATIC, HASHED) and not (kind and model):
+        raise argparse.ArgumentTypeError(
+            f"wanted {STATIC}, {HASHED}, local:MODEL_OR_FOLDER or PROVIDER:MODEL, but got {text!r}"
+        )
+    if kind == "local" and Path(model).is_dir():
+        return f"local:{Path(model).resolve()}"
+    return text

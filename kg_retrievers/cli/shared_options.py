@@ -1,0 +1,214 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+
+from kg_retrievers.cli import argument_types
+from kg_retrievers.cli.argument_types import UNION_EXAMPLE
+from kg_retrievers.cli.load import query_methods, quoted
+from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS
+from kg_retrievers.cli.parser import Options, Parser
+from kg_retrievers.cli.reading_options import add_reading_options
+from kg_retrievers.methods import registry
+from kg_retrievers.methods.registry import GRAPH_PROMPT, SEPARATOR
+from kg_retrievers.serving.loading import HASHED, STATIC
+
+#: The help on several methods, on fields and on graph prompts among the models.
+UNION_HELP = f"{UNION_EXAMPLE} asks both and fuses what they find"
+FIELD_HELP = f"a field of the retriever, with several methods of {registry.UNION.class_name} alone"
+MODEL_HELP = f"; one of {GRAPH_PROMPT.name} answers from what the method finds, by default that of its training"
+
+#: How methods are named.
+METHODS = f"NAME[{SEPARATOR}NAME]"
+
+#: How questions over one graph are written.
+QUESTION_FORMATS = ("metaqa", "pathquestion", "jsonl")
+
+#: The help on graphs that are no files of another program.
+GRAPH_HELP = "a folder of `index`, a LadybugDB file, or a URI of a Neo4j database, as bolt://localhost:7687"
+
+
+def one_of_methods() -> str:
+    """Return the help on the name of a method."""
+    names = ", ".join(registry.method_names())
+    return f"one of {names} (default: that of --model, else {registry.DEFAULT.name})"
+
+
+def examples_help() -> str:
+    """Return the help on examples: the methods that use them, and their labels."""
+    uses = [f"{method.name} (with {quoted(method.labels)})" for method in registry.METHODS if method.labels]
+    return f"labelled questions, for {', '.join(uses)}"
+
+
+def add_graph(parser: Parser) -> None:
+    """Add the graph, and how it is read."""
+    parser.add_argument(
+        "graph",
+        type=argument_types.place,
+        metavar="GRAPH",
+        help=f"a file of any format (CSV, TSV, JSON, RDF, Parquet, GraphML ...; also packed), {GRAPH_HELP}",
+    )
+    add_reading(parser, "--format", "--graph-format")  # as the other commands call it
+
+
+def add_reading(parser: Parser, *format_flags: str) -> None:
+    """Add how a graph is read, from a file or a database."""
+    add_reading_options(parser, *format_flags)
+    database = parser.add_argument_group(
+        "how a graph database is read", "User name and password come from NEO4J_USERNAME and NEO4J_PASSWORD."
+    )
+    database.add_argument(
+        "--key",
+        type=argument_types.key,
+        action="append",
+        default=[],
+        metavar="[LABEL=]PROPERTY",
+        help="the property that names a node, of those with a label or of all (default: key); repeatable",
+    )
+    database.add_argument("--database-name", metavar="NAME", help="a Neo4j database that is not the server's default")
+    parser.set_defaults(database=None)
+
+
+def add_embeddings(parser: Options) -> None:
+    """Add the embeddings."""
+    parser.add_argument(
+        "--embeddings",
+        type=argument_types.embeddings_name,
+        metavar="WHICH",
+        help=f"{STATIC} (words and letters) or {HASHED} (letters), which need no download, local:MODEL_OR_FOLDER "
+        "(sentence-transformers) or PROVIDER:MODEL (LangChain), as openai:text-embedding-3-small; default: those that "
+        f"a folder was built with, else {STATIC}",
+    )
+
+
+def add_database(parser: Options) -> None:
+    """Add the graph database that runs queries."""
+    parser.add_argument(
+        "--database",
+        type=argument_types.database_place,
+        metavar="URI_OR_FILE",
+        help=f"where {query_methods()} runs its queries: a Neo4j database, as bolt://localhost:7687, or a LadybugDB "
+        "file, made of the graph if it is not there (default: GRAPH if it is a database, else one for this run alone)",
+    )
+
+
+def add_llm(parser: Options) -> None:
+    """Add the language model."""
+    parser.add_argument(
+        "--llm",
+        metavar="PROVIDER:MODEL",
+        help="a language model for the method and the answer, as in openai:gpt-4.1-mini; "
+        "its key is read from the environment, as OPENAI_API_KEY; "
+        f"beside a --model of {GRAPH_PROMPT.name}, for the method alone",
+    )
+
+
+def add_model(parser: Options, also: str = "") -> None:
+    """Add trained models; `also` continues the help."""
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a trained model that `train` saved, for the method that it was trained for; repeatable" + also,
+    )
+
+
+def add_field(parser: Options, what: str, example: str, named_elsewhere: Collection[str]) -> None:
+    """Add fields of the retriever, but for those that other options name."""
+    parser.add_argument(
+        "--field",
+        type=partial(argument_types.assignment, example=example, named_elsewhere=named_elsewhere),
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"{what}, VALUE as JSON or else a text, as in {example}; repeatable",
+    )
+
+
+def add_json_flag(parser: Parser) -> None:
+    """Add the choice of JSON on stdout."""
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout, and nothing else")
+
+
+def add_json_file(parser: Parser, what: str) -> None:
+    """Add the choice of a file of JSON, or stdout."""
+    parser.add_argument("--json", metavar="FILE", help=f"write {what} to a file; - for stdout, and nothing else")
+
+
+def add_graph_of_questions(questions: Options, required: bool, also: str = "") -> None:
+    """Add the graph that questions are about; `also` continues the help."""
+    about = f"a file of any format, {GRAPH_HELP}{also}"
+    questions.add_argument("--graph", type=argument_types.place, required=required, metavar="GRAPH", help=about)
+
+
+def add_questions(
+    questions: Options,
+    flag: str,
+    splits: str,
+    formats: Collection[str] = QUESTION_FORMATS,
+    *,
+    default: str | None = None,
+    required: bool = True,
+    also: str = "",
+) -> None:
+    """Add the options for questions: `formats` are the formats they may have, `also` continues the help on these."""
+    questions.add_argument(flag, required=required, metavar="FILE_OR_FOLDER", help="the questions")
+    questions.add_argument(
+        "--format",
+        choices=formats,
+        default=default,
+        required=required and default is None,
+        help=f"how the questions are written{f' (default: {default})' if default else ''}{also}",
+    )
+    questions.add_argument("--split", metavar="NAME", help=splits)
+    questions.add_argument(
+        "--hops", type=argument_types.hops, metavar="1,2,3", help="questions that join so many facts (default: all)"
+    )
+    questions.add_argument(
+        "--limit", type=argument_types.positive_integer, metavar="N", help="at most so many of each number of hops"
+    )
+    questions.add_argument(
+        "--seed", type=argument_types.natural_number, default=0, metavar="N", help="of all that is drawn (default: 0)"
+    )
+
+
+def add_measurement(parser: Parser, required: bool) -> None:
+    """Add the options for a measurement: the questions, the graph, and the sources of methods."""
+    questions = parser.add_argument_group("what is asked")
+    splits = "metaqa: dev (default), dev_ntm for paraphrases, ..."
+    add_graph_of_questions(questions, required)
+    add_questions(questions, "--data", splits, required=required)
+    questions.add_argument(
+        "--unanswerable",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="add so many questions that the graph cannot answer",
+    )
+    questions.add_argument(
+        "--topic",
+        choices=("given", "linked"),
+        default="given",
+        help="tell the method the entities of a question where the data do (default), or let it find them",
+    )
+    method = parser.add_argument_group("what a method gets")
+    add_embeddings(method)
+    method.add_argument(
+        "--k",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="how many pieces of evidence (default: the method's)",
+    )
+    add_model(method, MODEL_HELP)
+    add_field(method, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
+    method.add_argument(
+        "--examples",
+        metavar="FILE_OR_FOLDER",
+        help=f"{examples_help()}, written as --data; what is measured is left out",
+    )
+    method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
+    add_llm(method)
+    add_database(method)
+    add_reading(parser, "--graph-format")
