@@ -105,8 +105,8 @@ class GraphBuilder:
                 hint_python="Say which keys they are: KnowledgeGraph.from_frame(rows, head=..., relation=..., "
                 "tail=...).",
             )
-        whole = not isinstance(row, str) and len(row) == 3
-        if not whole or not all(isinstance(text, str) and text for text in row):
+        is_triple = not isinstance(row, str) and len(row) == 3
+        if not is_triple or not all(isinstance(text, str) and text for text in row):
             raise InvalidArgumentError(
                 f"KnowledgeGraph: triple {len(self) + 1} must be three non-empty texts (head, relation, tail), "
                 f"but got {row!r}."

@@ -36,10 +36,10 @@ def read_entity_rows(
         GraphLoadError: If the file cannot be read, a line is malformed, or there are no entities.
         InvalidArgumentError: If an argument has no such value, or contradicts the format.
     """
-    told = FileOptions(**options)
-    told.check_columns(2)
+    given = FileOptions(**options)
+    given.check_columns(2)
     builder = GraphBuilder()
-    add_entity_file(Path(path), format, told, builder)
+    add_entity_file(Path(path), format, given, builder)
     return builder
 
 

@@ -73,12 +73,12 @@ def read_graph_rows(
         GraphLoadError: If the file cannot be read, a line is malformed, a limit is exceeded, or there are no triples.
         InvalidArgumentError: If an argument has no such value, or contradicts the format.
     """
-    told = FileOptions(**options)
+    given = FileOptions(**options)
     place = Path(path)
-    found = find_format(place, format, told)
-    told.check_columns(3, 4 if found in _TABLES else None)
-    told.check_known(place, found or "csv", entities is not None)
-    builder = _READERS.get(found or "", _read_table)(place, found, told)
+    found = find_format(place, format, given)
+    given.check_columns(3, 4 if found in _TABLES else None)
+    given.check_known(place, found or "csv", entities is not None)
+    builder = _READERS.get(found or "", _read_table)(place, found, given)
     if found not in (*RDF, "wikidata"):  # whose reader says itself that there is nothing
         _check_has_facts(builder, place)
     if entities is not None:
@@ -116,7 +116,7 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
         if is_primekg_header(header):
             options.check_known(path, "primekg")
             return _read_primekg(path, format, options)
-    _say(builder, layout.format, layout)
+    _describe(builder, layout.format, layout)
     read_fact_table(file, layout, builder)
     builder.skipped += file.skipped
     return builder
@@ -124,7 +124,7 @@ def _read_table(path: Path, format: GraphFormat | None, options: FileOptions) ->
 
 def _read_json(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     file, builder = TextFile(path, options), GraphBuilder()
-    _say(builder, "json" if format == "json" else "jsonl")
+    _describe(builder, "json" if format == "json" else "jsonl")
     rows = JsonRows(builder, True, options.limits.cell_length)
     add_each(file, rows.add, is_array=format == "json")
     builder.skipped += file.skipped
@@ -135,7 +135,7 @@ def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> 
     file, builder = TextFile(path, options), GraphBuilder()
     with open_bytes(path, options.limits, by_line=False) as opened:
         is_array = opened.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-    _say(builder, "apoc-jsonl")
+    _describe(builder, "apoc-jsonl")
     read_apoc(file, builder, is_array=is_array)
     builder.skipped += file.skipped
     return builder
@@ -143,7 +143,7 @@ def _read_apoc(path: Path, format: GraphFormat | None, options: FileOptions) -> 
 
 def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     builder = GraphBuilder()
-    _say(builder, "neo4j-csv")
+    _describe(builder, "neo4j-csv")
     read_neo4j_files([*csv_files(path)] if os.path.isdir(path) else [path], options, builder)
     return builder
 
@@ -151,7 +151,7 @@ def _read_neo4j(path: Path, format: GraphFormat | None, options: FileOptions) ->
 def _read_primekg(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     file, builder = TextFile(path, options), GraphBuilder()
     layout = find_layout(file, "csv", 3)
-    _say(builder, "primekg", layout)
+    _describe(builder, "primekg", layout)
     read_primekg(file, layout, builder)
     builder.skipped += file.skipped
     return builder
@@ -159,7 +159,7 @@ def _read_primekg(path: Path, format: GraphFormat | None, options: FileOptions) 
 
 def _read_umls(path: Path, format: GraphFormat | None, options: FileOptions) -> GraphBuilder:
     builder = GraphBuilder()
-    _say(builder, "umls-rrf")
+    _describe(builder, "umls-rrf")
     read_umls(path, options, builder)
     return builder
 
@@ -170,8 +170,8 @@ def _read_arrow(path: Path, format: GraphFormat | None, options: FileOptions) ->
     check_unpacked(path)
     builder = GraphBuilder()
     table = ArrowFile(path, str(format), options.limits)
-    told = [*(options.columns or ()), *(None,) * 4][:4]
-    FrameReader(builder, options.on_error, path, options.limits).add_facts(table, told, options.facts)
+    named = [*(options.columns or ()), *(None,) * 4][:4]
+    FrameReader(builder, options.on_error, path, options.limits).add_facts(table, named, options.facts)
     return builder
 
 
@@ -234,7 +234,7 @@ _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuild
 # --- what they share --------------------------------------------------------------------------------------------------
 
 
-def _say(builder: GraphBuilder, format: str, layout: Layout | None = None) -> None:
+def _describe(builder: GraphBuilder, format: str, layout: Layout | None = None) -> None:
     builder.reading.format = _SHOWN[format]
     if layout is not None:
         builder.reading.understood["cells"] = layout.shown

@@ -1,4 +1,4 @@
-"""Which format a file has: as told, else by its suffix, else by its content."""
+"""Which format a file has: as given, else by its suffix, else by its content."""
 
 from __future__ import annotations
 

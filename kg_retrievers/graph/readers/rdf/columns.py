@@ -29,7 +29,7 @@ def take_foreign(statements: Statements) -> None:
     for (head, relation), (language, texts) in statements.foreign.items():
         if (head, relation) not in have:
             for text, source in texts:
-                statements.add_number(head, relation, ~statements.literal(text, f"@{language}"), source)
+                statements.add_fact(head, relation, ~statements.literal(text, f"@{language}"), source)
                 statements.foreign_count -= 1
     statements.foreign.clear()
 

@@ -49,7 +49,7 @@ class Terms(NamedTuple):
 
 
 def rdf_format(path: Path, format: str | None) -> str:
-    """Return the name of a format: as told, else by the suffix of a file.
+    """Return the name of a format: as given, else by the suffix of a file.
 
     Raises:
         InvalidArgumentError: If there is no such format.

@@ -183,7 +183,7 @@ class Statements:
             self.typed.append(head)
             self.kinds.append(tail)
         else:
-            self.add_number(head, self._relation(predicate, role), tail, source)
+            self.add_fact(head, self._relation(predicate, role), tail, source)
 
     def _relation(self, predicate: Any, role: int) -> int:
         """Return the number of a relation, whatever else its predicate is for."""
@@ -221,7 +221,7 @@ class Statements:
             datatype = f"@{language}" if language else literal.datatype.value
             if language and getattr(literal, "direction", None) is not None:
                 self.left_out["directions of texts, of which the language stays"] += 1
-            self.add_number(head, self._relation(predicate, role), ~self.literal(text, datatype), source)
+            self.add_fact(head, self._relation(predicate, role), ~self.literal(text, datatype), source)
 
     def _problem_of(self, text: str) -> str:
         """Return what is wrong with the text of a literal."""
@@ -264,8 +264,8 @@ class Statements:
             self.retyped.append((literal, kind))
         return literal
 
-    def add_number(self, head: int, relation: int, tail: int, source: int) -> None:
-        """Add a fact by its numbers."""
+    def add_fact(self, head: int, relation: int, tail: int, source: int) -> None:
+        """Add a fact by its ids."""
         self.heads.append(head)
         self.relations.append(relation)
         self.tails.append(tail)

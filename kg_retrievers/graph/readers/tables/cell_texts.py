@@ -20,7 +20,7 @@ class Style(NamedTuple):
     """How a column is written.
 
     Attributes:
-        whole: Its floats are all whole numbers: 2013.0 is "2013".
+        whole: Its floats are all integers: 2013.0 is "2013".
         midnight: Its times are all midnight: they are dates.
     """
 
@@ -50,7 +50,7 @@ def is_nothing(value: Any) -> bool:
 def cell_text(value: Any, style: Style = Style()) -> str | None:  # noqa: B008
     """Return what a cell says as a text, without white space around it; None where it is empty.
 
-    A truth value is "true" or "false"; a float is a whole number where its column holds no others; a date and a time
+    A truth value is "true" or "false"; a float is an integer where its column holds no others; a date and a time
     are written as in ISO 8601, a time as a date where its column holds midnights alone.
 
     Raises:

@@ -55,7 +55,7 @@ PIPES = Layout("pipe", "|", False)
 def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     """Return how a table is written.
 
-    A format that is named says it: tabs, pipes, or for "csv" the delimiter that is found or told. Otherwise the first
+    A format that is named says it: tabs, pipes, or for "csv" the delimiter that is found or given. Otherwise the first
     20 lines are split at tabs, commas, semicolons and pipes. The delimiter wins that splits the first line into at
     least `width` cells and the most of the others into as many; of equal ones the first. Spaces count only where all
     lines have `width` cells.
@@ -68,9 +68,9 @@ def find_layout(file: TextFile, format: str | None, width: int) -> Layout:
     Raises:
         GraphLoadError: If no delimiter fits.
     """
-    told = file.options.delimiter
-    if told is not None:
-        return Layout(format or "csv", told, format not in ("tsv", "pipe"))
+    delimiter = file.options.delimiter
+    if delimiter is not None:
+        return Layout(format or "csv", delimiter, format not in ("tsv", "pipe"))
     if format in ("tsv", "pipe"):
         return TABS if format == "tsv" else PIPES
     begin, lines = first_lines(file)

@@ -87,19 +87,21 @@ class FrameReader:
         self._builder, self._on_error, self._path, self._limits = builder, on_error, path, limits
         self._row = 0
 
-    def add_facts(self, table: FrameTable, told: Sequence[str | None] = (None,) * 4, facts: Sequence[str] = ()) -> None:
+    def add_facts(
+        self, table: FrameTable, named: Sequence[str | None] = (None,) * 4, facts: Sequence[str] = ()
+    ) -> None:
         """Add the facts of a table.
 
         Args:
             table: The table.
-            told: The columns of heads, relations, tails and sources, where the user names them.
+            named: The columns of heads, relations, tails and sources, where the user names them.
             facts: Columns whose cells become facts about the head.
 
         Raises:
             InvalidArgumentError: If a column is not found, or a row of a frame holds no fact.
             GraphLoadError: The same of a file.
         """
-        roles = self._roles(table.names, told, facts)
+        roles = self._roles(table.names, named, facts)
         wanted = [name for name in (*roles, *facts) if name is not None]
         batches = table.batches(wanted)
         first = next(batches, None)
@@ -107,11 +109,11 @@ class FrameReader:
             styles = self._styles(table, wanted, first)
             for batch in chain([first], batches):
                 self._add_batch(roles, batch, styles, wanted)
-        self._say(table, roles, facts)
+        self._describe(table, roles, facts)
 
-    def _roles(self, names: Sequence[str], told: Sequence[str | None], facts: Sequence[str]) -> Roles:
-        strange = [name for name in (*told, *facts) if name is not None and name not in names]
-        roles = None if strange else find_roles(names, *told)
+    def _roles(self, names: Sequence[str], named: Sequence[str | None], facts: Sequence[str]) -> Roles:
+        strange = [name for name in (*named, *facts) if name is not None and name not in names]
+        roles = None if strange else find_roles(names, *named)
         if roles is not None:
             return roles._replace(source=None) if roles.source in facts else roles
         wanted = f"no column {strange[0]!r}" if strange else "no columns that are called head, relation and tail"
@@ -219,7 +221,7 @@ class FrameReader:
             hint_shell=f"{advice} --on-error skip.",
         )
 
-    def _say(self, table: FrameTable, roles: Roles, facts: Sequence[str]) -> None:
+    def _describe(self, table: FrameTable, roles: Roles, facts: Sequence[str]) -> None:
         reading = self._builder.reading
         reading.format = reading.format or table.kind
         reading.understood["columns"] = shown_roles(roles)

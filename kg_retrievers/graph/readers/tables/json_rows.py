@@ -121,7 +121,7 @@ class _LongTextError(ValueError):
 
 
 def add_each(file: TextFile, add: Callable[[Any], None], *, is_array: bool) -> None:
-    """Hand each line, or each element of an array, to `add`; a ValueError is told or counted with its line.
+    """Hand each line, or each element of an array, to `add`; a ValueError is raised with its line or counted.
 
     An element has its number, from 1, in place of a line.
     """

@@ -57,7 +57,7 @@ def find_roles(
 
     Args:
         names: The names of all columns.
-        head: The name of the column with heads, if it is told.
+        head: The name of the column with heads, where the user names it.
         relation: The same of the relations.
         tail: The same of the tails.
         source: The same of the sources.
@@ -66,10 +66,10 @@ def find_roles(
         >>> find_roles(["subject", "predicate", "object", "source"])
         Roles(head='subject', relation='predicate', tail='object', source='source')
     """
-    told = [name for name in (head, relation, tail, source) if name is not None]
-    head = head or find_column(names, HEAD, told)
-    tail = tail or find_column(names, TAIL, told)
-    relation = relation or find_column(names, RELATION, [*told, *filter(None, (head, tail))])
+    named = [name for name in (head, relation, tail, source) if name is not None]
+    head = head or find_column(names, HEAD, named)
+    tail = tail or find_column(names, TAIL, named)
+    relation = relation or find_column(names, RELATION, [*named, *filter(None, (head, tail))])
     if head is None or relation is None or tail is None:
         return None
     return Roles(head, relation, tail, source or find_column(names, SOURCE, [head, relation, tail]))

@@ -123,7 +123,7 @@ def _fact_header(file: TextFile, first: Sequence[Row]) -> list[str] | None:
         return None
     line, _, cells = first[0]
     if options.columns is not None:
-        _check_told(file, first[0], options.columns)
+        _check_named(file, first[0], options.columns)
         return cells
     if find_roles(cells) is not None:
         return cells
@@ -149,7 +149,7 @@ def _entity_header(file: TextFile, first: Sequence[Row]) -> tuple[list[str] | No
         return None, {}
     cells = first[0].cells
     if options.columns is not None:
-        _check_told(file, first[0], options.columns)
+        _check_named(file, first[0], options.columns)
         roles = dict(zip(options.columns, ("", "label"), strict=True))
         return cells, {name: roles.get(name, name) for name in cells}
     columns = entity_columns(cells)
@@ -166,7 +166,7 @@ def _entity_header(file: TextFile, first: Sequence[Row]) -> tuple[list[str] | No
     return None, {}
 
 
-def _check_told(file: TextFile, first: Row, columns: Sequence[str]) -> None:
+def _check_named(file: TextFile, first: Row, columns: Sequence[str]) -> None:
     if any(first.cells.count(column) != 1 for column in columns):
         message = f"wanted a header with the columns {list(columns)}, once each, but found {first.cells}."
         file.fail(message, first.line)
