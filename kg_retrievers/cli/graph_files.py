@@ -18,12 +18,6 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph
 
-#: The suffixes of files of graphs.
-GRAPH_SUFFIXES = {
-    *(".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".graphml", ".gexf"),
-    *(".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".jsonld"),
-}
-
 # What the header of an export of Neo4j names, and how much of a file is looked at for it.
 _NEO4J_HEADER, _HEADER_SIZE = re.compile(rb":(?:START_)?ID\b"), 1 << 16
 
@@ -99,9 +93,11 @@ def read_folder(path: Path, options: argparse.Namespace) -> KnowledgeGraph:
     try:
         graph = kg_retrievers.KnowledgeGraph.open(path)
     except GraphLoadError:
+        from kg_retrievers.graph.readers.formats import SUFFIXES
+
         if is_export(path):
             return read_file(path, options)
-        files = sorted(str(file) for file in path.iterdir() if GRAPH_SUFFIXES & set(file.suffixes))
+        files = sorted(str(file) for file in path.iterdir() if SUFFIXES.keys() & set(file.suffixes))
         if not files:
             raise
         count = "a file" if len(files) == 1 else f"{len(files):,} files"

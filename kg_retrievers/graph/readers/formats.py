@@ -44,7 +44,8 @@ GraphFormat = Literal[
 #: The formats of RDF.
 RDF: tuple[GraphFormat, ...] = ("nt", "nq", "ttl", "trig", "rdf", "jsonld", "n3")
 
-_SUFFIXES: dict[str, GraphFormat] = {
+#: The formats by the suffixes of files.
+SUFFIXES: dict[str, GraphFormat] = {
     ".tsv": "tsv",
     ".csv": "csv",
     ".jsonl": "jsonl",
@@ -101,7 +102,7 @@ def find_format(path: Path, format: GraphFormat | None, options: FileOptions) ->
         raise InvalidArgumentError(f"format is {', '.join(map(repr, names))} or None, but got {format!r}. {near}")
     if format is None and os.path.isdir(path):
         return _folder_format(path)
-    found = format or _SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)
+    found = format or SUFFIXES.get(Path(plain_name(path)).suffix) or _content_format(path, options)
     if found == "json":
         return json_format(path, options)
     if found == "jsonl" and format is None:

@@ -31,12 +31,8 @@ FORMATS = {
 LINE_FORMATS = ("N-Triples", "N-Quads")
 _RECOVERABLE = (*LINE_FORMATS, "Turtle", "TriG")
 
-#: The suffixes that RDF has alone: those of `FORMATS` but "xml" and "json".
-SUFFIXES = tuple(
-    f".{name}" for names in FORMATS.values() for name in names if name.isalnum() and name not in ("xml", "json")
-)
-
-_NAMES = {name: format for format, names in FORMATS.items() for name in (format.lower(), *names)}
+#: The formats by their names.
+NAMES = {name: format for format, names in FORMATS.items() for name in (format.lower(), *names)}
 
 
 class Terms(NamedTuple):
@@ -60,11 +56,11 @@ def rdf_format(path: Path, format: str | None) -> str:
         ('Turtle', 'N-Triples')
     """
     if format is not None:
-        found = _NAMES.get(format.partition(";")[0].strip().lower()) if isinstance(format, str) else None
+        found = NAMES.get(format.partition(";")[0].strip().lower()) if isinstance(format, str) else None
         if found is None:
             raise InvalidArgumentError(f"format is one of {', '.join(FORMATS)}, or its media type, but got {format!r}.")
         return found
-    found = _NAMES.get(Path(plain_name(path)).suffix.lstrip("."))
+    found = NAMES.get(Path(plain_name(path)).suffix.lstrip("."))
     if found is None:
         raise GraphLoadError(
             "its suffix says no format of RDF.",

@@ -7,11 +7,9 @@ from pathlib import Path
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.file_options import FileOptions
 from kg_retrievers.graph.readers.opening import plain_name
+from kg_retrievers.graph.readers.rdf.parsing import NAMES
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import RdfOptions
-
-#: The suffixes that say how a dump is written.
-SUFFIXES = (".nt", ".nq", ".ttl", ".trig", ".rdf", ".json", ".jsonld")
 
 #: "instance of".
 TYPE = "wdt:P31"
@@ -30,4 +28,4 @@ def read_wikidata(path: Path, options: FileOptions) -> GraphBuilder:
 
 def wikidata_format(path: Path) -> str | None:
     """Return the format of RDF in which a dump is written: None where the suffix says it, N-Triples otherwise."""
-    return None if Path(plain_name(path)).suffix in SUFFIXES else "nt"
+    return None if Path(plain_name(path)).suffix.lstrip(".") in NAMES else "nt"
