@@ -38,6 +38,7 @@ class GraphBuilder:
         aliases: Other names by entity.
         types: Types by entity. An entity that was only declared has an empty list here.
         relation_labels: The label of each relation that was given one, by the relation's id.
+        text_relations: The ids of relations that the source calls text relations.
         datatypes: The datatype of each entity that is a literal: a prefixed name, as "xsd:date", or "@en".
         prefixes: The IRI that each prefix of a key stands for.
         type_ids: How the source wrote a type that has another name, by this name: {"film": "dbo:Film"}.
@@ -65,6 +66,7 @@ class GraphBuilder:
         self.aliases: dict[str, Sequence[str]] = dict(aliases or {})
         self.types: dict[str, Sequence[str]] = dict(types or {})
         self.relation_labels: dict[str, str] = dict(relation_labels or {})
+        self.text_relations: dict[str, None] = {}
         self.datatypes: dict[str, str] = {}
         self.prefixes: dict[str, str] = {}
         self.type_ids: dict[str, str] = {}
@@ -192,6 +194,7 @@ class GraphBuilder:
                 described[key] = [*described.get(key, ()), *texts]
         for id, label in more.relation_labels.items():
             self.name_relation(id, label)
+        self.text_relations |= more.text_relations
         for key, datatype in more.datatypes.items():
             self.set_datatype(key, datatype)
 

@@ -138,11 +138,13 @@ class KnowledgeGraph(GraphConstructors):
     def _from_builder(cls, builder: GraphBuilder, text_relations: Iterable[str] = ()) -> Self:
         columns, duplicates = builder.columns()
         graph = cls(columns, duplicates, builder.skipped, (), builder.prefixes, builder.reading, builder.type_ids)
-        return graph._with_texts(text_relations)
+        given = (text_relations,) if isinstance(text_relations, str) else text_relations
+        ids = graph.relation_ids or graph.relations
+        told = [graph.relations[ids.find(id)] for id in builder.text_relations if id in ids]
+        return graph._with_texts([*told, *given])
 
-    def _with_texts(self, relations: Iterable[str]) -> Self:
+    def _with_texts(self, relations: Sequence[str]) -> Self:
         """Return the graph with other text relations."""
-        relations = (relations,) if isinstance(relations, str) else tuple(relations)
         if not relations:
             return self
         if strange := [relation for relation in relations if relation not in self.relations]:
@@ -186,20 +188,21 @@ class KnowledgeGraph(GraphConstructors):
     ) -> None:
         """Write the graph to a file that other programs, and `from_file`, read; an earlier file is replaced at the end.
 
-        Whether a relation is one of `text_relations` is an option of reading, and not written.
-
-        - "graphml", "node-link" (`.json`): all of the graph.
-        - "jsonl": all but white space around texts.
+        - "jsonl": facts, their sources, and all that is said of entities and relations. No text may be blank.
+        - "graphml", "node-link" (`.json`): the same, but not which relations are `text_relations`.
         - "csv", "tsv", "parquet" (extra `arrow`): facts, in a row for each of their sources. TSV has no place for tabs
           and line breaks in texts.
         - "nt", "ttl", "rdf", and with sources "nq", "trig", "jsonld" (extra `rdf`): RDF. A name that is no IRI becomes
-          one that `from_rdf` reads as this name; so do the types that were called by a label.
+          one that `from_rdf` reads as this name; so do the types that were called by a label. A prefix that is not well
+          known comes back from "ttl" and "trig" alone: `from_rdf` makes the same keys of the others with
+          `prefixes=graph.prefixes`.
 
         Args:
             path: The file. `.gz` at the end of its name packs it.
             format: How to write; None goes by the suffix.
             entities: A second file for what a table of facts has no place for: `.csv`, `.tsv` and `.parquet` hold all
-                that is known of entities, `.jsonl` also the ids of relations.
+                that is known of entities, `.jsonl` also the ids of relations and which of them
+                are `text_relations`.
             on_loss: "raise" refuses to write a graph that holds more than the files can; "drop" leaves that out.
 
         Raises:
@@ -210,9 +213,9 @@ class KnowledgeGraph(GraphConstructors):
         Example:
             >>> KnowledgeGraph.from_triples([("Q1", "r", "Q2")], labels={"Q1": "Her"}).write("her.csv")
             Traceback (most recent call last):
-            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: csv cannot hold 1 labels. Write GraphML \
-or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it cannot hold \
-with on_loss="drop".
+            kg_retrievers.errors.InvalidArgumentError: KnowledgeGraph.write: csv cannot hold 1 labels. Write JSONL or \
+GraphML or node-link JSON, which hold all; or give a second file, entities="entities.jsonl"; or leave out what it \
+cannot hold with on_loss="drop".
         """
         write_graph(self._content(), path, format, entities=entities, on_loss=on_loss)
 
@@ -221,7 +224,7 @@ with on_loss="drop".
         return [Triple(fact.head, fact.relation, fact.tail) for fact in self._content().facts()]
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """Return a MultiDiGraph that holds all of the graph, as `from_networkx` takes it.
+        """Return a MultiDiGraph that holds all but `text_relations`, as `from_networkx` takes it.
 
         Nodes have "label", "aliases" and "types", and "datatype" where they have one. Edges have the relation as key
         and as "relation", and "relation_id" and "sources" where they have some.
@@ -229,7 +232,7 @@ with on_loss="drop".
         return networkx_graph(self._content())
 
     def _content(self) -> GraphContent:
-        return GraphContent(self._columns, self.prefixes, self.type_ids)
+        return GraphContent(self._columns, self.prefixes, self.type_ids, self.text_relations)
 
     def to_pyg(self, index: Any = None) -> Data:
         """Deprecated: `kg_retrievers.to_pyg(graph, index)` does this."""

@@ -158,7 +158,8 @@ def test_an_empty_graph_is_written(tmp_path: Path) -> None:
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from('\r\n\t"|[],;'), min_size=1)
-WHOLE_TEXTS = TEXTS.filter(lambda text: text == text.strip() and "\0" not in text)
+#: No IRIs: those of a well-known namespace come back from RDF as prefixed names.
+WHOLE_TEXTS = TEXTS.filter(lambda text: text == text.strip() and "\0" not in text and "://" not in text)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet", "a.graphml", "a.json", "a.ttl", "a.nq", "a.rdf"])
@@ -169,6 +170,49 @@ def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, name: str
     graph = KnowledgeGraph.from_triples(triples)
     graph.write(path)
     assert {*KnowledgeGraph.from_file(path).triples()} == {*graph.triples()}
+
+
+def test_text_relations_come_back_from_json_lines(tmp_path: Path) -> None:
+    facts, ids = [("a", "P281", "10115"), ("a", "year", "2013")], {"P281": "postal code"}
+    graph = KnowledgeGraph.from_triples(facts, relation_labels=ids, text_relations=["postal code", "year"])
+    graph.write(tmp_path / "a.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    texts = [{"relation": "P281", "label": "postal code", "text": True}, {"relation": "year", "text": True}]
+    assert [row for row in rows if "head" not in row] == texts
+    graph.write(tmp_path / "a.csv", entities=tmp_path / "e.jsonl")
+    for files in ({"path": "a.jsonl"}, {"path": "a.csv", "entities": "e.jsonl"}):
+        again = KnowledgeGraph.from_file(**{name: tmp_path / file for name, file in files.items()})
+        assert again.text_relations == ("postal code", "year")
+        assert again.value("10115") is None
+    more = KnowledgeGraph.from_file(tmp_path / "a.jsonl", text_relations="year")
+    assert more.text_relations == ("postal code", "year")
+
+
+@pytest.mark.parametrize("name", ["a.graphml", "a.json", "a.nt", "a.nq", "a.csv"])
+def test_other_formats_do_not_lose_text_relations_in_silence(tmp_path: Path, name: str) -> None:
+    graph = KnowledgeGraph.from_triples([("a", "code", "10115")], text_relations=["code"])
+    with pytest.raises(InvalidArgumentError, match=r"cannot hold 1 text relations\. Write JSONL, which holds all; or"):
+        graph.write(tmp_path / name)
+    graph.write(tmp_path / name, on_loss="drop")
+    assert KnowledgeGraph.from_file(tmp_path / name).text_relations == ()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
+def test_a_second_file_of_a_graph_without_labels_comes_back(tmp_path: Path, suffix: str) -> None:
+    facts, entities = tmp_path / "a.csv", tmp_path / f"e.{suffix}"
+    plain_graph().write(facts, entities=entities)
+    assert KnowledgeGraph.from_file(facts, entities=entities).fingerprint == plain_graph().fingerprint
+
+
+@pytest.mark.parametrize("name", ["a.nt", "a.nq", "a.jsonld", "a.ttl", "a.rdf"])
+def test_prefixes_of_the_graph_make_the_keys_again(tmp_path: Path, name: str) -> None:
+    (tmp_path / "in.ttl").write_text("@prefix ex: <http://museum.example/id/> . ex:o1 ex:by ex:klee .")
+    graph = KnowledgeGraph.from_rdf(tmp_path / "in.ttl")
+    graph.write(tmp_path / name)
+    plain = KnowledgeGraph.from_rdf(tmp_path / name)
+    assert ("ex:o1" in plain.entities) == (name == "a.ttl")
+    again = KnowledgeGraph.from_rdf(tmp_path / name, prefixes=graph.prefixes)
+    assert [*again.triples()] == [*graph.triples()] == [("ex:o1", "ex:by", "ex:klee")]
 
 
 # --- what cannot be written ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -52,6 +52,7 @@ class GraphContent:
         columns: The columns of the graph, as `GraphBuilder.columns` makes them.
         prefixes: The IRI that each prefix of a key stands for.
         type_ids: How the source wrote a type that has another name, by this name.
+        text_relations: The relations whose tails are texts, whatever they look like.
 
     Attributes:
         keys: The keys of the entities.
@@ -60,9 +61,15 @@ class GraphContent:
         edges: The facts: integers, shape (n, 3).
     """
 
-    def __init__(self, columns: Mapping[str, Array], prefixes: Mapping[str, str], type_ids: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Array],
+        prefixes: Mapping[str, str],
+        type_ids: Mapping[str, str],
+        text_relations: Sequence[str] = (),
+    ) -> None:
         """Read the texts of facts; those of entities are read when they are asked for."""
-        self.prefixes, self.type_ids = prefixes, type_ids
+        self.prefixes, self.type_ids, self.text_relations = prefixes, type_ids, text_relations
         self._columns = columns
         self.keys = self._texts("entities")
         self.relations = self._texts("relations")

@@ -54,11 +54,22 @@ _RDF = ("nt", "nq", "ttl", "trig", "rdf", "jsonld")
 #: The formats that hold nothing but facts and their sources.
 _TABLES = ("csv", "tsv", "parquet")
 
-#: The formats that hold everything as it is.
+#: The formats that hold every text as it is.
 _EXACT = ("graphml", "node-link")
 
 #: What a second file holds.
-_BY_ENTITIES = {"labels", "aliases", "types", "datatypes", "entities without a fact", "ids of relations"}
+_BY_ENTITIES = {
+    "labels",
+    "aliases",
+    "types",
+    "datatypes",
+    "entities without a fact",
+    "ids of relations",
+    "text relations",
+}
+
+#: The formats that hold the most, and how they are called.
+_FULLEST: dict[WriteFormat, str] = {"jsonl": "JSONL", "graphml": "GraphML", "node-link": "node-link JSON"}
 
 _WHO = "KnowledgeGraph.write"
 
@@ -104,7 +115,7 @@ def _write_entities(content: GraphContent, file: BinaryIO, layout: WriteFormat) 
     if layout == "parquet":
         write_entity_parquet(content, file)
         return
-    rows = chain(relation_lines(content), entity_lines(content))
+    rows = chain(relation_lines(content), entity_lines(content, all=True))
     lines = rows if layout == "jsonl" else entity_table(content, layout)
     file.writelines(line.encode() for line in lines)
 
@@ -128,17 +139,24 @@ def _check_loss(content: GraphContent, layout: WriteFormat, beside: WriteFormat 
     lost = _losses(content, layout, beside)
     if lost:
         parts = ", ".join(f"{count:,} {what}" for what, count in lost.items())
-        beside_it = ""
+        advice = ['leave out what it cannot hold with on_loss="drop"']
         if layout in _TABLES and lost.keys() & _BY_ENTITIES:
-            beside_it = 'give a second file, entities="entities.jsonl"; or '
-        raise InvalidArgumentError(
-            f"{_WHO}: {layout} cannot hold {parts}. Write GraphML or node-link JSON, which hold all; or {beside_it}"
-            'leave out what it cannot hold with on_loss="drop".'
-        )
+            advice.insert(0, 'give a second file, entities="entities.jsonl"')
+        if names := [name for other, name in _FULLEST.items() if not _losses(content, other, None)]:
+            advice.insert(0, f"write {' or '.join(names)}, which {'hold' if len(names) > 1 else 'holds'} all")
+        said = "; or ".join(advice)
+        raise InvalidArgumentError(f"{_WHO}: {layout} cannot hold {parts}. {said[0].upper()}{said[1:]}.")
 
 
 def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | None) -> dict[str, int]:
     """Count what neither file can hold."""
+    texts = 0 if "jsonl" in (layout, beside) else len(content.text_relations)
+    lost = {"text relations": texts} | _lost_content(content, layout, beside)
+    return {what: count for what, count in lost.items() if count}
+
+
+def _lost_content(content: GraphContent, layout: WriteFormat, beside: WriteFormat | None) -> dict[str, int]:
+    """Count the texts, descriptions and sources that neither file can hold."""
     if layout in _EXACT:
         return {}
     if layout in _RDF:
@@ -159,7 +177,7 @@ def _losses(content: GraphContent, layout: WriteFormat, beside: WriteFormat | No
     if layout in _TABLES and beside != "jsonl":
         ids = zip(content.relation_ids, content.relations, strict=True)
         lost["ids of relations"] = sum(id != name for id, name in ids)
-    return {what: count for what, count in lost.items() if count}
+    return lost
 
 
 def _is_unfit(text: str) -> bool:

@@ -19,26 +19,28 @@ _BREAKS = ("\t", "\n", "\r")
 
 
 def json_lines(content: GraphContent) -> Iterator[str]:
-    """Yield a row for each fact, then for each relation that is called otherwise, then for each entity."""
+    """Yield a row for each fact, then what relations are called, then a row for each entity that is described."""
     for fact in content.facts():
         row = {"head": fact.head, "relation": fact.relation_id, "tail": fact.tail}
         yield _json(row | ({"sources": fact.sources} if fact.sources else {}))
     yield from relation_lines(content)
-    yield from entity_lines(content)
+    yield from entity_lines(content, all=False)
 
 
 def relation_lines(content: GraphContent) -> Iterator[str]:
-    """Yield what each relation is called, where its id is something else."""
+    """Yield what each relation is called, where its id is something else, and which of them are text relations."""
+    texts = set(content.text_relations)
     for id, name in zip(content.relation_ids, content.relations, strict=True):
-        if id != name:
-            yield _json({"relation": id, "label": name})
+        if id != name or name in texts:
+            row = {"relation": id} | ({"label": name} if id != name else {})
+            yield _json(row | ({"text": True} if name in texts else {}))
 
 
-def entity_lines(content: GraphContent) -> Iterator[str]:
-    """Yield a row for each entity that is described or is in no fact."""
+def entity_lines(content: GraphContent, *, all: bool) -> Iterator[str]:
+    """Yield a row for each entity; unless `all` are wanted, only for those that are described or in no fact."""
     lonely = content.lonely()
     for entity in content.entities():
-        if entity.is_described or entity.key in lonely:
+        if all or entity.is_described or entity.key in lonely:
             yield _json(_entity_row(entity))
 
 

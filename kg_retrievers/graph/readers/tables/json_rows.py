@@ -18,7 +18,7 @@ from kg_retrievers.graph.readers.tables.text_lines import TextFile
 from kg_retrievers.graph.types import Triple
 
 _ENTITY_KEYS = {"entity", "label", "aliases", "types", "datatype"}
-_RELATION_KEYS = {"relation", "label"}
+_RELATION_KEYS = {"relation", "label", "text"}
 
 _ENTITY_EXAMPLE = '{"entity": "Her", "label": "Her"}'
 _ANY_EXAMPLE = '{"head": "Her", "relation": "directed_by", "tail": "Spike Jonze"} or ' + _ENTITY_EXAMPLE
@@ -32,8 +32,8 @@ class JsonRows:
 
     A row is a fact `{"head", "relation", "tail"}` (or keys of `roles`, as "subject"), with a text or list of texts
     under "source" where it has one; a fact `[head, relation, tail]`; an entity `{"entity", "label", "aliases",
-    "types"}`; or `{"relation", "label"}`, which names a relation. Numbers are read as text. Further keys of a fact are
-    left out and counted.
+    "types"}`; or `{"relation", "label"}`, which names a relation, with `"text": true` or this alone where its tails are
+    texts, whatever they look like. Numbers are read as text. Further keys of a fact are left out and counted.
 
     Args:
         builder: What takes the rows.
@@ -60,8 +60,8 @@ class JsonRows:
             raise ValueError(f"{self.wanted}, but got {short(row)}.")
         elif "entity" in row:
             self._add_entity(row)
-        elif row.keys() == _RELATION_KEYS:
-            self._builder.name_relation(self._text(row, "relation"), self._text(row, "label"))
+        elif "relation" in row and len(row) > 1 and row.keys() <= _RELATION_KEYS:
+            self._add_relation(row)
         elif not self._with_facts:
             raise ValueError(f"{self.wanted}, but got {short(row)}.")
         else:
@@ -103,6 +103,15 @@ class JsonRows:
         self._builder.describe(entity, label, aliases, types)
         if "datatype" in given:
             self._builder.set_datatype(entity, self._text(row, "datatype"))
+
+    def _add_relation(self, row: dict[str, Any]) -> None:
+        relation = self._text(row, "relation")
+        if not isinstance(row.get("text", False), bool):
+            raise ValueError(f'"text" of a relation must be true or false, but got {short(row["text"])}.')
+        if "label" in row:
+            self._builder.name_relation(relation, self._text(row, "label"))
+        if row.get("text"):
+            self._builder.text_relations[relation] = None
 
     def _text(self, row: dict[str, Any], key: str) -> str:
         """Return the text under `key`, as it is."""
