@@ -262,8 +262,9 @@ cannot hold with on_loss="drop".
 
         Args:
             added: Triples of texts, with relations by their ids ("P57") or names ("director"), or a graph, whose
-                descriptions, datatypes and sources come with its facts: its labels take the place of others, its
-                aliases and types join them. Facts that are there already are counted in `duplicates`.
+                descriptions, datatypes and sources come with its facts: its labels take the place of others, but for
+                those that were made from the end of an IRI; its aliases and types join them. Facts that are there
+                already are counted in `duplicates`.
             removed: Triples of the graph, or a graph that holds them. A triple that is also added is in the new graph,
                 without its earlier sources.
             labels: New labels by entity key.
@@ -271,7 +272,8 @@ cannot hold with on_loss="drop".
             types: The types by entity key, in place of those it has. A key that is in no triple becomes an entity.
             relation_labels: New labels of relations, by their ids or names.
             removed_sources: Sources that are left out, with the facts that are from no other source.
-            source: Where the added facts are from.
+            source: Where the added facts are from. A fact that the graph has without a source stays without, so that
+                no removal of a source takes it.
 
         Raises:
             InvalidArgumentError: If a triple to remove is not in the graph, a label or alias is that of no entity or

@@ -114,6 +114,7 @@ def test_a_changed_graph_equals_one_made_anew(
     after = {triple: of - lost for triple, of in before.items() if triple not in removed and (of - lost or not of)}
     for triple, _ in added:
         after.setdefault(triple, set()).update({source} - {None})
+    after |= {triple: set() for triple, of in before.items() if not of and triple not in removed}  # stays without
     entities = {*graph.entities, *ends_of(triple for triple, _ in added), *more["types"]}
     for kind in ("labels", "aliases"):
         more[kind] = {key: value for key, value in more[kind].items() if key in entities}
@@ -146,12 +147,20 @@ def test_a_graph_is_added_with_all_that_it_says(
         assert changed.label(key) == labels[-1]
         assert set(changed.aliases(key)) == {name for one in both for name in one.aliases(key)}
         assert set(changed.types_of(key)) == {kind for one in both for kind in one.types_of(key)}
-    sources = sourced(facts + added)
+    sources = sourced(facts + added) | {triple: set() for triple, of in sourced(facts).items() if not of}
     found = {(t.head, changed.relation_id(t.relation), t.tail): set(changed.sources(t)) for t in changed.triples()}
     assert found == sources
 
 
 # --- by hand ---
+
+
+def test_a_fact_without_a_source_stays_without() -> None:
+    graph = KnowledgeGraph.from_triples([("Her", "genre", "Drama")])
+    more = [("Her", "genre", "Drama"), ("Her", "genre", "Romance")]
+    changed = graph.with_changes(added=more, source="review.txt")
+    assert (changed.sources(more[0]), changed.sources(more[1])) == ([], ["review.txt"])
+    assert [*changed.with_changes(removed_sources=["review.txt"]).triples()] == [*graph.triples()]
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
     entities = graph.entities.joined(addition.entities.subset(merge.is_new_entity)).subset(kept_entities)
     columns: dict[str, Array] = {"triples": edges} | entities.columns("entities")
     relations, renamed = relation_columns(merge, kept_relations, changes.get("relation_labels") or {})
-    names, name_origins = name_columns(merge, descriptions.subset(kept_entities))
+    names, name_origins, type_ids = name_columns(merge, descriptions.subset(kept_entities))
     columns |= relations | names | datatype_columns(merge, kept_entities)
     columns |= source_columns(merge, facts.kept, facts.ids, changes.get("removed_sources", ()), changes.get("source"))
     columns |= {f"adjacency.{name}": column for name, column in adjacency._asdict().items()}
@@ -142,7 +142,7 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
         [renamed[name] for name in (*graph.text_relations, *addition.text_relations) if name in renamed],
         addition.prefixes | graph.prefixes,
         graph.reading.joined(addition.reading),
-        addition.type_ids | graph.type_ids,
+        type_ids,
     )
     return GraphChange(
         changed,

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kg_retrievers.graph.changes.labels import made_up_labels
 from kg_retrievers.graph.changes.merge import Merge, numbered
 from kg_retrievers.graph.changes.rows import Rows, new_ids
+from kg_retrievers.graph.changes.types import find_types, used_types
 from kg_retrievers.graph.columns import Array, StringTable
 
 
@@ -37,11 +39,15 @@ class Descriptions(NamedTuple):
 
 
 def join_descriptions(merge: Merge) -> Descriptions:
-    """Describe the entities of both; where both give a label, that of the addition counts, and lists are joined."""
+    """Describe the entities of both; where both give a label, that of the addition counts, and lists are joined.
+
+    The end of an IRI is no label that an addition gives.
+    """
     both, addition = _with_new_entities(merge), merge.addition
     own_names = addition.names.ids_of(addition.entities)
     aliases, types = Rows.named(addition._columns, "aliases"), Rows.named(addition._columns, "entity_types")
     has_label = addition.labels != own_names
+    has_label[made_up_labels(addition, np.flatnonzero(has_label & ~merge.is_new_entity))] = False
     described = has_label | (aliases.lengths > 0) | (types.lengths > 0)
     labels, new_aliases, new_types = both.labels, {}, {}
     for id in np.flatnonzero(described & ~merge.is_new_entity).tolist():
@@ -89,13 +95,13 @@ def is_described(merge: Merge, descriptions: Descriptions, entities: Array) -> A
     return found
 
 
-def name_columns(merge: Merge, descriptions: Descriptions) -> tuple[dict[str, Array], Array]:
-    """Return the columns of names and types without those that no entity has, and the earlier id of each name."""
+def name_columns(merge: Merge, descriptions: Descriptions) -> tuple[dict[str, Array], Array, dict[str, str]]:
+    """Return the columns of names and types that entities have, the earlier id of each name, and the ids of types."""
     labels, aliases, types, names, kinds = descriptions
     graph, addition, size = merge.graph, merge.addition, len(labels)
     used = np.append(labels, aliases.values)
     table, name_ids = _used_strings(graph.names, addition.names, names, used)
-    type_table, kind_ids = _used_strings(graph.types, addition.types, kinds, types.values)
+    type_table, kind_ids, type_ids = used_types(merge, kinds, types.values)
     labels, aliases = name_ids[labels], aliases._replace(values=name_ids[aliases.values])
     types = types._replace(values=kind_ids[types.values])
     columns: dict[str, Array] = table.columns("names") | type_table.columns("types") | {"labels": labels}
@@ -106,14 +112,14 @@ def name_columns(merge: Merge, descriptions: Descriptions) -> tuple[dict[str, Ar
     origins = np.full(len(table), -1)
     kept = np.flatnonzero(name_ids[: len(graph.names)] >= 0)
     origins[name_ids[kept]] = kept
-    return columns, origins
+    return columns, origins, type_ids
 
 
 def _with_new_entities(merge: Merge) -> Descriptions:
     """Return what the graph says about its entities, and what the addition says about the others."""
     graph, addition, new = merge.graph, merge.addition, merge.is_new_entity
     names = numbered(graph.names.ids_of(addition.names), len(graph.names))
-    kinds = numbered(graph.types.ids_of(addition.types), len(graph.types))
+    kinds = numbered(find_types(graph, addition), len(graph.types))
     aliases, types = (
         Rows.named(addition._columns, "aliases").subset(new),
         Rows.named(addition._columns, "entity_types").subset(new),

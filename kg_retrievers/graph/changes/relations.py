@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.building import relation_names
+from kg_retrievers.graph.changes.labels import is_made_up
 from kg_retrievers.graph.changes.merge import Graph, Merge, written_relations
 from kg_retrievers.graph.columns import Array, StringTable
 
@@ -29,7 +30,10 @@ def relation_columns(merge: Merge, kept: Array, labels: Mapping[str, str]) -> tu
     ids = written_relations(graph).joined(written_relations(addition).subset(new)).subset(kept)
     if graph.relation_ids is None and addition.relation_ids is None and not labels:
         return ids.columns("relations"), {name: name for name in ids}
-    own = _labels(graph) | _labels(addition)
+    own = _labels(graph)
+    for written, label in _labels(addition).items():
+        if written not in own or not is_made_up(label, written, addition.prefixes):
+            own[written] = label
     earlier: dict[str, str] = {}
     for one in (addition, graph):
         earlier |= zip(one.relations, written_relations(one), strict=True)

@@ -32,6 +32,8 @@ def source_columns(
 ) -> dict[str, Array]:
     """Return the sources of each triple; nothing where no triple has one.
 
+    A triple that the graph has without a source stays without, so that no removal of a source takes it.
+
     Args:
         merge: The graph and what is added.
         kept: Which triples of the graph stay: bool.
@@ -50,9 +52,11 @@ def source_columns(
     owners, values = new_ids(kept)[owners[stays]], values[stays]
     new_owners, new_values = _pairs(addition)
     new_values = np.array([at[name] for name in new], np.int64)[new_values]
-    owners, values = np.append(owners, ids[new_owners]), np.append(values, new_values)
+    new_owners = ids[new_owners]
     if source is not None:
-        owners, values = np.append(owners, ids), np.append(values, np.full(len(ids), at[source]))
+        new_owners, new_values = np.append(new_owners, ids), np.append(new_values, np.full(len(ids), at[source]))
+    takes = ~np.isin(new_owners, _without_source(graph, kept))
+    owners, values = np.append(owners, new_owners[takes]), np.append(values, new_values[takes])
     used = np.zeros(len(names), np.bool_)
     used[values] = True
     if not used.any():
@@ -95,6 +99,13 @@ def _pairs(graph: Graph) -> tuple[Array, Array]:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     rows = Rows.named(graph._columns, "triple_sources")
     return rows.owners, rows.values
+
+
+def _without_source(graph: Graph, kept: Array) -> Array:
+    """Return the new ids of the triples that stay and have no source."""
+    has_source = np.zeros(len(graph), np.bool_)
+    has_source[_pairs(graph)[0]] = True
+    return new_ids(kept)[kept & ~has_source]
 
 
 def _source_ids(graph: Graph, sources: Iterable[str]) -> Array:
