@@ -206,14 +206,6 @@ def test_a_misspelt_source_is_refused() -> None:
         graph.with_changes(removed_sources=["mondays.tsv"])
 
 
-def test_a_prefix_has_one_meaning() -> None:
-    one = KnowledgeGraph(tiny_graph()._columns, prefixes={"ex": "http://example.org/"})
-    other = KnowledgeGraph(tiny_graph()._columns, prefixes={"ex": "http://example.com/"})
-    assert one.with_changes(added=one).prefixes == one.prefixes
-    with pytest.raises(InvalidArgumentError, match=r"the prefix 'ex' of the graph stands for http://example\.org/"):
-        one.with_changes(added=other)
-
-
 def test_relations_are_added_by_id_or_name() -> None:
     graph = KnowledgeGraph.from_triples([("Her", "P57", "Jonze")], relation_labels={"P57": "director"})
     changed = graph.with_changes(added=[("Dune", "P57", "Lynch"), ("Dune 2", "director", "Villeneuve")])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 
 Read = Callable[..., KnowledgeGraph]
@@ -65,3 +66,96 @@ def test_two_types_with_one_label_stay_apart(read: Read) -> None:
     assert again.types_of("ex:c") == ["film"]
     by_name = one.with_changes(added=[("ex:d", "mus:in", "ex:b")], types={"ex:d": ["film"]})
     assert (by_name.types_of("ex:d"), by_name.type_ids) == (["film"], {"film": "mus:Film"})
+
+
+IN_FULL = """
+<http://museum.example/id/o1> <http://museum.example/terms#madeBy> <http://museum.example/id/klee> .
+<http://museum.example/id/o1> <http://museum.example/terms#hangsIn> <http://museum.example/id/g3> .
+"""
+
+
+def test_an_iri_has_the_key_of_the_graph_whatever_a_file_calls_it(read: Read) -> None:
+    graph = read(MUSEUM)
+    for addition in (read(IN_FULL, ".nt"), read(MUSEUM.replace("ex:", "e:").replace("mus:", "m:") + IN_FULL)):
+        changed = graph.with_changes(added=addition)
+        assert [*changed.triples("ex:o1", tail="ex:g3")] == [("ex:o1", "hangs in", "ex:g3")]
+        assert ("ex:o1", "mus:madeBy", "ex:klee") in changed
+        assert not [key for key in changed.entities if "museum.example" in key or key.startswith("e:")]
+        assert changed.prefixes == graph.prefixes
+        assert changed.types_of("ex:o1") == ["painting"]
+
+
+def test_a_prefix_with_another_meaning_is_no_prefix_of_the_graph(read: Read) -> None:
+    other = "@prefix ex: <http://other.example/> . @prefix mus: <http://museum.example/terms#> ."
+    changed = read(MUSEUM).with_changes(added=read(f"{other} ex:o1 a ex:Car ; mus:hangsIn ex:g3 ; ex:has ex:o2 ."))
+    assert ("http://other.example/o1", "hangs in", "http://other.example/g3") in changed
+    assert (changed.label("ex:g3"), changed.label("http://other.example/g3")) == ("Modern Wing", "g3")
+    assert changed.types_of("http://other.example/o1") == ["Car"]
+    assert changed.type_ids["Car"] == "http://other.example/Car"
+    assert (
+        changed.with_changes(removed=read(f"{other} ex:o1 ex:has ex:o2 .")).entities.find("http://other.example/o2") < 0
+    )
+
+
+def test_whole_iris_of_the_graph_stay(read: Read) -> None:
+    graph = read(IN_FULL, ".nt")
+    changed = graph.with_changes(added=read(MUSEUM))
+    assert changed.label("http://museum.example/id/g3") == "Modern Wing"
+    assert "ex:g3" not in changed.entities
+    assert len([*changed.triples("http://museum.example/id/o1", tail="http://museum.example/id/g3")]) == 1
+
+
+def test_facts_are_removed_by_iri(read: Read) -> None:
+    changed = read(MUSEUM).with_changes(removed=read(IN_FULL.splitlines()[2], ".nt"))
+    assert not [*changed.triples(tail="ex:g3")]
+
+
+def test_a_table_of_iris_joins_what_has_prefixes(read: Read, tmp_path: Path) -> None:
+    table = tmp_path / "more.tsv"
+    table.write_text(
+        "http://museum.example/id/o1\thangs in\thttp://museum.example/id/g4\nHer\tmade by\tKlee: a painter\n"
+    )
+    changed = read(MUSEUM).with_changes(added=KnowledgeGraph.from_file(table))
+    assert ("ex:o1", "hangs in", "http://museum.example/id/g4") in changed
+    assert ("Her", "made by", "Klee: a painter") in changed
+
+
+def test_blank_nodes_of_two_files_are_others(read: Read) -> None:
+    graph = read(MUSEUM)
+    changed = graph.with_changes(added=read(f'{PREFIXES} ex:o2 mus:size [ mus:unit "in" ], [ mus:unit "cm" ] .'))
+    assert [triple.tail for triple in changed.triples("_:b0", "mus:unit")] == ["cm"]
+    assert sorted(triple.tail for triple in changed.triples("ex:o2")) == ["_:b1", "_:b2"]
+    assert (changed.label("_:b1"), len(changed)) == ("_:b1", len(graph) + 4)
+    again = changed.with_changes(added=[("_:b1", "mus:height", "40")])
+    assert [triple.tail for triple in again.triples("_:b1", "mus:height")] == ["40"]
+
+
+def test_blank_nodes_remove_no_fact_of_another_file(read: Read) -> None:
+    removal = read(f'{PREFIXES} ex:o1 mus:hangsIn ex:g3 . [] mus:unit "cm" .')
+    with pytest.raises(
+        InvalidArgumentError, match=r"1 of the facts to remove have blank nodes, as \('_:b0', "
+    ) as caught:
+        read(MUSEUM).with_changes(removed=removal)
+    assert "_:b7<TAB>relation<TAB>tail" in caught.value.hint_shell
+    assert len(read(MUSEUM).with_changes(removed=[("_:b0", "mus:unit", "cm")])) == len(read(MUSEUM)) - 1
+
+
+def test_a_graph_in_one_named_by_a_blank_node_is_a_source_of_its_own(read: Read) -> None:
+    text = PREFIXES + " _:g {{ ex:{0} mus:in ex:b }}"
+    changed = read(text.format("a"), ".trig").with_changes(added=read(text.format("c"), ".trig"))
+    assert [changed.sources(triple) for triple in changed.triples()] == [["_:g0"], ["_:g1"]]
+
+
+def test_what_else_a_graph_says_stays_when_its_keys_change(read: Read, tmp_path: Path) -> None:
+    path = tmp_path / "loans.trig"
+    path.write_text(
+        f"""{PREFIXES.replace("ex:", "e:").replace("mus:", "m:")}
+        e:loans {{ e:o1 m:lentTo e:tate ; m:code "1234" . }} e:more {{ e:o1 m:lentTo e:tate }}
+        e:tate {LABEL} "Tate", "Tate Gallery" . e:o1 m:on "2024-05-01"^^m:day ."""
+    )
+    addition = KnowledgeGraph.from_rdf(path, text_relations=["m:code"])
+    changed = read(MUSEUM).with_changes(added=addition)
+    assert changed.sources(("ex:o1", "mus:lentTo", "ex:tate")) == ["ex:loans", "ex:more"]
+    assert (changed.label("ex:tate"), changed.aliases("ex:tate")) == ("Tate", ["Tate Gallery"])
+    assert (changed.datatype("2024-05-01"), changed.text_relations) == ("mus:day", ("mus:code",))
+    assert changed.duplicates == addition.duplicates == 1

@@ -15,6 +15,7 @@ import numpy as np
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_of, relation_of
 from kg_retrievers.graph.changes.adjacency import change_adjacency, triples_of
+from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
 from kg_retrievers.graph.changes.merge import Graph, Merge, find_relations, written_relations
 from kg_retrievers.graph.changes.missing_triples import nearest_triple
 from kg_retrievers.graph.changes.names import (
@@ -93,7 +94,7 @@ def change_graph(graph: G, **changes: Unpack[Changes]) -> GraphChange[G]:
     said = _Said(changes.get("labels") or {}, changes.get("aliases") or {}, changes.get("types") or {})
     if not isinstance(added, type(graph)):
         return _change(graph, graph.from_triples(_rows(added), **said._asdict()), changes, said)
-    first = _change(graph, added, changes, None)
+    first = _change(graph, fit_keys(graph, added), changes, None)
     if not any(said):
         return first
     second = _change(first.graph, graph.from_triples((), **said._asdict()), {}, said)
@@ -111,7 +112,6 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
         said: What takes the place of descriptions; None where those of the addition join the graph's.
     """
     merge = Merge.of(graph, addition)
-    _check_prefixes(merge)
     if said is None:
         descriptions = join_descriptions(merge)
     else:
@@ -176,7 +176,11 @@ def _removed_ids(graph: Graph, removed: Iterable[Sequence[str]] | Graph) -> Arra
     Raises:
         InvalidArgumentError: If the graph lacks one of them; the message names the nearest.
     """
-    removal = removed if isinstance(removed, type(graph)) else graph.from_triples(_rows(removed))
+    if isinstance(removed, type(graph)):
+        check_blank_nodes(removed)
+        removal = fit_keys(graph, removed)
+    else:
+        removal = graph.from_triples(_rows(removed))
     heads, relations, tails = removal.edges.T
     entities, kinds = graph.entities.ids_of(removal.entities), find_relations(graph, written_relations(removal))
     ids = triples_of(graph.adjacency, np.stack([entities[heads], kinds[relations], entities[tails]], axis=1))
@@ -235,17 +239,6 @@ def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:
             raise InvalidArgumentError(
                 f"KnowledgeGraph.with_changes: no entity has the key {key!r}. {meant}",
                 hint_python="" if named else "To add it without a triple, give it types, or none: types={key: []}.",
-            )
-
-
-def _check_prefixes(merge: Merge) -> None:
-    """Check that a prefix of keys stands for one IRI in both graphs."""
-    ours, theirs = merge.graph.prefixes, merge.addition.prefixes
-    for prefix in ours.keys() & theirs.keys():
-        if ours[prefix] != theirs[prefix]:
-            raise InvalidArgumentError(
-                f"KnowledgeGraph.with_changes: the prefix {prefix!r} of the graph stands for {ours[prefix]}, but that "
-                f"of the added facts for {theirs[prefix]}. Read them with other prefixes."
             )
 
 

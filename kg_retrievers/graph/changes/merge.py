@@ -139,6 +139,11 @@ def written_relations(graph: Graph) -> StringTable:
     return graph.relations if graph.relation_ids is None else graph.relation_ids
 
 
+def written_types(graph: Graph) -> list[str]:
+    """Return how the source of a graph wrote its types."""
+    return [graph.type_ids.get(name, name) for name in graph.types]
+
+
 def find_relations(graph: Graph, texts: StringTable) -> Array:
     """Return the id of each relation that is written so by the source, or else called so; -1 where it is missing."""
     found = written_relations(graph).ids_of(texts)

@@ -12,6 +12,7 @@ from kg_retrievers.graph.changes.merge import Merge, numbered
 from kg_retrievers.graph.changes.rows import Rows, new_ids
 from kg_retrievers.graph.changes.types import find_types, used_types
 from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.iris import Prefixes, local_words
 
 
 class Descriptions(NamedTuple):
@@ -84,14 +85,16 @@ def replace_descriptions(
 
 
 def is_described(merge: Merge, descriptions: Descriptions, entities: Array) -> Array:
-    """Return which entities of the graph have a label other than their key, an alias or a type: bool."""
+    """Return which entities of the graph have a label that is not made of their key, an alias or a type: bool."""
     graph = merge.graph
+    expand = Prefixes(graph.prefixes).expand
     found = np.diff(descriptions.aliases.indptr)[entities] > 0
     found |= np.diff(descriptions.types.indptr)[entities] > 0
     for at in np.flatnonzero(~found).tolist():
         entity = int(entities[at])
         label = int(descriptions.labels[entity])
-        found[at] = label >= len(graph.names) or graph.names[label] != graph.entities[entity]
+        key = graph.entities[entity]
+        found[at] = label >= len(graph.names) or graph.names[label] not in (key, local_words(expand(key)))
     return found
 
 

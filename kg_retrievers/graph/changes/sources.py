@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError, did_you_mean
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
 from kg_retrievers.graph.building import NONE
 from kg_retrievers.graph.changes.merge import Graph, Merge
 from kg_retrievers.graph.changes.rows import Rows, new_ids
@@ -114,10 +114,12 @@ def _source_ids(graph: Graph, sources: Iterable[str]) -> Array:
         ids.append(names.find(source))
         if ids[-1] < 0:
             near = did_you_mean(source, names)
-            known = (
-                f"{f'; {near}' if near else '.'} See `graph.source_names`." if len(names) else "; none has a source."
+            known = f"{f'; {near}' if near else '.'} Its sources: {listed(names)}." if names else "; none has a source."
+            raise InvalidArgumentError(
+                f"KnowledgeGraph.with_changes: no fact of the graph is from {source!r}{known}",
+                hint_python="See `graph.source_names`." if names else "",
+                hint_shell="`info` counts them." if names else "",
             )
-            raise InvalidArgumentError(f"KnowledgeGraph.with_changes: no fact of the graph is from {source!r}{known}")
     return np.array(ids, np.int64)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kg_retrievers.graph.building import relation_names
 from kg_retrievers.graph.changes.labels import is_made_up
-from kg_retrievers.graph.changes.merge import Graph, Merge
+from kg_retrievers.graph.changes.merge import Graph, Merge, written_types
 from kg_retrievers.graph.changes.rows import new_ids
 from kg_retrievers.graph.columns import Array, StringTable
 
@@ -18,7 +18,7 @@ def find_types(graph: Graph, addition: Graph) -> Array:
     """
     if not (graph.type_ids or addition.type_ids):
         return graph.types.ids_of(addition.types)
-    at = {id: number for number, id in enumerate(_ids(graph))}
+    at = {id: number for number, id in enumerate(written_types(graph))}
     found = []
     for name in addition.types:
         number = at.get(addition.type_ids.get(name, name), -1)
@@ -44,7 +44,7 @@ def used_types(merge: Merge, kinds: Array, used: Array) -> tuple[StringTable, Ar
         of_new[is_new] = is_used[kinds[is_new]]
         table = graph.types.subset(is_used[: len(graph.types)]).joined(addition.types.subset(of_new))
         return table, new_ids(is_used), {}
-    ids = [*_ids(graph), *[""] * int(is_new.sum())]
+    ids = [*written_types(graph), *[""] * int(is_new.sum())]
     for kind, name in zip(kinds.tolist(), addition.types, strict=True):
         if not ids[kind] or (name in addition.type_ids and graph.types[kind] not in graph.type_ids):
             ids[kind] = addition.type_ids.get(name, name)
@@ -60,17 +60,12 @@ def _new_labels(merge: Merge, kinds: Array) -> list[tuple[int, str]]:
     """Return the types that the addition labels, and their labels."""
     graph, addition = merge.graph, merge.addition
     labels = []
-    for kind, id, label in zip(kinds.tolist(), _ids(addition), _plain_names(addition), strict=True):
+    for kind, id, label in zip(kinds.tolist(), written_types(addition), _plain_names(addition), strict=True):
         if label != id and (kind >= len(graph.types) or not is_made_up(label, id, addition.prefixes)):
             labels.append((kind, label))
     return labels
 
 
-def _ids(graph: Graph) -> list[str]:
-    """Return how the source of a graph wrote its types."""
-    return [graph.type_ids.get(name, name) for name in graph.types]
-
-
 def _plain_names(graph: Graph) -> list[str]:
     """Return what the types of a graph are called, without the ids that tell two with one label apart."""
-    return [name.removesuffix(f" ({id})") for name, id in zip(graph.types, _ids(graph), strict=True)]
+    return [name.removesuffix(f" ({id})") for name, id in zip(graph.types, written_types(graph), strict=True)]
