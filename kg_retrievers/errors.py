@@ -71,6 +71,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """Return the first of some names for a message, and how many more there are; nothing where there are none.
+
+    Example:
+        >>> listed(["director", "genre", "year"], 2)
+        "'director', 'genre' and 1 more"
+    """
+    more = len(names) - most
+    shown = ", ".join(repr(name) for name in names[:most])
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
 class InvalidArgumentError(KGRetrieversError, ValueError):
     """An argument is misspelt, out of range, or contradicts another."""
 

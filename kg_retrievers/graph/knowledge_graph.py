@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import networkx as nx
 import numpy as np
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, warn_renamed
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed, warn_renamed
 from kg_retrievers.graph.adjacency import Adjacency, entries_between
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.changes.changing import change_graph
@@ -148,9 +148,12 @@ class KnowledgeGraph(GraphConstructors):
         if not relations:
             return self
         if strange := [relation for relation in relations if relation not in self.relations]:
+            near = did_you_mean(strange[0], self.relations)
             raise InvalidArgumentError(
-                f"KnowledgeGraph: text_relations names {strange}, which are no relations of the graph. "
-                "See `graph.relations`."
+                f"KnowledgeGraph: the graph has no text relation {strange[0]!r}{f'; {near}' if near else '.'} "
+                f"Its relations: {listed(self.relations)}.",
+                hint_python="See `graph.relations`.",
+                hint_shell="Give --text-relations one of them; `info` lists all.",
             )
         about = relations, self.prefixes, self.reading, self.type_ids
         return type(self)(self._columns, self.duplicates, self.skipped, *about)
@@ -264,9 +267,10 @@ cannot hold with on_loss="drop".
             added: Triples of texts, with relations by their ids ("P57") or names ("director"), or a graph, whose
                 descriptions, datatypes and sources come with its facts: its labels take the place of others, but for
                 those that were made from the end of an IRI; its aliases and types join them. Facts that are there
-                already are counted in `duplicates`.
-            removed: Triples of the graph, or a graph that holds them. A triple that is also added is in the new graph,
-                without its earlier sources.
+                already are counted in `duplicates`. An IRI gets the key that the graph has for it, and a blank node of
+                RDF one that the graph lacks.
+            removed: Triples of the graph, or a graph that holds them, without blank nodes of RDF. A triple that is
+                also added is in the new graph, without its earlier sources.
             labels: New labels by entity key.
             aliases: The further names by entity key, in place of those it has.
             types: The types by entity key, in place of those it has. A key that is in no triple becomes an entity.
@@ -423,7 +427,12 @@ cannot hold with on_loss="drop".
         """
         relation = self.relations.find(name)
         if relation < 0:
-            raise InvalidArgumentError(f"KnowledgeGraph: no relation {name!r}. See `graph.relations`.")
+            near = did_you_mean(name, self.relations)
+            raise InvalidArgumentError(
+                f"KnowledgeGraph: no relation {name!r}{f'; {near}' if near else '.'}",
+                hint_python="See `graph.relations`.",
+                hint_shell="`info` lists them.",
+            )
         ids = self.relation_ids
         return name if ids is None else ids[relation]
 

@@ -49,6 +49,12 @@ FILES = {
     ),
     "latin.csv": "Her,cinéma,Spike Jonze\n",
     "garbage/notes.txt": "not a graph\n",
+    "rnd.bin": "\xff\x01\x80\x7f\xfe\x00",
+    "empty.ttl": "",
+    "latin.ttl": '<http://x/a> <http://x/r> "Amélie" .\n',
+    "statements.ttl": "<http://x/a> <http://x/r> <http://x/b> .\n",
+    "long.csv": f'head,relation,tail\na,r,"{"x" * 2_000_000}"\n',
+    "long.ttl": f'<http://x/a> <http://x/r> "{"x" * 4_500_000}" .\n',
 }
 
 Run = Callable[..., tuple[int, str, str]]
@@ -509,13 +515,32 @@ def test_demo(run: Run) -> None:
         (["ask", "broken.csv", HER], "broken.csv:2: wanted 3 cells (csv), but got 1: ['broken']. Correct the line, "),
         (["ask", "broken.csv", HER], "leave out all such lines with --on-error skip."),
         (["ask", "latin.csv", HER], "Perhaps the file is --encoding latin-1."),
-        (["ask", "wide.csv", HER, "--columns", "film,who"], "columns names the 3 columns to read"),
+        (
+            ["ask", "wide.csv", HER, "--columns", "film,who"],
+            "Give --columns HEAD,RELATION,TAIL, each as in the header.",
+        ),
         (["ask", "garbage", HER], "the folder holds no saved graph"),
         (
             ["ask", "garbage", HER, "--format", "csv"],
             "garbage: the folder holds no saved graph",
         ),
-        (["info", "garbage"], "To index a file: kg-retrievers index FILE --output garbage"),
+        (["info", "garbage"], "To index a file: kg-retrievers index FILE --output FOLDER"),
+        (["info", "rnd.bin"], "It is no text: name a file that holds triples."),
+        (["info", "films.csv", "--encoding", "latin1x"], "did you mean 'latin1'?"),
+        (
+            ["info", "films.csv", "--text-relations", "directed"],
+            "did you mean 'directed_by'? Its relations: 'directed_by'",
+        ),
+        (["info", "films.csv", "--text-relations", "directed"], "Give --text-relations one of them; `info` lists all."),
+        (["info", "empty.ttl"], "empty.ttl: the file is empty: no facts"),
+        (["info", "latin.ttl"], "iconv -f latin1 -t utf-8 latin.ttl > FILE"),
+        (["info", "long.csv"], "--read-limit cell_length=20000"),
+        (["info", "long.ttl"], "a literal or comment has more than 4,194,304 bytes"),
+        (["info", "long.ttl"], "--read-limit cell_length=N"),
+        (
+            ["info", "statements.ttl", "--named-graph", "http://x/y"],
+            "it has no named graphs. Give --named-graph one of them",
+        ),
         (["info", "none.csv"], "none.csv: there is no such file"),
         (["index", "films.csv"], "required: --output"),
         (["index", "films.csv", "--output", "films.csv"], "films.csv is a file. Name a folder"),

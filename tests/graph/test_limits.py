@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import lzma
 import os
@@ -113,6 +114,18 @@ def test_an_endless_line_is_refused(tmp_path: Path, size: int, before: bytes) ->
 def test_depth_of_json(text: str, depth: int) -> None:
     assert not is_too_deep(text, depth)
     assert depth == 0 or is_too_deep(text, depth - 1)
+
+
+def test_a_limit_that_is_told_for_a_long_cell_of_csv_is_enough(tmp_path: Path) -> None:
+    path = write(tmp_path, "kb.csv", b'head,relation,tail\na,r,"%b"\n' % (b"x" * 500))
+    before = csv.field_size_limit(10)  # of the whole process; readers only raise it
+    try:
+        with pytest.raises(GraphLoadError, match=r"a cell of more than 10 characters.*Limits\(cell_length=") as caught:
+            KnowledgeGraph.from_file(path, limits=Limits(cell_length=10))
+        told = int("".join(filter(str.isdigit, caught.value.hint_python)))
+        assert len(KnowledgeGraph.from_file(path, limits=Limits(cell_length=told))) == 1
+    finally:
+        csv.field_size_limit(before)
 
 
 @pytest.mark.parametrize("name", ["unpacked_bytes", "line_bytes", "cell_length", "columns", "json_depth"])

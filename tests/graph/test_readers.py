@@ -560,7 +560,10 @@ def test_missing_columns(tmp_path: Path, header: str) -> None:
         ({"on_error": "ignore"}, "on_error is .* got 'ignore'"),
         ({"encoding": "utf-88"}, "no text encoding 'utf-88'"),
         ({"encoding": "hex"}, "no text encoding 'hex'"),
-        ({"columns": ("a", "b")}, r"columns names the 3 columns to read, and .*, but got \('a', 'b'\)"),
+        (
+            {"columns": ("a", "b")},
+            r"wanted the names of the columns for head, relation, tail \(and .*, but got \('a', 'b'\)",
+        ),
         ({"columns": "abc"}, "got 'abc'"),
         ({"columns": ("a", "b", "c"), "format": "jsonl"}, "columns is for the formats csv, .* is jsonl. Leave it out"),
     ],

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import codecs
+import encodings.aliases
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 from kg_retrievers.graph.readers.frameworks.attributes import Attributes
 from kg_retrievers.graph.readers.limits import Limits
 
 OnError = Literal["raise", "skip"]
 
 _TEXT_TABLES = ("csv", "tsv", "pipe")
+#: What text encodings are called.
+_ENCODINGS = {name.replace("_", "-") for pair in encodings.aliases.aliases.items() for name in pair}
+
 _TABLES = (*_TEXT_TABLES, "parquet", "arrow")
 _GRAPHS = ("graphml", "gexf", "node-link")
 
@@ -71,7 +75,8 @@ class FileOptions:
         try:
             " ".encode(self.encoding)
         except LookupError:
-            raise InvalidArgumentError(f"encoding: Python knows no text encoding {self.encoding!r}.") from None
+            near = did_you_mean(self.encoding.lower(), _ENCODINGS) or 'wanted one such as "utf-8" or "latin-1".'
+            raise InvalidArgumentError(f"Python knows no text encoding {self.encoding!r}; {near}") from None
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InvalidArgumentError(f"delimiter is one character, as ';', but got {self.delimiter!r}.")
         if self.header not in (None, True, False):
@@ -86,6 +91,13 @@ class FileOptions:
         """The encoding, with a byte order mark allowed in UTF-8."""
         return "utf-8-sig" if codecs.lookup(self.encoding).name == "utf-8" else self.encoding
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults, but for those of errors and limits."""
+        default, values = FileOptions(), {name: getattr(self, name) for name in FORMATS_OF}
+        given = {name: value for name, value in values.items() if value != getattr(default, name)}
+        return {name: [*value] if name in ("columns", "facts") else value for name, value in given.items()}
+
     def check_columns(self, width: int, most: int | None = None) -> None:
         """Check that `columns` names so many columns, or up to `most`.
 
@@ -94,8 +106,13 @@ class FileOptions:
         """
         widths = range(width, (most or width) + 1)
         if self.columns is not None and (isinstance(self.columns, str) or len(self.columns) not in widths):
-            also = ", and the one of the sources if you like" if most else ""
-            raise InvalidArgumentError(f"columns names the {width} columns to read{also}, but got {self.columns!r}.")
+            names = "head, relation, tail" if width == 3 else "entity, label"
+            also = " (and source, if you like)" if most else ""
+            raise InvalidArgumentError(
+                f"wanted the names of the columns for {names}{also}, but got {self.columns!r}.",
+                hint_python=f"Give columns=({names}), each as in the header.",
+                hint_shell=f"Give --columns {names.upper().replace(' ', '')}, each as in the header.",
+            )
 
     def check_known(self, path: Path, format: str, entities: bool = False) -> None:
         """Check that a format knows each option that is given.

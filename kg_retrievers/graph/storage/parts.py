@@ -229,8 +229,13 @@ def _read(path: Path) -> bytes | None:
 
 
 def _nothing(folder: Path, name: str, error: type[FileFormatError]) -> FileFormatError:
-    on_shell = _save_again(folder)["hint_shell"]
-    return error(f"the folder holds no saved {name}.", folder, hint_python="Save it there first.", hint_shell=on_shell)
+    can_hold = may_hold_save(folder)
+    return error(
+        f"the folder holds no saved {name}.",
+        folder,
+        hint_python="Save it there first." if can_hold else "It holds something else: save it in a new folder first.",
+        hint_shell=f"To index a file: kg-retrievers index FILE --output {folder if can_hold else 'FOLDER'}",
+    )
 
 
 def _save_again(folder: Path) -> dict[str, Any]:

@@ -31,6 +31,11 @@ from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 _DEMONYM = re.compile(r"(?:ese|ian|ean|ish|an|ic|n|i)$")
 _PLACE_ENDINGS = ("", "y", "a", "ia", "e", "o", "land")
 
+#: What to do about a question that is not understood.
+_REPHRASE = {
+    "hint_python": "Rephrase it with a relation of the graph, or give examples= or llm=.",
+    "hint_shell": "Rephrase it with a relation of the graph, or give --examples or --llm.",
+}
 
 #: The most words beside an entity of a question without a verb.
 MOST_BARE = 2
@@ -113,7 +118,7 @@ class QuestionFormGenerator(LinkingGenerator):
                 f"QuestionFormGenerator: {question!r:.200} needs an operation that was not understood.",
                 0.0,
                 words,
-                hint_python="Rephrase it with a relation of the graph, or give examples= or llm=.",
+                **_REPHRASE,
             ) from None
         return None if self._is_number(question, entities, form, pattern) else pattern
 
@@ -131,7 +136,7 @@ class QuestionFormGenerator(LinkingGenerator):
                 f"QuestionFormGenerator: {question!r:.200} asks for {measured!r:.50}, which no number near it is.",
                 0.0,
                 [measured],
-                hint_python="Rephrase it with a relation of the graph, or give examples= or llm=.",
+                **_REPHRASE,
             )
 
     def _bare(self, tokens: Sequence[Token]) -> Pattern | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
 from typing import BinaryIO, NoReturn, Protocol
 from xml.parsers import expat
 
@@ -23,8 +22,22 @@ MAX_RUN_WITH_ENTITIES = 1 << 20
 #: How many bytes are read at a time.
 CHUNK = 1 << 18
 
-#: Raises the error of a file.
-Refuse = Callable[[str], NoReturn]
+#: What to do about a text that the parser cannot hold.
+SHORTEN = "No limit raises this: shorten the text, or take the statement out of the file."
+
+
+class Refuse(Protocol):
+    """Raises the error of a file."""
+
+    def __call__(self, message: str, advice: str = "", limit: str | None = None) -> NoReturn:
+        """Raise it.
+
+        Args:
+            message: What is wrong.
+            advice: What to do next.
+            limit: The field of `Limits` that is exceeded.
+        """
+
 
 # All of Turtle and its kin in which a bracket is none; at last what begins so and does not end yet.
 _TEXTS = re.compile(
@@ -69,7 +82,7 @@ class DepthGuard:
         if not self._rest and bare.endswith(b">") and not bare.endswith(b">>"):
             bare, self._rest = bare[:-1], b">"
         if len(self._rest) > self._max_token:
-            self._refuse(f"a literal or comment has more than {self._max_token:,} bytes.")
+            self._refuse(f"a literal or comment has more than {self._max_token:,} bytes.", limit="cell_length")
         self._count(_BRACKETS.findall(bare))
 
     def _count(self, brackets: list[bytes]) -> None:
@@ -133,7 +146,7 @@ class XmlGuard:
             self._refuse(f"is no well-formed XML: {error}.")
         self._run = self._run + len(data) if self._tags == before else 0
         if self._run > self._longest_run:
-            self._refuse(f"more than {self._longest_run:,} bytes stand between two tags.")
+            self._refuse(f"more than {self._longest_run:,} bytes stand between two tags.", SHORTEN)
 
     def _start(self, name: str, attributes: object) -> None:
         self._tags += 1

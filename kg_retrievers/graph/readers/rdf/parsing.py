@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
-from kg_retrievers.graph.readers.rdf.guards import GuardedFile, guard_of
+from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
 
 if TYPE_CHECKING:
     from pyoxigraph import RdfFormat
@@ -123,7 +124,7 @@ class RdfFile:
                 except SyntaxError as error:
                     self._reject(error)
                 except MemoryError:
-                    self._refuse("a statement has more than 16 MiB.")
+                    self._refuse("a statement has more than 16 MiB, the most that the parser takes.", SHORTEN)
             self.prefixes = dict(statements.prefixes)
 
     def _parse(self, file: Any) -> Any:
@@ -133,8 +134,11 @@ class RdfFile:
         except ValueError as error:
             raise InvalidArgumentError(f"base_iri is no absolute IRI: {self._base_iri!r} ({error}).") from None
 
-    def _refuse(self, message: str) -> NoReturn:
-        raise GraphLoadError(f"{message.removesuffix('.')}, before byte {self._file.size:,}.", self.path)
+    def _refuse(self, message: str, advice: str = "", limit: str | None = None) -> NoReturn:
+        message = f"{message.removesuffix('.')}, before byte {self._file.size:,}"
+        if limit is not None:
+            raise limit_error(self.path, None, message, limit)
+        raise GraphLoadError(f"{message}.", self.path, hint_python=advice)
 
     def _reject(self, error: SyntaxError) -> None:
         """Raise for a malformed statement, or count its line."""
@@ -148,6 +152,11 @@ class RdfFile:
         raise GraphLoadError(message, self.path, line, **self._advice(str(error)))
 
     def _advice(self, message: str) -> dict[str, str]:
+        if "Invalid UTF-8" in message or "invalid utf-8" in message:
+            told = "RDF is UTF-8 in every format. Write the file as UTF-8, if it is Latin-1:"
+            rewritten = 'Path("new").write_text(Path("old").read_text("latin-1"), "utf-8")'
+            shell = f"{told} iconv -f latin1 -t utf-8 {shlex.quote(str(self.path))} > FILE"
+            return {"hint_python": f"{told} {rewritten}", "hint_shell": shell}
         if "No scheme" in message and self.format not in LINE_FORMATS:
             advice = "A relative IRI needs a base:"
             return {"hint_python": f'{advice} base_iri="http://...".', "hint_shell": f"{advice} --base-iri IRI."}

@@ -51,7 +51,12 @@ def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuil
     builder = _build(statements, file.format, file.prefixes, file.skipped)
     if not (len(builder) or builder.labels or builder.types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())
-        raise GraphLoadError(f"no facts, {file.skipped:,} malformed lines{left}.", path)
+        empty = "" if path.stat().st_size else "the file is empty: "
+        raise GraphLoadError(
+            f"{empty}no facts, {file.skipped:,} malformed lines{left}.",
+            path,
+            hint_python="Name a file that holds statements of RDF.",
+        )
     return builder
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
+from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
 from kg_retrievers.graph.datatypes import is_valid
 from kg_retrievers.graph.iris import NAMED, Prefixes
@@ -139,8 +139,12 @@ class Statements:
         """
         missing = sorted((self._wanted_graphs or set()) - self._graph_numbers.keys())
         if missing:
+            graphs, wanted = listed(sorted(self._graph_numbers)), ", ".join(map(repr, missing))
+            has = f"its named graphs are {graphs}" if graphs else "it has no named graphs"
             raise InvalidArgumentError(
-                f"graphs names {missing}, but the named graphs of {self.place} are {sorted(self._graph_numbers)[:20]}."
+                f"{self.place} has no named graph {wanted}; {has}.",
+                hint_python='Give graphs= some of them, or "default" for the graph without a name; or leave it out.',
+                hint_shell="Give --named-graph one of them, or default for the graph without a name; or leave it out.",
             )
 
     def take(self, statements: Iterable[Any]) -> None:
@@ -206,7 +210,7 @@ class Statements:
         if not text:
             self.left_out["empty texts"] += 1
         elif len(text) > self._max_length or "\0" in text:
-            self._leave_out(self._problem_of(text), head, predicate)
+            self._leave_out(text, head, predicate)
         elif role <= FIRST_LABEL:
             self.uses[role] += 1
             self.names.add_label(head, text, language, FIRST_LABEL - role)
@@ -223,23 +227,19 @@ class Statements:
                 self.left_out["directions of texts, of which the language stays"] += 1
             self.add_fact(head, self._relation(predicate, role), ~self.literal(text, datatype), source)
 
-    def _problem_of(self, text: str) -> str:
-        """Return what is wrong with the text of a literal."""
-        limit = self.options.limits.cell_length
-        is_long = len(text) > limit
-        return f"more than {limit:,} characters (limits=Limits(cell_length=N))" if is_long else "a NUL character"
-
-    def _leave_out(self, problem: str, head: int, predicate: Any) -> None:
-        """Count a literal, or raise for it."""
+    def _leave_out(self, text: str, head: int, predicate: Any) -> None:
+        """Count a literal that is too long or holds NUL, or raise for it."""
+        is_long = len(text) > self._max_length
         if self.options.on_error == "skip":
-            self.left_out[f"literals with {problem}"] += 1
+            long = f"more than {self._max_length:,} characters (limits=Limits(cell_length=N))"
+            self.left_out[f"literals with {long if is_long else 'a NUL character'}"] += 1
             return
         thing = next(iri for iri, number in self.ids.items() if number == head)
         where = f"a literal of <{thing}> <{predicate.value}> has"
-        if "limits" in problem:
-            raise limit_error(self.place, None, f"{where} {problem.partition(' (')[0]}", "cell_length")
+        if is_long:
+            raise limit_error(self.place, None, f"{where} {len(text):,} characters", "cell_length", len(text))
         raise GraphLoadError(
-            f"{where} {problem}.",
+            f"{where} a NUL character.",
             self.place,
             hint_python='Leave out all such with on_error="skip".',
             hint_shell="Leave out all such with --on-error skip.",

@@ -149,7 +149,7 @@ def _quoted_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
             cells = next(reader)
         except csv.Error as error:
             if "field limit" in str(error):
-                file.reject_cell(most + 1, line)
+                file.reject_cell(None, line, file.line_length if reader.line_num == line else None)
             else:
                 file.reject(f"the row that begins here is not CSV: {error}.", line)
         except StopIteration:

@@ -14,7 +14,7 @@ from kg_retrievers.graph.readers.limits import is_too_deep, limit_error
 from kg_retrievers.graph.readers.opening import open_bytes
 from kg_retrievers.graph.readers.tables.cell_texts import UNFIT
 from kg_retrievers.graph.readers.tables.roles import Roles, find_roles
-from kg_retrievers.graph.readers.tables.text_lines import TextFile
+from kg_retrievers.graph.readers.tables.text_lines import TextFile, encoding_hints
 from kg_retrievers.graph.types import Triple
 
 _ENTITY_KEYS = {"entity", "label", "aliases", "types", "datatype"}
@@ -261,11 +261,7 @@ class _Array:
         try:
             more = self._stream.read(size)
         except UnicodeDecodeError as error:
-            self._file.fail(
-                f"is not {error.encoding}: {error.reason}.",
-                hint_python='Perhaps the file is encoding="latin-1".',
-                hint_shell="Perhaps the file is --encoding latin-1.",
-            )
+            self._file.fail(f"is not {error.encoding}: {error.reason}.", None, **encoding_hints(error.object))
         if "\0" in more:
             self._file.fail("NUL byte: this is no text, or its encoding is another (utf-16?).")
         self._text, self._at = self._text[self._at :] + more, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from reprlib import repr as short
@@ -16,6 +17,9 @@ from kg_retrievers.graph.readers.limits import limit_error
 from kg_retrievers.graph.readers.opening import open_bytes
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+#: Characters that no text holds, in whatever encoding that has ASCII in it.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 class TextFile:
@@ -33,6 +37,7 @@ class TextFile:
         self.options = options
         self.line = 0
         self.skipped = 0
+        self._text = ""
 
     def fail(self, message: str, line: int | None = None, **hints: str) -> NoReturn:
         """Raise a GraphLoadError at a line."""
@@ -57,11 +62,23 @@ class TextFile:
             )
         self.skipped += (self.line if last is None else last) - line + 1
 
-    def reject_cell(self, length: int, line: int, last: int | None = None) -> None:
-        """Raise for a cell that is too long, or count its lines."""
+    def reject_cell(self, length: int | None, line: int, enough: int | None = None) -> None:
+        """Raise for a cell that is too long, or count its lines.
+
+        Args:
+            length: How many characters it has; None if it was not read to its end.
+            line: Where its row begins.
+            enough: A limit that would do, if its length is not known.
+        """
         if self.options.on_error == "raise":
-            raise limit_error(self.path, line, f"a cell of {length:,} characters", "cell_length", length)
-        self.skipped += (self.line if last is None else last) - line + 1
+            known = f"{length:,}" if length else f"more than {self.options.limits.cell_length:,}"
+            raise limit_error(self.path, line, f"a cell of {known} characters", "cell_length", length or enough)
+        self.skipped += self.line - line + 1
+
+    @property
+    def line_length(self) -> int:
+        """How many characters the last line has that was read."""
+        return len(self._text)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines from the first, each with its line break."""
@@ -71,6 +88,7 @@ class TextFile:
                 for self.line, text in enumerate(file, 1):
                     if "\0" in text:
                         self.fail("NUL byte: this is no text, or its encoding is another (utf-16?).", self.line)
+                    self._text = text
                     yield text
             except UnicodeDecodeError as error:
                 self._fail_to_decode(error, opened.tell())
@@ -79,10 +97,20 @@ class TextFile:
         # The decoder saw the bytes up to the position of the file, and all before them were lines.
         offset = position - len(error.object) + error.start
         line = self.line + error.object[: error.start].count(b"\n") + 1
-        other = "utf-16" if error.object.startswith(_UTF_16) else "latin-1"
-        self.fail(
-            f"byte {offset} is not {error.encoding}.",
-            line,
-            hint_python=f'Perhaps the file is encoding="{other}".',
-            hint_shell=f"Perhaps the file is --encoding {other}.",
-        )
+        self.fail(f"byte {offset} is not {error.encoding}.", line, **encoding_hints(error.object))
+
+
+def encoding_hints(data: bytes) -> dict[str, str]:
+    r"""Return what to do about bytes of a file that are none of its encoding, as arguments of errors.
+
+    Example:
+        >>> encoding_hints(b"Am\xe9lie")["hint_shell"], encoding_hints(b"\xe9\x01")["hint_shell"]
+        ('Perhaps the file is --encoding latin-1.', 'It is no text: name a file that holds triples.')
+    """
+    is_utf_16 = data.startswith(_UTF_16)
+    if not is_utf_16 and _CONTROLS.search(data):
+        told = "It is no text: name a file that holds triples."
+        return {"hint_python": told, "hint_shell": told}
+    other = "utf-16" if is_utf_16 else "latin-1"
+    advice = "Perhaps the file is"
+    return {"hint_python": f'{advice} encoding="{other}".', "hint_shell": f"{advice} --encoding {other}."}
