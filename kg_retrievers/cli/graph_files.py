@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import kg_retrievers
 from kg_retrievers.cli.reading_options import ANY_RDF, OPTIONS, RDF, ReadingOption
+from kg_retrievers.cli.reused_options import reused_options
 from kg_retrievers.cli.show import note
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError
 
@@ -32,8 +33,14 @@ def given_options(options: argparse.Namespace) -> list[ReadingOption]:
     return [option for name, option in OPTIONS.items() if getattr(options, name) is not None]
 
 
-def read_file(path: Path, options: argparse.Namespace) -> KnowledgeGraph:
+def read_file(path: Path, options: argparse.Namespace, earlier: KnowledgeGraph | None = None) -> KnowledgeGraph:
     """Read a graph from a file, or from a folder of a format that is a folder.
+
+    Args:
+        path: The file or folder.
+        options: Those of the command.
+        earlier: A graph that it changes. It is read as that was, if it is of the same format and no option says
+            otherwise, and RDF with the prefixes of that.
 
     Raises:
         InvalidArgumentError: If an option is for other formats than that of the file.
@@ -53,6 +60,10 @@ def read_file(path: Path, options: argparse.Namespace) -> KnowledgeGraph:
     _check_options(path, format, options)
     if "prefixes" in given:
         given["prefixes"] = dict(given["prefixes"])
+    if earlier is not None:
+        given = reused_options(earlier, path, format, given) | given
+        if format in ANY_RDF:
+            given["prefixes"] = earlier.prefixes | given.get("prefixes", {})
     if format == "wikidata":
         given = {"type_predicates": [WIKIDATA_TYPE], **given, "format": wikidata_format(path)}
     elif format in RDF:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Change a graph and its index in a folder."""
     _check(options)
-    added, removed = _read(options.add, options), _read(options.remove, options)
+    graph = kg_retrievers.KnowledgeGraph.open(options.index)
+    added, removed = _read(options.add, options, graph), _read(options.remove, options, graph)
     name = options.embeddings or recorded_embeddings(options.index)
     with status(f"loading {name}"):
         embeddings = load_embeddings(name)
@@ -64,11 +65,11 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidArgumentError("--source says where the facts of --add are from. Add some, or leave it out.")
 
 
-def _read(files: Sequence[str], options: argparse.Namespace) -> KnowledgeGraph | tuple[()]:
-    """Read files as one graph."""
+def _read(files: Sequence[str], options: argparse.Namespace, changed: KnowledgeGraph) -> KnowledgeGraph | tuple[()]:
+    """Read files as one graph, in the way in which the graph that they change was read."""
     graph: KnowledgeGraph | None = None
     for file in files:
         with status(f"reading {file}"):
-            one = read_file(Path(file), options)
+            one = read_file(Path(file), options, changed)
         graph = one if graph is None else graph.with_changes(added=one)
     return () if graph is None else graph

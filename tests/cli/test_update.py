@@ -94,3 +94,56 @@ def test_a_folder_without_an_index_is_refused(run: Run, folder: Path) -> None:
     code, _, errors = run("update", "empty", "--add", "more.csv")
     assert code == 2
     assert "no saved" in errors
+
+
+MUSEUM = """@prefix ex: <http://museum.example/id/> . @prefix mus: <http://museum.example/terms#> .
+ex:o1 mus:called "Red Mountain" ; mus:kind mus:Painting ; mus:by ex:klee ; mus:size [ mus:unit "cm" ] .
+mus:Painting mus:called "painting" . ex:klee mus:called "Paul Klee" .
+"""
+NAMED = ("--label-predicate", "mus:called", "--type-predicate", "mus:kind")
+MORE = """<http://museum.example/id/o2> <http://museum.example/terms#kind> <http://museum.example/terms#Painting> .
+<http://museum.example/id/o2> <http://museum.example/terms#by> <http://museum.example/id/klee> .
+<http://museum.example/id/o2> <http://museum.example/terms#called> "Fish Magic" .
+"""
+
+
+def test_rdf_is_read_as_the_graph_was_and_joined_by_iri(run: Run, folder: Path) -> None:
+    (folder / "museum.ttl").write_text(MUSEUM)
+    (folder / "more.nt").write_text(MORE)
+    (folder / "old.nt").write_text(MORE.splitlines()[1].replace("o2", "o1"))
+    assert run("index", "museum.ttl", *NAMED, "--output", "museum", "--embeddings", "hashed")[0] == 0
+    code, out, notes = run("update", "museum", "--add", "more.nt", "--remove", "old.nt")
+    assert (code, "Added 1 facts" in out, "removed 1" in out) == (0, True, True)
+    asked = "--label-predicate 'http://museum.example/terms#called' --type-predicate 'http://museum.example/terms#kind'"
+    assert " ".join(notes.split()).count(f"is read as the graph was, with {asked}; the same options change it") == 2
+    graph = KnowledgeGraph.open("museum")
+    assert [*graph.triples("ex:o2")] == [("ex:o2", "mus:by", "ex:klee")]
+    assert (graph.label("ex:o2"), graph.types_of("ex:o2"), graph.label("ex:klee")) == (
+        "Fish Magic",
+        ["painting"],
+        "Paul Klee",
+    )
+    code, _, notes = run("update", "museum", "--add", "more.nt", "--type-predicate", "rdf:type")
+    assert (code, "--type-predicate" in notes) == (0, False)
+    assert ("ex:o2", "mus:kind", "mus:Painting") in KnowledgeGraph.open("museum")
+
+
+def test_blank_nodes_of_rdf_cannot_be_removed(run: Run, folder: Path) -> None:
+    (folder / "museum.ttl").write_text(MUSEUM)
+    (folder / "old.ttl").write_text('[] <http://museum.example/terms#unit> "cm" .')
+    (folder / "old.tsv").write_text("_:b0\tmus:unit\tcm\n")
+    assert run("index", "museum.ttl", "--output", "museum", "--embeddings", "hashed")[0] == 0
+    code, _, errors = run("update", "museum", "--remove", "old.ttl")
+    assert (code, "Name them by the keys of the graph, in a TSV file" in errors) == (2, True)
+    assert "removed 1" in run("update", "museum", "--remove", "old.tsv")[1]
+
+
+def test_a_table_is_read_as_the_graph_was(run: Run, folder: Path) -> None:
+    (folder / "staff.csv").write_text("who;does;what\nAnn;leads;Sales\n")
+    (folder / "new.csv").write_text("who;does;what\nBob;leads;Support\n")
+    read = ("--columns", "who,does,what", "--delimiter", ";")
+    assert run("index", "staff.csv", *read, "--output", "staff", "--embeddings", "hashed")[0] == 0
+    code, _, notes = run("update", "staff", "--add", "new.csv", "--add", "old.tsv")
+    assert (code, notes.count("is read as the graph was")) == (0, 1)
+    assert [*KnowledgeGraph.open("staff").triples("Bob")] == [("Bob", "leads", "Support")]
+    assert KnowledgeGraph.open("staff").reading.options == {"columns": ["who", "does", "what"], "delimiter": ";"}

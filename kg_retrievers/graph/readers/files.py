@@ -30,7 +30,7 @@ from kg_retrievers.graph.readers.tables.text_lines import TextFile
 _TABLES = (None, "tsv", "csv", "pipe", "parquet", "arrow")
 
 #: How `Reading` calls the formats.
-_SHOWN = {
+SHOWN = {
     "tsv": "TSV",
     "csv": "CSV",
     "pipe": "head|relation|tail",
@@ -40,6 +40,11 @@ _SHOWN = {
     "apoc-jsonl": "APOC JSON",
     "primekg": "PrimeKG",
     "umls-rrf": "UMLS RRF",
+    "parquet": "Parquet",
+    "arrow": "Arrow IPC",
+    "graphml": "GraphML",
+    "gexf": "GEXF",
+    "node-link": "node-link JSON",
 }
 
 
@@ -81,6 +86,7 @@ def read_graph_rows(
     builder = _READERS.get(found or "", _read_table)(place, found, given)
     if found not in (*RDF, "wikidata"):  # whose reader says itself that there is nothing
         _check_has_facts(builder, place)
+        builder.reading.options = given.given
     if entities is not None:
         about = {**options, "columns": None, "header": None, "facts": ()}
         if plain_name(Path(entities)).endswith(".tsv"):
@@ -235,6 +241,6 @@ _READERS: dict[str, Callable[[Path, GraphFormat | None, FileOptions], GraphBuild
 
 
 def _describe(builder: GraphBuilder, format: str, layout: Layout | None = None) -> None:
-    builder.reading.format = _SHOWN[format]
+    builder.reading.format = SHOWN[format]
     if layout is not None:
         builder.reading.understood["cells"] = layout.shown

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kg_retrievers.graph.building import GraphBuilder
-from kg_retrievers.graph.readers.rdf.statements import ALIAS, FIRST_LABEL, Statements
+from kg_retrievers.graph.iris import Prefixes
+from kg_retrievers.graph.readers.rdf.statements import ALIAS, DEFAULT, FIRST_LABEL, RdfOptions, Statements
 
 if TYPE_CHECKING:
     from kg_retrievers.graph.readers.rdf.columns import RdfColumns
@@ -57,6 +58,21 @@ def describe_reading(
     reading.leave_out("types that are blank nodes (type_predicates=())", columns.blank_types)
     for what, count in statements.left_out.items():
         reading.leave_out(what, count)
+
+
+def given_options(options: RdfOptions, prefixes: Prefixes) -> dict[str, Any]:
+    """Return the options that differ from their defaults, but for those of errors and limits; predicates by IRIs."""
+    default, given = RdfOptions(), {}
+    for name in ("languages", "literals", "blank_nodes", "base_iri"):
+        if getattr(options, name) != getattr(default, name):
+            given[name] = getattr(options, name)
+    for name in ("label_predicates", "alias_predicates", "type_predicates", "graphs"):
+        names = getattr(options, name)
+        if names is not None and [*names] != [*(getattr(default, name) or ())]:
+            given[name] = [one if one == DEFAULT else prefixes.expand(one) for one in names]
+    if options.prefixes:
+        given["prefixes"] = dict(options.prefixes)
+    return {name: [*value] if isinstance(value, tuple) else value for name, value in given.items()}
 
 
 def _count(count: int, text: str) -> str:

@@ -13,7 +13,7 @@ from kg_retrievers.graph.readers.limits import limit_error
 from kg_retrievers.graph.readers.rdf.columns import RdfColumns, take_foreign
 from kg_retrievers.graph.readers.rdf.parsing import RdfFile
 from kg_retrievers.graph.readers.rdf.rdflib_graphs import RdflibGraph, is_rdflib
-from kg_retrievers.graph.readers.rdf.reading import describe_reading
+from kg_retrievers.graph.readers.rdf.reading import describe_reading, given_options
 from kg_retrievers.graph.readers.rdf.statements import DEFAULT, RdfOptions, Statements
 
 
@@ -77,6 +77,7 @@ def _build(statements: Statements, format: str, declared: dict[str, str], skippe
     builder.skipped = skipped
     builder.reading.format = format
     prefixes = Prefixes({**declared, **statements.options.prefixes})
+    builder.reading.options = given_options(statements.options, prefixes)
     take_foreign(statements)
     taken_names = statements.names.finish()
     columns = RdfColumns(statements, builder, prefixes)
