@@ -17,6 +17,7 @@ from kg_retrievers.serving.loading import load_embeddings, recorded_embeddings
 
 if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.index.graph_index import IndexUpdate
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,12 +42,17 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(counts | {"triples": len(update.index.graph)}), flush=True)
         return 0
     show(
-        f"Added {update.added:,} facts ({update.present:,} were there already or repeated) and removed "
-        f"{update.removed:,}; embedded {update.embedded:,} texts.",
+        f"{_added(options, update)} {update.removed:,}; embedded {update.embedded:,} texts.",
         f"{options.index} now holds {len(update.index.graph.entities):,} entities, "
         f"{len(update.index.graph.relations):,} relations, {len(update.index.graph):,} triples.",
     )
     return 0
+
+
+def _added(options: argparse.Namespace, update: IndexUpdate) -> str:
+    if not options.add:
+        return "Removed"
+    return f"Added {update.added:,} facts ({update.present:,} were there already or repeated) and removed"
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -162,3 +162,11 @@ def test_it_shows_what_relations_join(run: Run) -> None:
     assert ["release_year", "40", "film", "year", "1950", "...", "2023"] in found
     assert ["person", "74"] in found
     assert ["Rashomon", "directed_by", "Akira", "Kurosawa"] in found
+
+
+def test_what_was_changed_since_is_shown(run: Run, rich: str) -> None:
+    graph = KnowledgeGraph.open(rich)
+    graph.with_changes(added=[("a", "r", "b")], removed=[graph.triple(0)]).save("changed")
+    _, out, _ = run("info", "changed")
+    assert "1 times: 1 facts added, 1 removed" in " ".join(out.split())
+    assert "Changed since" not in run("info", rich)[1]

@@ -56,7 +56,7 @@ def test_sources_are_noted_and_removed(run: Run) -> None:
     assert graph.sources(("Her", "has_genre", "Romance")) == ["monday"]
     code, out, _ = run("update", "films.index", "--remove-source", "monday")
     assert code == 0
-    assert "removed 2" in out
+    assert "Removed 2; embedded" in out
     assert ("Her", "starring", "Amy Adams") in KnowledgeGraph.open("films.index")
 
 
@@ -135,7 +135,7 @@ def test_blank_nodes_of_rdf_cannot_be_removed(run: Run, folder: Path) -> None:
     assert run("index", "museum.ttl", "--output", "museum", "--embeddings", "hashed")[0] == 0
     code, _, errors = run("update", "museum", "--remove", "old.ttl")
     assert (code, "Name them by the keys of the graph, in a TSV file" in errors) == (2, True)
-    assert "removed 1" in run("update", "museum", "--remove", "old.tsv")[1]
+    assert "Removed 1;" in run("update", "museum", "--remove", "old.tsv")[1]
 
 
 def test_a_table_is_read_as_the_graph_was(run: Run, folder: Path) -> None:

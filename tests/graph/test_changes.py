@@ -14,6 +14,7 @@ from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.changes.changing import change_graph
+from kg_retrievers.graph.reading import Reading
 from kg_retrievers.testing import tiny_graph
 
 KEYS = st.sampled_from(["a", "b", "c", "d", "Q1", "Q2"])
@@ -276,3 +277,25 @@ def test_what_was_left_out_of_an_addition_is_counted() -> None:
     counts = {what.split("'")[1]: count for what, count in changed.reading.left_out.items()}
     assert counts == {"year": 2, "note": 1}
     assert [*graph.reading.left_out.values()] == [1]
+
+
+def test_the_reading_counts_changes_of_facts() -> None:
+    graph = KnowledgeGraph.from_triples([("a", "r", "b"), ("a", "r", "c")])
+    assert graph.reading.changes == {}
+    changed = graph.with_changes(added=[("a", "r", "b"), ("a", "r", "d")], removed=[("a", "r", "c")])
+    changed = changed.with_changes(labels={"a": "Anna"}).with_changes(added=[("a", "r", "e")])
+    assert changed.reading.changes == {"times": 2, "added": 2, "removed": 1}
+    assert Reading.from_dict(changed.reading.to_dict()) == changed.reading
+
+
+def test_labels_in_place_of_keys_are_told_apart() -> None:
+    graph = KnowledgeGraph.from_triples([("m1", "by", "p1")], labels={"m1": "Her", "p1": "Spike Jonze"})
+    with pytest.raises(InvalidArgumentError, match=r"Write keys, not labels\. The key of 'Her' is 'm1'\. The key of"):
+        graph.with_changes(removed=[("Her", "by", "Spike Jonze")])
+
+
+def test_the_nearest_triple_of_labels_is_that_of_their_keys() -> None:
+    facts = [("ex:o9", "creator", "ex:hokusai"), ("ex:o10", "creator", "ex:hokusai")]
+    graph = KnowledgeGraph.from_triples(facts, labels={"ex:o10": "Red Mountain", "ex:hokusai": "Katsushika Hokusai"})
+    with pytest.raises(InvalidArgumentError, match=r"The nearest is \('ex:o10', 'creator', 'ex:hokusai'\)"):
+        graph.with_changes(removed=[("Red Mountain", "creator", "Katsushika Hokusai")])

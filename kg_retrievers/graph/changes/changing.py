@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.errors import InvalidArgumentError, listed
 from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_of, relation_of
 from kg_retrievers.graph.changes.adjacency import change_adjacency, triples_of
 from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
@@ -141,7 +141,7 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
         graph.skipped + addition.skipped,
         [renamed[name] for name in (*graph.text_relations, *addition.text_relations) if name in renamed],
         addition.prefixes | graph.prefixes,
-        graph.reading.joined(addition.reading),
+        graph.reading.joined(addition.reading).changed(len(facts.new), len(graph) - count),
         type_ids,
     )
     return GraphChange(
@@ -192,9 +192,18 @@ def _removed_ids(graph: Graph, removed: Iterable[Sequence[str]] | Graph) -> Arra
         raise InvalidArgumentError(
             f"KnowledgeGraph.with_changes: {tuple(first)} is not in the graph{others}. "
             f"{f'The nearest is {tuple(near)}.' if near else 'Neither end is an entity of the graph.'}",
-            hint_shell="Correct the file of --remove, or leave the fact out.",
+            **_remove_hints(graph, first),
         )
     return ids
+
+
+def _remove_hints(graph: Graph, triple: Sequence[str]) -> dict[str, str]:
+    """Return what to do about a triple that is missing: its ends are keys, which may be written as labels."""
+    named = {end: graph.entities_named(end) for end in (triple[0], triple[2]) if end not in graph.entities}
+    keys = "".join(f" The key of {end!r} is {listed(found, 3)}." for end, found in named.items() if found)
+    told = f"Write keys, not labels.{keys}" if keys else ""
+    on_shell = told or "Correct the file of --remove, or leave the fact out."
+    return {"hint_python": told, "hint_shell": on_shell}
 
 
 def _kept_entities(merge: Merge, descriptions: Descriptions, adjacency: Adjacency) -> Array:

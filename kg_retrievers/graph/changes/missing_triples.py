@@ -23,8 +23,8 @@ def nearest_triple(graph: Graph, triple: Sequence[str]) -> Triple | None:
         >>> nearest_triple(load_graph(), ("Her", "director", "Spike Jonze"))
         Triple(head='Her', relation='directed_by', tail='Spike Jonze')
     """
-    head, _, tail = triple
-    wanted = " ".join(triple)
+    head, relation, tail = _key(graph, triple[0]), triple[1], _key(graph, triple[2])
+    wanted = " ".join((head, relation, tail))
     best, near = 0.0, None
     for end, is_head in ((head, True), (tail, False)):
         for key in (end, *graph.entities_named(end)[:COMPARED]):
@@ -34,3 +34,9 @@ def nearest_triple(graph: Graph, triple: Sequence[str]) -> Triple | None:
                 if alike > best:
                     best, near = alike, one
     return near
+
+
+def _key(graph: Graph, end: str) -> str:
+    """Return the key of the one entity with this name, or the text itself."""
+    named = graph.entities_named(end)
+    return named[0] if end not in graph.entities and len(named) == 1 else end
