@@ -74,7 +74,7 @@ class Pattern:
             such a group names one unknown of the other triples. A known text in them stands for any entity called so.
         operation: What is asked of the things found; None for the things themselves.
         typed: Whether a type means this very type: no entity of another one answers, and one without types only where
-            none of the type does. None leaves it to the retriever, as a distance.
+            none of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
         source: Who wrote the pattern: "llm", "examples", "zero-shot", or None. This and what follows are not part of
             equality.
         confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.

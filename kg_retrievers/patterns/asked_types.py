@@ -20,6 +20,9 @@ _ASKS = re.compile(
 #: The other place of such a noun: before what is said of the answers.
 _THE_THAT = re.compile(r"\bthe (?=(?:[\w-]+ ){1,3}(?:that|which|who)\b)")
 
+#: Before such a place, these say that something else is asked for: "who made all films", "the hall in which films run".
+_ASKS_OTHER = re.compile(r"\b(?:who|whom|whose|where|when|why|how|the)\b")
+
 #: The most words of a noun.
 MOST_WORDS = 3
 
@@ -74,7 +77,8 @@ class TypeNouns:
         folded = question.casefold()
         for opening in (_ASKS, _THE_THAT):
             if found := opening.search(folded):
-                return self._begins(_WORD.findall(folded[found.end() :]))
+                other = _ASKS_OTHER.search(folded[: found.start()])
+                return None if other else self._begins(_WORD.findall(folded[found.end() :]))
         return None
 
     def of_noun(self, noun: Sequence[str], following: str = "") -> str | None:

@@ -152,6 +152,9 @@ def test_typed_patterns_are_read_back() -> None:
         ("Which films and cities are there?", None),
         ("How many films?", None),
         ("Who made films?", None),
+        ("Who made all films?", None),
+        ("Who made the film that runs there?", None),
+        ("The hall in which films run", None),
         ("What is the city of the film?", None),
     ],
 )
