@@ -84,7 +84,7 @@ def _understood(graph: KnowledgeGraph) -> RenderableType:
     if graph.text_relations:
         rows.append(("Texts, not values", ", ".join(graph.text_relations)))
     if changes := graph.reading.changes:
-        how = f"{changes['times']:,} times: {changes['added']:,} facts added, {changes['removed']:,} removed"
+        how = f"{changes['added']:,} facts added and {changes['removed']:,} removed, in {changes['times']:,} changes"
         rows.append(("Changed since it was read", how))
     return grid(("Format", graph.reading.format or "not recorded"), *rows)
 

@@ -73,6 +73,8 @@ class Pattern:
             Those that share an unknown which no other triple has are absent together, as "no prize of this country";
             such a group names one unknown of the other triples. A known text in them stands for any entity called so.
         operation: What is asked of the things found; None for the things themselves.
+        typed: Whether a type means this very type: no entity of another one answers, and one without types only where
+            none of the type does, or in a graph database not at all. None leaves it to the retriever, as a distance.
         source: Who wrote the pattern: "llm", "examples", "zero-shot", or None. This and what follows are not part of
             equality.
         confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.
@@ -97,6 +99,7 @@ class Pattern:
     conditions: tuple[Condition, ...] = ()
     absent: tuple[PatternTriple, ...] = ()
     operation: Operation | None = None
+    typed: bool | None = None
     source: str | None = field(default=None, compare=False)
     confidence: float | None = field(default=None, compare=False)
     unplaced: tuple[str, ...] = field(default=(), compare=False)
@@ -191,7 +194,7 @@ class Pattern:
         return groups
 
     def _check_understanding(self) -> None:
-        for name in ("revisits", "directed"):
+        for name in ("revisits", "directed", "typed"):
             if not isinstance(getattr(self, name), bool | None):
                 raise PatternError(
                     f"Pattern: {name!r} must be true, false or left out, but got {short(getattr(self, name))}."
@@ -210,6 +213,7 @@ class Pattern:
         conditions: Iterable[Condition] = (),
         absent: Iterable[Sequence[Term | str]] = (),
         operation: Operation | None = None,
+        typed: bool | None = None,
         source: str | None = None,
         confidence: float | None = None,
         unplaced: Iterable[str] = (),
@@ -226,6 +230,7 @@ class Pattern:
             tuple(conditions),
             _edges(absent),
             operation,
+            typed,
             source,
             confidence,
             unplaced=tuple(unplaced),
@@ -260,7 +265,7 @@ class Pattern:
             data["target"] = self.target
         if self.different:
             data["different"] = [[_term_to_json(a), _term_to_json(b)] for a, b in self.different]
-        optional = {name: getattr(self, name) for name in ("revisits", "directed", "source", "confidence")}
+        optional = {name: getattr(self, name) for name in ("revisits", "directed", "typed", "source", "confidence")}
         data |= {name: value for name, value in optional.items() if value is not None}
         if self.conditions:
             data["conditions"] = [condition.to_dict() for condition in self.conditions]

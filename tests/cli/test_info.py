@@ -168,5 +168,5 @@ def test_what_was_changed_since_is_shown(run: Run, rich: str) -> None:
     graph = KnowledgeGraph.open(rich)
     graph.with_changes(added=[("a", "r", "b")], removed=[graph.triple(0)]).save("changed")
     _, out, _ = run("info", "changed")
-    assert "1 times: 1 facts added, 1 removed" in " ".join(out.split())
+    assert "1 facts added and 1 removed, in 1 changes" in " ".join(out.split())
     assert "Changed since" not in run("info", rich)[1]

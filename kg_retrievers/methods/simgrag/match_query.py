@@ -19,6 +19,9 @@ from kg_retrievers.patterns.allowed_entities import nearest_named, nearest_only
 #: From texts and a number k to the k nearest names of each text.
 NearestNames: TypeAlias = Callable[[Sequence[str], int], list[Candidates]]
 
+#: What an entity without type adds to the distance where a type is meant.
+UNTYPED = 0.05
+
 #: What a type of a node adds to the distance, and the entities of each such type.
 TypeCosts: TypeAlias = tuple[Array, list[Array]]
 
@@ -57,7 +60,7 @@ def match_query(
         relation_candidates = {term: nearest_only(found) for term, found in relation_candidates.items()}
     unknown = [node for node in nodes if isinstance(node, Unknown)]
     limited: dict[Term, Array] = {node: allowed[node.name] for node in unknown if node.name in allowed}
-    type_costs = _limited(_type_costs(nodes, k_types, index), limited)
+    type_costs = _limited(_type_costs(nodes, k_types, index, only=bool(pattern.typed)), limited)
     node_id = {node: position for position, node in enumerate(nodes)}
     term_id = {relation: position for position, relation in enumerate(relations)}
     return MatchQuery(
@@ -101,15 +104,19 @@ def _pinned(key: str, index: GraphIndex) -> Candidates:
     return Candidates(np.array([entity], np.int32), np.zeros(1, np.float32))
 
 
-def _type_costs(nodes: Sequence[Term], k: int, index: GraphIndex) -> dict[Term, TypeCosts]:
-    """Return the costs of the types nearest to each typed node; an entity without type costs nothing."""
+def _type_costs(nodes: Sequence[Term], k: int, index: GraphIndex, *, only: bool) -> dict[Term, TypeCosts]:
+    """Return the costs of the types nearest to each typed node; an entity without type costs nothing.
+
+    Where the nearest types alone are meant, an entity without type costs `UNTYPED`.
+    """
     graph = index.graph
     typed = [node for node in nodes if node.type is not None] if len(graph.types) else []
     costs: dict[Term, TypeCosts] = {}
     for node, nearest in zip(typed, index.nearest_types([str(node.type) for node in typed], k), strict=True):
         if not len(nearest.ids):
             continue
+        nearest = nearest_only(nearest) if only else nearest
         members = [np.array(graph.type_entities(kind), np.int32) for kind in nearest.ids.tolist()]
         beyond_nearest = nearest.distances - nearest.distances.min()
-        costs[node] = np.append(beyond_nearest, 0.0), [*members, graph.untyped]
+        costs[node] = np.append(beyond_nearest, UNTYPED if only else 0.0), [*members, graph.untyped]
     return costs

@@ -82,7 +82,7 @@ def operate(pattern: Pattern, index: GraphIndex, find: FindMatches, rules: Match
     plain = replace(pattern, operation=None)
     if operation.kind == "compare":
         return _compare(plain, operation, index, find)
-    matches = _nearest(find(plain))
+    matches = nearest_matches(find(plain))
     truncated = _is_truncated(matches)
     if operation.kind == "exists":
         shown = [(plain, match) for match in matches[:1]]
@@ -98,7 +98,8 @@ def operate(pattern: Pattern, index: GraphIndex, find: FindMatches, rules: Match
     return _shown(plain, result, matches, find, truncated)
 
 
-def _nearest(matches: Sequence[Match]) -> list[Match]:
+def nearest_matches(matches: Sequence[Match]) -> list[Match]:
+    """Return the matches that are as near as the nearest, of some in order of their distance."""
     return [match for match in matches if match.distance < matches[0].distance + SAME_DISTANCE]
 
 
@@ -178,7 +179,7 @@ def _shown(
     support = result.support[:SHOWN]
     if len(support) < len(result.support) or _has_more(pattern, matches, support):
         only = {str(pattern.target): np.unique(np.array(support, np.int32))}
-        matches = _nearest(find(pattern, only)) if support else []
+        matches = nearest_matches(find(pattern, only)) if support else []
     shown = [(pattern, match) for match in matches]
     details = shown_details(result, truncated=truncated)
     return Operated(result.value, tuple(result.answers), shown, truncated, details)
@@ -201,7 +202,7 @@ def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: Fi
     sides: list[list[int]] = []
     for name in operation.by:
         part = part_of(pattern, name)
-        matches = _nearest(find(part))
+        matches = nearest_matches(find(part))
         if _is_truncated(matches):
             raise SearchBudgetError(
                 f"The search ended before all of {name!r} were found. Raise max_bindings or max_scans."

@@ -29,7 +29,7 @@ from kg_retrievers.index import GraphIndex, check_index
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
-from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, operate
+from kg_retrievers.methods.simgrag.operations import MAX_MATCHES, MatchRules, nearest_matches, operate
 from kg_retrievers.methods.simgrag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.simgrag.seeds import pin_seeds
 from kg_retrievers.methods.simgrag.widening import find_widening
@@ -222,8 +222,9 @@ class SimGRAGRetriever(BaseKGRetriever):
     def _match(self, pattern: Pattern, k: int, question: str) -> list[Evidence]:
         if pattern.operation is not None:
             return self._operate(pattern, question)
-        query = self.query(pattern, nearest=bool(pattern.conditions or pattern.absent))
+        query = self.query(pattern, nearest=bool(pattern.conditions or pattern.absent or pattern.typed))
         found, widened = self._found(pattern, query, k, question, ties=self.ties)
+        found = nearest_matches(found) if pattern.typed else found
         ambiguous = ambiguous_names(self.index, pattern, query) if found else []
         evidence = [match_evidence(self.graph, pattern, match, ties=self.ties, ambiguous=ambiguous) for match in found]
         evidence[:widened] = [replace(one, details={**one.details, "widened": True}) for one in evidence[:widened]]
@@ -272,8 +273,9 @@ class SimGRAGRetriever(BaseKGRetriever):
 
         Args:
             pattern: The pattern.
-            nearest: Whether names and relations mean the nearest ones alone, as with an operation, with conditions and
-                with absent triples: a farther name would answer where these exclude what was asked for.
+            nearest: Whether names and relations mean the nearest ones alone, as with an operation, with conditions,
+                with absent triples and where types count: a farther name would answer where these exclude what was
+                asked for.
             only: The ids of the entities that some unknowns may be, by name, besides what the pattern says.
 
         Raises:

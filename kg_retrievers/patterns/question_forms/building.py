@@ -17,9 +17,10 @@ class PatternBuilder:
 
     Args:
         graph: Gives the names of relations.
+        type: The type of what is looked for.
     """
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
+    def __init__(self, graph: KnowledgeGraph, type: str | None = None) -> None:
         """Begin with nothing."""
         self._graph = graph
         self.triples: list[_Triple] = []
@@ -28,12 +29,14 @@ class PatternBuilder:
         self.operation: Operation | None = None
         self.confidence = 1.0
         self._unknowns = 0
-        self.target = self.unknown()
+        self._typed: bool | None = None
+        self.target = self.unknown(type)
 
-    def unknown(self) -> Unknown:
-        """Return an unknown that is not used yet."""
+    def unknown(self, type: str | None = None) -> Unknown:
+        """Return an unknown that is not used yet, of a type where one is given."""
         self._unknowns += 1
-        return Unknown(f"entity {self._unknowns}")
+        self._typed = self._typed or (True if type else None)
+        return Unknown(f"entity {self._unknowns}", type)
 
     def walk(self, start: Term, labels: Sequence[int], end: Term, *, absent: bool = False) -> None:
         """Add a walk from one node to another."""
@@ -53,6 +56,7 @@ class PatternBuilder:
             conditions=self.conditions,
             absent=self.absent,
             operation=self.operation,
+            typed=self._typed,
             source="question-forms",
             confidence=self.confidence,
         )

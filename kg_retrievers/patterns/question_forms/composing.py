@@ -7,6 +7,7 @@ from typing import Literal
 
 from kg_retrievers.graph import Pattern, Term
 from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.patterns.asked_types import type_nouns
 from kg_retrievers.patterns.question_forms.arms import (
     CERTAIN,
     CERTAIN_COUNT,
@@ -34,15 +35,18 @@ class Composer:
     def __init__(self, asker: Asker) -> None:
         """Keep them."""
         self._classes, self._graph = asker.classes, asker.graph
+        self._types = type_nouns(asker.zero_shot.index)
 
     def pattern(self, form: Form, arms: Arms, share: float) -> Pattern:
         """Return the pattern of what was found, in a class with this share."""
-        builder = PatternBuilder(self._graph)
+        builder = PatternBuilder(self._graph, self._type(form.noun, form.clause))
         certain = CERTAIN_COUNT if form.kind == "count" else CERTAIN
         builder.confidence = sureness([way for _, _, way in arms.ways], share, arms.near, certain)
         if form.kind in ("count", "exists"):
             builder.operation = Operation("count" if form.kind == "count" else "exists")
-        counted = builder.unknown() if any(role == "count" for role, _, _ in arms.ways) else None
+        part = form.quantity or form.degree
+        counts = any(role == "count" for role, _, _ in arms.ways)
+        counted = builder.unknown(self._type(part.noun if part else (), form.clause)) if counts else None
         for role, what, way in arms.ways:
             match role:
                 case "entity" | "counted entity":
@@ -66,6 +70,12 @@ class Composer:
         if not any(builder.target in triple for triple in builder.triples):
             builder.walk(builder.unknown(), [self._classes.defining_label(arms.group)], builder.target)
         return builder.pattern()
+
+    def _type(self, noun: Sequence[Token], clause: Sequence[Token]) -> str | None:
+        """Return the type that a noun of a clause names."""
+        words = [token.word for token in noun if token.word]
+        after = clause.index(noun[-1]) + 1 if noun and noun[-1] in clause else len(clause)
+        return self._types.of_noun(words, clause[after].word if after < len(clause) else "")
 
     def _add_other(self, builder: PatternBuilder, role: str, what: object, way: Way) -> None:
         """Add what is true, absent or only mentioned."""

@@ -11,6 +11,7 @@ _PLAIN = frozenset(
         "arrest best chest contest crest digest east everest forest fest guest harvest honest interest invest manifest "
         "after another either ever former however leader letter member never neither number offer order other over "
         "paper together under whether "
+        "whatever whichever whoever whomever whenever wherever "
         "modest nest northwest pest priest protest quest request rest southwest suggest test tempest vest west",
     )
 )

@@ -133,7 +133,7 @@ def _find_unread(reading: Reading) -> None:
     """Mark a question of which a part asks for what no form says."""
     words = {token.word for token in reading.tokens}
     unread = (
-        reading.polar and not words.isdisjoint(_TURNING),
+        not words.isdisjoint(_TURNING if reading.polar else NEGATIVE),
         reading.count and (reading.quantity is not None or not words.isdisjoint(("per", "each"))),
         reading.search(_UNREAD_NUMBER) is not None,
         reading.search(_EQUAL) is not None,

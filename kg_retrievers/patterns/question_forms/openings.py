@@ -53,7 +53,7 @@ _WH = re.compile(r"\b(?:who|whom|whose|which|what|when|where|how|why)\b")
 
 _COUNT = re.compile(
     r"^count (?:up |all |the |of )*|^(?:(?:what|is|was|are|the|a) )*(?:total |overall |exact )?"
-    r"(?:number|count) of (?:all )?"
+    r"(?:number|count|tally) of (?:all )?"
     r"(?:the |different |distinct )*"
 )
 _HOW_MANY = re.compile(r"\bhow many (?:different |distinct )?(?:of (?:the |these |those )?)?(?=\S)")
@@ -177,7 +177,7 @@ def _take_auxiliary(reading: Reading) -> None:
     if reading.tokens[0].word in AUXILIARY and not re.match(r"\w+ (?:you|we|i)\b", text):
         reading.polar = True
         del reading.tokens[0]
-    elif found := reading.search(rf"^(?:[^,]+) , (?={_VERB} (?:_|it|any|the|there|a|an)\b)"):
+    elif found := reading.search(rf"^(?:[^,]+) , (?={_VERB} (?:_|it|he|she|they|any|the|there|a|an)\b)"):
         first = reading.tokens[: found[1] - 1]
         if not _WH.search(words_of(first)):
             reading.polar = True

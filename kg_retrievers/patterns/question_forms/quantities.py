@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kg_retrievers.graph.values import Comparison
+from kg_retrievers.graph.values import Comparison, unit_symbol
 from kg_retrievers.patterns.question_forms.forms import NUMBER, NUMBERS, Quantity, Reading, noun_end, number_of
 from kg_retrievers.patterns.question_forms.literals import is_unit
 from kg_retrievers.patterns.question_forms.tokens import Token, words_of
@@ -63,4 +63,5 @@ def take_quantity(reading: Reading) -> None:
 
 
 def _counts(reading: Reading, number: int, at: int) -> bool:
-    return number <= 999 and not is_unit(reading.tokens[at].word, reading.units)
+    word = reading.tokens[at].word
+    return number <= 999 and not is_unit(word, reading.units) and not is_unit(unit_symbol(word), reading.units)

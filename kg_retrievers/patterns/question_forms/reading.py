@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Pattern, local_name, readable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.patterns.question_forms.absences import Absences
@@ -62,17 +63,20 @@ class FormReader:
         """Return the pattern of a form.
 
         Raises:
-            UnreadError: If a part of it is not found in the graph, or asks for what no form says.
+            UnreadError: If a part of it is not found in the graph, asks for what no form says, or contradicts another.
         """
         if form.unread:
             raise UnreadError
-        match form.kind:
-            case "exists":
-                return self._exists(form)
-            case "compare" | "choice":
-                return self._comparing.read(form)
-            case _:
-                return self._things(form)
+        try:
+            match form.kind:
+                case "exists":
+                    return self._exists(form)
+                case "compare" | "choice":
+                    return self._comparing.read(form)
+                case _:
+                    return self._things(form)
+        except PatternError as error:
+            raise UnreadError from error
 
     def _exists(self, form: Form) -> Pattern:
         """Read whether something holds, or whether there is a thing of a class."""
@@ -149,7 +153,9 @@ class FormReader:
         best = int(np.argmax(shares))
         return self._composer.pattern(form, read[best], float(shares[best]))
 
-    def _entity_ways(self, form: Form, tokens: Sequence[Token], group: Sequence[int], near: Array) -> dict[int, Way]:
+    def _entity_ways(
+        self, form: Form, tokens: Sequence[Token], group: Sequence[int], near: Array, *, without: Sequence[int] = ()
+    ) -> dict[int, Way]:
         """Return the likeliest walk to each class from entities that are joined by "or": the same from each."""
         tokens, group = _without_counted(form, tokens, group)
         found: list[dict[tuple[int, ...], Way]] = []
@@ -167,6 +173,7 @@ class FormReader:
                 min(of_one[labels].confidence for of_one in found),
             )
             for labels in common
+            if labels != without
         ]
         if form.kind == "count":  # of what there is one at most, nobody asks how many
             ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
@@ -209,7 +216,28 @@ class FormReader:
             return False
         if not arms.ways and not self._add_mentioned(form, arms) and not form.negative:
             return False
-        return not form.negative or self._absences.add_negative(form, arms)
+        return not form.negative or (self._absences.add_negative(form, arms) and self._undo_contradictions(form, arms))
+
+    def _undo_contradictions(self, form: Form, arms: Arms) -> bool:
+        """Read otherwise what would be both there and absent, as "cities in it that are not its capital"; else False.
+
+        What must not hold tells more of its relation than what holds, such as "in".
+        """
+        absent = {(_keys(what), way.labels) for _, what, way in arms.ways if isinstance(what, Token)}
+        for number, (role, what, way) in enumerate(list(arms.ways)):
+            if role != "entity" or not isinstance(what, Sequence):
+                continue
+            if not any((_keys(form.clause[at]), way.labels) in absent for at in what):
+                continue
+            if not any(token.telling for token in form.negative):
+                return False  # "those in it that are not in it"
+            near = self._asker.noun_nearness(form.noun)
+            other = self._entity_ways(form, form.clause, what, near, without=way.labels).get(arms.group)
+            if other is None:
+                return False
+            arms.ways[number] = (role, what, other)
+            arms.log += other.log - way.log
+        return True
 
     def _add_mentioned(self, form: Form, arms: Arms) -> bool:
         """Add the walk to the things of another class that the clause mentions, as in "who runs a hut"."""
@@ -220,6 +248,10 @@ class FormReader:
             return arms.add("truth", None, way)
         noun = max(rest, key=lambda token: float(self._asker.noun_nearness([token]).max()))
         return arms.add("mentioned", None, self._counting.counted_way(form.clause, [noun], arms.group, 1))
+
+
+def _keys(token: Token) -> tuple[str, ...]:
+    return token.slot.entities if token.slot else ()
 
 
 def _without_counted(

@@ -16,6 +16,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide, excludes_named, turns
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
+from kg_retrievers.patterns.asked_types import type_nouns
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.ranking import (
@@ -98,7 +99,8 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         states = len(slots) > 1 and ASKING.isdisjoint(re.findall(r"\w+", question.casefold()))
         if states and (claim := self._claim(question, slots[:2])):
             return claim
-        return self._pattern(self.understand(question, slots))
+        kind = type_nouns(self.index).asked(masked_text(question, slots))
+        return self._pattern(self.understand(question, slots), kind)
 
     def understand(
         self, question: str, slots: Sequence[QuestionEntity], *, max_hops: int = MAX_HOPS, max_walks: int = 16
@@ -230,11 +232,11 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         labels = [label for arm in arms for walk in arm.walks for label in walk]
         return tuple(relations[relation] for relation in list(dict.fromkeys(map(relation_of, labels)))[:NEAREST])
 
-    def _pattern(self, understood: Understanding) -> Pattern:
-        """Return the walks as a pattern that ends in one unknown."""
+    def _pattern(self, understood: Understanding, kind: str | None) -> Pattern:
+        """Return the walks as a pattern that ends in one unknown, of a type if one is asked for."""
         triples: list[tuple[Term, Term, Term]] = []
         between = sum(len(arm.labels) - 1 for arm in understood.arms)
-        target = Unknown(f"entity {between + 1}")
+        target = Unknown(f"entity {between + 1}", kind)
         middle = (Unknown(f"entity {number}") for number in range(1, between + 1))
         for arm in understood.arms:
             nodes: list[Term] = [_node(arm.slot), *(next(middle) for _ in arm.labels[1:]), target]
@@ -243,6 +245,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             *triples,
             target=target.name,
             directed=True,
+            typed=True if kind else None,
             source="zero-shot",
             confidence=understood.confidence,
             unplaced=understood.unplaced,

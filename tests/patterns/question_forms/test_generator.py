@@ -122,3 +122,30 @@ def test_long_questions_have_no_form() -> None:
     question = "How many bridges did Ada Holm design? " + "word " * 200
     assert QuestionFormGenerator(INDEX).read(question, []) is None
     assert read_form(tokens_of(question, []), lambda _: 0.0, ()) is None
+
+
+def cities() -> GraphIndex:
+    """Typed towns, of which some are capitals."""
+    country = dict.fromkeys(["Arnheim", "Belmar", "Corvo"], "Nordland") | dict.fromkeys(["Delmo", "Elster"], "Sudland")
+    facts = [(town, "country", land) for town, land in country.items()]
+    facts += [("Nordland", "capital", "Arnheim"), ("Sudland", "capital", "Delmo")]
+    facts += [("Ann Lee", "place of birth", "Belmar"), ("Bob Ray", "place of birth", "Elster")]
+    types = {town: ["city"] for town in country} | {land: ["country"] for land in ("Nordland", "Sudland")}
+    return GraphIndex.build(KnowledgeGraph.from_triples(facts, types=types), default_embeddings())
+
+
+def test_what_is_absent_is_not_what_holds() -> None:
+    """A relation that must not hold is not the one by which things are found."""
+    retriever = SimGRAGRetriever.from_index(cities(), min_confidence=0.0)
+    (document,) = retriever.invoke("Which cities in Nordland are not the capital of Nordland?")
+    assert {*document.metadata["answers"]} == {"Belmar", "Corvo"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which cities in Nordland are not in Nordland?", "Which city is the capital of Nordland but not of Nordland?"],
+)
+def test_refuses_what_contradicts_itself(question: str) -> None:
+    """No pattern states it, which is a refusal rather than an error from inside."""
+    with pytest.raises(LowConfidenceError):
+        QuestionFormGenerator(cities()).invoke({"question": question, "seed_entities": []})
