@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -31,6 +32,9 @@ ENDS_SEEN = 64
 #: The most members of a class from which walks start, and of which the types are read.
 MEMBERS, TYPES_SEEN = 2_000, 200
 
+#: Relations whose tails are the kinds of their heads, whatever these are.
+_KIND_OF = re.compile(r"(?:rdf )?type|instance of|is an?|is instance of|a")
+
 #: How much a noun that is nearer to a class counts, beside the logarithm of how likely a walk is.
 NOUN_WEIGHT = 8.0
 
@@ -49,14 +53,22 @@ class GraphClasses:
         members: The ids of the entities of each class, ascending.
         kinds: What the members of each class are as values: "date", "number", "truth" or "".
         labels: The adjacency labels that lead to each class.
+        kind_entities: The entities that are kinds of others and nothing else, as "Project" by "instance of".
     """
 
     def __init__(self, graph: KnowledgeGraph, steps: GraphSteps, columns: ValueColumns, table: TokenTable) -> None:
         """Group the ends of the relations."""
         self._graph, self._table = graph, table
+        kind_of = [at for at, name in enumerate(graph.relations) if _KIND_OF.fullmatch(readable(name).casefold())]
+        says_kind = np.isin(graph.edges[:, 1], kind_of)
+        self._said_kinds, others = graph.edges[says_kind], graph.edges[~says_kind]
+        self.kind_entities = frozenset(
+            np.setdiff1d(self._said_kinds[:, 2], np.concatenate([graph.edges[:, 0], others[:, 2]])).tolist()
+        )
         ends = _ends(graph)
         kinds = [value_kind_of(columns, of_label) for of_label in ends]
-        self.of_label = _groups(graph, ends, kinds)
+        of_kind = np.isin(np.arange(len(ends)) // 2, kind_of)
+        self.of_label = _groups(graph, ends, np.array([not kind for kind in kinds]) & ~of_kind)
         count = int(self.of_label.max(initial=-1)) + 1
         self.labels = [np.flatnonzero(self.of_label == group).tolist() for group in range(count)]
         self.members = [np.unique(np.concatenate([ends[label] for label in labels])) for labels in self.labels]
@@ -74,6 +86,7 @@ class GraphClasses:
             [[] if kind else self._types_of(members) for members, kind in zip(self.members, self.kinds, strict=True)],
         )
         self._values = np.array([bool(kind) for kind in self.kinds], bool)
+        self._values[self.of_label[of_kind]] = True  # all that has a kind is no class of its own
 
     def _names_of(self, members: Array) -> list[str]:
         """Return the names of some members, spread over all of them."""
@@ -81,10 +94,11 @@ class GraphClasses:
         return [self._graph.names[label] for label in self._graph.labels[members[seen]].tolist()]
 
     def _types_of(self, members: Array) -> list[str]:
-        if not len(self._graph.types):
-            return []
-        kinds = {kind for entity in members[:TYPES_SEEN].tolist() for kind in self._graph.entity_types(entity)}
-        return [readable(local_name(self._graph.types[kind])) for kind in sorted(kinds)]
+        seen, types = members[:TYPES_SEEN], self._graph.types
+        kinds = {kind for entity in seen.tolist() for kind in self._graph.entity_types(entity)} if len(types) else set()
+        said = self._said_kinds[np.isin(self._said_kinds[:, 0], seen), 2]
+        named = [self._graph.names[label] for label in self._graph.labels[np.unique(said)].tolist()]
+        return [readable(name) for name in [*(local_name(types[kind]) for kind in sorted(kinds)), *named]]
 
     def nearness(self, noun: str) -> Array:
         """Return how likely each class is what a noun means, as logits; those of values come last; (classes)."""
@@ -139,10 +153,9 @@ def _ends(graph: KnowledgeGraph) -> list[Array]:
     return [np.unique(of_relation[:, column]) for of_relation in facts for column in (2, 0)]
 
 
-def _groups(graph: KnowledgeGraph, ends: Sequence[Array], kinds: Sequence[str]) -> Array:
+def _groups(graph: KnowledgeGraph, ends: Sequence[Array], entities: Array) -> Array:
     """Return the group of each label: those whose ends share many entities, directly or by way of others."""
     parents = np.arange(len(ends))
-    entities = np.array([not kind for kind in kinds])
     for one in np.flatnonzero(entities).tolist():
         seen = np.unique(np.linspace(0, len(ends[one]) - 1, min(ENDS_SEEN, len(ends[one]))).astype(np.int64))
         leading = [_leading_labels(graph, entity) for entity in ends[one][seen].tolist()]

@@ -174,6 +174,7 @@ class QuestionFormGenerator(LinkingGenerator):
 
     def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
         """Return the words of a question with its entities; a value that limits what is asked for is none of these."""
+        entities = [slot for slot in entities if not self._is_kind(slot.entities[: slot.best])]
         named = [slot for slot in entities if read_value(slot.name) is None]
         tokens = tokens_of(question, named)
         limits = find_limits([token.word or "_" for token in tokens], self._units(question))
@@ -201,11 +202,16 @@ class QuestionFormGenerator(LinkingGenerator):
         return tokens
 
     def _entity(self, name: str) -> Token | None:
-        """Return the only entity of a name."""
+        """Return the only entity of a name that is more than a kind of others."""
         keys = self.index.graph.entities_named(name)
-        if len(keys) != 1:
+        if len(keys) != 1 or self._is_kind(keys):
             return None
         return Token(name, QuestionEntity(0, 1, self.index.graph.label(keys[0]), (keys[0],), 1, False))
+
+    def _is_kind(self, keys: Sequence[str]) -> bool:
+        """Whether all of some entities are kinds of others, as "Project" is by "instance of": a noun for these."""
+        kinds = self._reader().kind_entities
+        return bool(kinds) and all(self.index.graph.entities.find(key) in kinds for key in keys)
 
     def _named(self, token: Token) -> Token:
         """Return a word as the entity that it names as an adjective or in the plural, if there is one."""

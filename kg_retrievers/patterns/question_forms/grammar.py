@@ -16,7 +16,9 @@ from kg_retrievers.patterns.question_forms.targets import find_target
 from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token
 
 _OPPOSITE: dict[str, Operator] = {"<": ">=", ">": "<="}
-_UNREAD_NUMBER = re.compile(r"\b(?:at (?:least|most)|(?:more|fewer|less) than|exactly) (?:\d|once|twice)")
+_UNREAD_NUMBER = re.compile(
+    r"\b(?:at (?:least|most)|(?:more|fewer|less) than|exactly) (?:\d|once|twice|one\b|two\b|three\b)"
+)
 
 #: Compares two as equal, which no operation does.
 _EQUAL = re.compile(r"\bas (?:many|much) (?:[a-z]+ )?as (?=_)")

@@ -48,6 +48,8 @@ def take_quantity(reading: Reading) -> None:
         named = match.groupdict()
         number = number_of(named["n"]) if "n" in named else 2 if comparison == ">=" else 1
         at = start + 1 if named.get("noun") else end
+        if reading.search(rf"^(?:[^ ]+ ){{{at}}}of (?:the|these|those|our|their|its) "):
+            del reading.tokens[at : at + 2]  # "three of the huts"
         first = at
         while at < len(reading.tokens) and reading.tokens[at].slot:
             at += 1

@@ -57,7 +57,8 @@ def _take_offer(reading: Reading) -> None:
 def _take_rank(reading: Reading) -> int:
     """Take how many things a superlative asks for; an ordinal beside one is not read."""
     words = [token.word for token in reading.tokens]
-    at = next((at for at, word in enumerate(words) if word in ("most", "fewest") or base_of(word, "est")), -1)
+    found = (at for at, word in enumerate(words) if word in ("most", "fewest") or base_of(word, "est"))
+    at = next((at for at in found if not at or words[at - 1] != "at"), -1)
     tops = at < 0 and next((i for i, word in enumerate(words[:-1]) if word == "top" and _number(words[i + 1]) > 1), -1)
     if tops is not False and tops >= 0:  # "the top three huts by beds"
         reading.tokens[tops] = Token("highest")
@@ -137,6 +138,8 @@ def _take_adjective(reading: Reading) -> None:
     for at, word in enumerate(words):
         base = base_of(word, "est") or (base_of(word, "er") if comparative else None)
         more = word in ("most", "fewest", "least") or (comparative and word in ("more", "fewer", "less"))
+        if word in ("most", "least") and at and words[at - 1] == "at":
+            continue  # "at most one"
         if not more and (base is None or (base_of(word, "est") is None and not _compares(reading, at))):
             continue
         if more and (found := reading.search(rf"\b{word} of (?:the|these|those|her|his|their) ")):

@@ -92,6 +92,11 @@ class FormReader:
         """Return the greatest cosine of a word with a noun that names a class."""
         return self._classes.closeness(word)
 
+    @property
+    def kind_entities(self) -> frozenset[int]:
+        """The entities that are kinds of others, such as "Project" by "instance of"."""
+        return self._classes.kind_entities
+
     def is_named(self, form: Form) -> bool:
         """Whether what looks like a superlative is part of the name of a relation, as in "highest point"."""
         if form.degree is None or not form.degree.raw:

@@ -149,3 +149,26 @@ def test_refuses_what_contradicts_itself(question: str) -> None:
     """No pattern states it, which is a refusal rather than an error from inside."""
     with pytest.raises(LowConfidenceError):
         QuestionFormGenerator(cities()).invoke({"question": question, "seed_entities": []})
+
+
+KINDS = [
+    *((one, "instance_of", "Bridge") for one in ("Long Bridge", "Old Bridge", "Station Bridge")),
+    *((one, "instance_of", "Engineer") for one in ("Ada Holm", "Per Lind")),
+    *((one, "instance_of", "River") for one in ("River Orle", "River Tamm")),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "answers"),
+    [
+        ("How many bridges did Ada Holm design?", 2, set()),
+        ("Which bridge is the oldest?", 1750, {"Old Bridge"}),
+        ("Which engineers designed at least two of the bridges?", [2], {"Ada Holm"}),
+        ("Which bridges were built before 1900?", None, {"Long Bridge", "Old Bridge"}),
+    ],
+)
+def test_kinds_of_things_are_nouns_for_these(question: str, value: object, answers: set[str]) -> None:
+    graph = KnowledgeGraph.from_triples([*FACTS, *KINDS])
+    retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()), min_confidence=0.0)
+    metadata = retriever.invoke(question, on_refusal="raise")[0].metadata
+    assert (metadata["value"], {*metadata["answers"]}) == (value, answers)
