@@ -171,7 +171,8 @@ def test_an_update_says_what_it_did(tmp_path: Path) -> None:
         source="one",
     )
     assert (update.added, update.present, update.removed, update.embedded) == (1, 2, 1, 2)
-    assert update.index.graph.sources(fact) == ["one"]
+    assert update.index.graph.sources(("Her", "r", "x")) == ["one"]
+    assert update.index.graph.sources(fact) == []  # it stands by itself, as before
 
 
 def names_file(folder: Path) -> tuple[str, int]:
