@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,8 +34,9 @@ class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
         """Return the pattern of `{"question", "seed_entities"}`; "entities" may hold them as they were found."""
         return self._call_with_config(self._generate, input, config)
 
+    @abstractmethod
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
-        raise NotImplementedError
+        """Return the pattern of the input of `invoke`."""
 
     def _slots(self, input: Mapping[str, Any]) -> list[QuestionEntity]:
         """Return the entities of a question, the likeliest first: those given, else those found in it."""
