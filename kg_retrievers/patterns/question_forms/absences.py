@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kg_retrievers.patterns.question_forms.arms import (
-    Arms,
-)
-from kg_retrievers.patterns.question_forms.asking import (
-    Asker,
-    Way,
-    best_by_class,
-    likeliest,
-)
+from kg_retrievers.patterns.question_forms.arms import Arms
+from kg_retrievers.patterns.question_forms.asking import Asker, Way, best_by_class, likeliest
 from kg_retrievers.patterns.question_forms.class_words import PEOPLE
 from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.spans import before_slot, keys_of

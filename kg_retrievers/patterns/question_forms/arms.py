@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kg_retrievers.patterns.question_forms.asking import (
-    Way,
-)
+from kg_retrievers.patterns.question_forms.asking import Way
 
 #: How many classes a noun may mean, of those nearest to it.
 MOST_CLASSES = 5

@@ -14,7 +14,6 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index.token_table import TokenTable
 from kg_retrievers.patterns.question_forms.class_words import NAMES, ClassWords, naming_words, singular
-from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.scorer import mean_rows
 
 #: The least cosine of a noun with the word that a relation has for it.
@@ -44,7 +43,6 @@ class GraphClasses:
 
     Args:
         graph: The graph.
-        steps: Its relations in words.
         columns: The values of its labels.
         table: Gives the vectors of words.
 
@@ -56,7 +54,7 @@ class GraphClasses:
         kind_entities: The entities that are kinds of others and nothing else, as "Project" by "instance of".
     """
 
-    def __init__(self, graph: KnowledgeGraph, steps: GraphSteps, columns: ValueColumns, table: TokenTable) -> None:
+    def __init__(self, graph: KnowledgeGraph, columns: ValueColumns, table: TokenTable) -> None:
         """Group the ends of the relations."""
         self._graph, self._table = graph, table
         kind_of = [at for at, name in enumerate(graph.relations) if _KIND_OF.fullmatch(readable(name).casefold())]

@@ -8,16 +8,8 @@ from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.patterns.question_forms.arms import (
-    NEAR,
-    Arms,
-    UnreadError,
-    sureness,
-)
-from kg_retrievers.patterns.question_forms.asking import (
-    Asker,
-    Way,
-)
+from kg_retrievers.patterns.question_forms.arms import NEAR, Arms, UnreadError, sureness
+from kg_retrievers.patterns.question_forms.asking import Asker, Way
 from kg_retrievers.patterns.question_forms.building import PatternBuilder
 from kg_retrievers.patterns.question_forms.counting import Counting
 from kg_retrievers.patterns.question_forms.forms import Degree, Form
@@ -34,8 +26,7 @@ class Comparing:
     """
 
     def __init__(self, asker: Asker, values: ValueFinder) -> None:
-        """Keep both."""
-        self._asker, self._values = asker, values
+        """Keep the classes, and what finds by what they are compared."""
         self._classes, self._graph = asker.classes, asker.graph
         self._counting = Counting(asker, values)
 

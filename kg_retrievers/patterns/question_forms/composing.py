@@ -8,16 +8,8 @@ from typing import Literal
 from kg_retrievers.graph import Pattern, Term
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.patterns.asked_types import type_nouns
-from kg_retrievers.patterns.question_forms.arms import (
-    CERTAIN,
-    CERTAIN_COUNT,
-    Arms,
-    sureness,
-)
-from kg_retrievers.patterns.question_forms.asking import (
-    Asker,
-    Way,
-)
+from kg_retrievers.patterns.question_forms.arms import CERTAIN, CERTAIN_COUNT, Arms, sureness
+from kg_retrievers.patterns.question_forms.asking import Asker, Way
 from kg_retrievers.patterns.question_forms.building import PatternBuilder
 from kg_retrievers.patterns.question_forms.forms import Degree, Form
 from kg_retrievers.patterns.question_forms.literals import Limit

@@ -6,18 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kg_retrievers.graph.adjacency import reversed_label
-from kg_retrievers.patterns.question_forms.arms import (
-    MAY_NAME,
-    MOST_CLASSES,
-    Arms,
-)
-from kg_retrievers.patterns.question_forms.asking import (
-    Asker,
-    Way,
-    best_by_class,
-    likeliest,
-    likeliest_classes,
-)
+from kg_retrievers.patterns.question_forms.arms import MAY_NAME, MOST_CLASSES, Arms
+from kg_retrievers.patterns.question_forms.asking import Asker, Way, best_by_class, likeliest, likeliest_classes
 from kg_retrievers.patterns.question_forms.classes import NOUN_WEIGHT
 from kg_retrievers.patterns.question_forms.forms import Degree, Form, Quantity, is_plural
 from kg_retrievers.patterns.question_forms.literals import Limit
@@ -46,7 +36,7 @@ class Counting:
         """Keep both."""
         self._asker, self._values = asker, values
         self._classes, self._graph = asker.classes, asker.graph
-        self._measuring = Measuring(asker, values)
+        self._measuring = Measuring(asker.classes, values)
 
     def add_degree(self, form: Form, arms: Arms, degree: Degree) -> bool:
         """Add the walk by which the things of a class are compared; False where there is none."""

@@ -65,7 +65,7 @@ class QuestionFormGenerator(LinkingGenerator):
         def make() -> FormReader:
             steps, table = self.zero_shot._steps, token_table()
             columns = self.index.graph.value_columns
-            classes = GraphClasses(self.index.graph, steps, columns, table)
+            classes = GraphClasses(self.index.graph, columns, table)
             asker = Asker(self.zero_shot, classes)
             return FormReader(asker, ValueFinder(asker, steps, columns, table))
 

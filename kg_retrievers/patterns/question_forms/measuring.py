@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kg_retrievers.patterns.question_forms.arms import (
-    SAME_NAME,
-)
-from kg_retrievers.patterns.question_forms.asking import (
-    Asker,
-    Way,
-    likeliest,
-)
+from kg_retrievers.patterns.question_forms.arms import SAME_NAME
+from kg_retrievers.patterns.question_forms.asking import Way, likeliest
+from kg_retrievers.patterns.question_forms.classes import GraphClasses
 from kg_retrievers.patterns.question_forms.forms import Degree, Form
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.spans import asking, span_of
@@ -23,14 +18,13 @@ class Measuring:
     """Finds the walks to values.
 
     Args:
-        asker: Ranks walks.
+        classes: The classes of the graph.
         values: Finds relations of values.
     """
 
-    def __init__(self, asker: Asker, values: ValueFinder) -> None:
+    def __init__(self, classes: GraphClasses, values: ValueFinder) -> None:
         """Keep both."""
-        self._asker, self._values = asker, values
-        self._classes, self._graph = asker.classes, asker.graph
+        self._classes, self._values = classes, values
 
     def limit_way(self, form: Form, limit: Limit, group: int) -> Way | None:
         """Return the likeliest walk from a class to the values that a limit is about."""

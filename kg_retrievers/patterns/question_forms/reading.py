@@ -11,19 +11,8 @@ from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Pattern, local_name, readable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.patterns.question_forms.absences import Absences
-from kg_retrievers.patterns.question_forms.arms import (
-    MAY_NAME,
-    MOST_CLASSES,
-    NEAR,
-    SAME_NAME,
-    Arms,
-    UnreadError,
-)
-from kg_retrievers.patterns.question_forms.asking import (
-    Asker,
-    Way,
-    best_by_class,
-)
+from kg_retrievers.patterns.question_forms.arms import MAY_NAME, MOST_CLASSES, NEAR, SAME_NAME, Arms, UnreadError
+from kg_retrievers.patterns.question_forms.asking import Asker, Way, best_by_class
 from kg_retrievers.patterns.question_forms.classes import NOUN_WEIGHT
 from kg_retrievers.patterns.question_forms.comparing import Comparing
 from kg_retrievers.patterns.question_forms.composing import Composer
@@ -55,7 +44,7 @@ class FormReader:
         """Keep both."""
         self._asker, self._values = asker, values
         self._classes, self._graph = asker.classes, asker.graph
-        self._measuring, self._counting = Measuring(asker, values), Counting(asker, values)
+        self._measuring, self._counting = Measuring(asker.classes, values), Counting(asker, values)
         self._absences, self._composer = Absences(asker, values), Composer(asker)
         self._whether, self._comparing = Whether(asker, values), Comparing(asker, values)
 
@@ -182,7 +171,7 @@ class FormReader:
         ]
         if form.kind == "count":  # of what there is one at most, nobody asks how many
             ways = [way for way in ways if not all(map(self._classes.is_single, way.labels))]
-            ways += self._lacking_ways(form, tokens, group, {way.labels for way in ways})
+            ways += self._lacking_ways(tokens, group, {way.labels for way in ways})
         ends = [self._classes.of_label[list(way.labels)].tolist() for way in ways]
         ways = [
             replace(way, log=way.log - PASSING_COST * any(near[passed] > near[last] for passed in through))
@@ -191,7 +180,7 @@ class FormReader:
         return best_by_class(ways, self._classes)
 
     def _lacking_ways(
-        self, form: Form, tokens: Sequence[Token], group: Sequence[int], own: Collection[tuple[int, ...]]
+        self, tokens: Sequence[Token], group: Sequence[int], own: Collection[tuple[int, ...]]
     ) -> list[Way]:
         """Return walks that start from things like an entity, but not from itself: it has none of what is counted."""
         if len(group) > 1 or len(entity_groups(tokens)) > 1:

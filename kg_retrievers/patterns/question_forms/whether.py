@@ -10,16 +10,8 @@ import numpy as np
 from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.graph.operations import Condition, Operation
-from kg_retrievers.patterns.question_forms.arms import (
-    SAME_NAME,
-    UnreadError,
-    sureness,
-)
-from kg_retrievers.patterns.question_forms.asking import (
-    Asker,
-    Way,
-    likeliest,
-)
+from kg_retrievers.patterns.question_forms.arms import SAME_NAME, UnreadError, sureness
+from kg_retrievers.patterns.question_forms.asking import Asker, Way, likeliest
 from kg_retrievers.patterns.question_forms.building import PatternBuilder
 from kg_retrievers.patterns.question_forms.composing import Composer
 from kg_retrievers.patterns.question_forms.counting import MOST_COUNTED
