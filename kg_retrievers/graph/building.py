@@ -17,6 +17,10 @@ from kg_retrievers.graph.types import Triple
 #: The id of no source, and of no datatype.
 NONE = -1
 
+#: Stands among the sources of a triple that is given both with and without a source, so that it stays when all of its
+#: sources are removed. A triple without any source has no row.
+NO_SOURCE = ""
+
 
 class TextIds(dict[str, int]):
     """Gives each new text the next id, from 0."""
@@ -86,12 +90,12 @@ class GraphBuilder:
     def add(self, head: str, relation: str, tail: str, source: str | None = None) -> None:
         """Add a triple of three non-empty texts, and where it is from.
 
-        A triple may come from several sources: add it once for each.
+        A triple may come from several sources: add it once for each. An empty text is no source.
         """
         self._heads.append(self._entities[head])
         self._kinds.append(self._relations[relation])
         self._tails.append(self._entities[tail])
-        if source is not None or self._triple_sources:
+        if source or self._triple_sources:
             self._note_source(source)
 
     def add_row(self, row: Sequence[str]) -> None:
@@ -149,17 +153,17 @@ class GraphBuilder:
         return np.fromiter(map(self._relations.__getitem__, names), np.intc, len(names))
 
     def source(self, name: str) -> int:
-        """Return the id of a source; a new one where the name is new."""
-        return self._sources[name]
+        """Return the id of a source; a new one where the name is new, `NONE` for an empty text."""
+        return self._sources[name] if name else NONE
 
     def sources(self, names: Sequence[str]) -> Array:
-        """Return the ids of sources; new ones where the names are new."""
-        return np.fromiter(map(self._sources.__getitem__, names), np.intc, len(names))
+        """Return the ids of sources; new ones where the names are new, `NONE` for an empty text."""
+        return np.fromiter(map(self.source, names), np.intc, len(names))
 
     def _note_source(self, source: str | None) -> None:
         missing = len(self) - 1 - len(self._triple_sources)
         self._triple_sources.extend([NONE] * missing)
-        self._triple_sources.append(NONE if source is None else self._sources[source])
+        self._triple_sources.append(self.source(source or NO_SOURCE))
 
     def describe(
         self, key: str, label: str | None = None, aliases: Sequence[str] = (), types: Sequence[str] = ()
@@ -305,13 +309,19 @@ class GraphBuilder:
 
     def _source_columns(self, triple_of: Array, size: int) -> dict[str, Array]:
         """Return the sources of each triple, ascending; nothing where no triple has one."""
-        if not self._triple_sources:
+        if not self._sources:
             return {}
-        sources = np.frombuffer(self._triple_sources, np.intc).astype(np.int64)
-        has_source = sources != NONE
-        pairs = np.unique(triple_of[has_source] * len(self._sources) + sources[has_source])
-        count = len(self._sources)
-        return _table("sources", self._sources) | ragged("triple_sources", pairs // count, pairs % count, size)
+        sources = np.full(len(self), NONE, np.int64)
+        sources[: len(self._triple_sources)] = np.frombuffer(self._triple_sources, np.intc)
+        has_source = np.zeros(size, bool)
+        has_source[triple_of[sources != NONE]] = True
+        names, wanted = [*self._sources], has_source[triple_of]
+        if (sources[wanted] == NONE).any():
+            sources[sources == NONE] = len(names)
+            names.append(NO_SOURCE)
+        count = len(names)
+        pairs = np.unique(triple_of[wanted] * count + sources[wanted])
+        return _table("sources", names) | ragged("triple_sources", pairs // count, pairs % count, size)
 
 
 def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:

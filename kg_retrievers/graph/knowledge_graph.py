@@ -276,8 +276,8 @@ cannot hold with on_loss="drop".
             types: The types by entity key, in place of those it has. A key that is in no triple becomes an entity.
             relation_labels: New labels of relations, by their ids or names.
             removed_sources: Sources that are left out, with the facts that are from no other source.
-            source: Where the added facts are from. A fact that the graph has without a source stays without, so that
-                no removal of a source takes it.
+            source: Where the added facts are from. A fact that is also given without a source stays when its
+                sources are removed.
 
         Raises:
             InvalidArgumentError: If a triple to remove is not in the graph, a label or alias is that of no entity or
@@ -454,11 +454,11 @@ cannot hold with on_loss="drop".
         if self.source_names is None:
             return []
         names = self.source_names
-        return [names[source] for source in self._row("triple_sources", int(ids[0]))]
+        return [name for source in self._row("triple_sources", int(ids[0])) if (name := names[source])]
 
     @cached_property
     def source_names(self) -> StringTable | None:
-        """The sources of all facts; None where no fact has one."""
+        """The sources of all facts, and `NO_SOURCE` where a fact is also given without; None where none has one."""
         has_sources = "sources.offsets" in self._columns
         return StringTable.from_columns(self._columns, "sources") if has_sources else None
 

@@ -54,11 +54,12 @@ class Schema:
 
 
 def count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int]:
-    """Return how often each name has its id among `ids`, the most frequent first; ids below 0 stand for no name."""
+    """Return how often each name has its id among `ids`, the most frequent first; ids below 0 and "" are no names."""
     if names is None or ids is None:
         return {}
     counts = np.bincount(ids[ids >= 0], minlength=len(names)).tolist()
-    return dict(sorted(zip(names, counts, strict=True), key=lambda item: (-item[1], item[0])))
+    counted = ((name, count) for name, count in zip(names, counts, strict=True) if name)
+    return dict(sorted(counted, key=lambda item: (-item[1], item[0])))
 
 
 def relation_schemas(

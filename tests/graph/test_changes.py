@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,10 +79,10 @@ def check_sound(graph: KnowledgeGraph) -> None:
 
 
 def sourced(facts: Any) -> dict[Any, set[str]]:
-    """Return the sources of each fact."""
-    sources: dict[Any, set[str]] = {}
+    """Return the sources of each fact, None among them where it is given without one."""
+    sources: dict[Any, set[Any]] = {}
     for triple, source in facts:
-        sources.setdefault(triple, set()).update({source} - {None})
+        sources.setdefault(triple, set()).add(source)
     return sources
 
 
@@ -100,7 +101,7 @@ def made_anew(before: Any, said: Any, after: Any, more: Any, names: Any) -> Know
             for values in whole.values():
                 values.pop(key, None)
     whole["types"] = {key: [] for key in alone | mentioned} | whole["types"]
-    return made([(triple, one) for triple, of in after.items() for one in of or {None}], whole, names)
+    return made([(triple, one) for triple, of in after.items() for one in sorted(of, key=str)], whole, names)
 
 
 @settings(max_examples=300)
@@ -110,12 +111,11 @@ def test_a_changed_graph_equals_one_made_anew(
 ) -> None:
     graph, before = made(facts, said, names), sourced(facts)
     removed = data.draw(st.sets(st.sampled_from(sorted(before)))) if before else set()
-    known = sorted(set().union(*before.values()))
+    known = sorted(set().union(*before.values()) - {None})
     lost = data.draw(st.sets(st.sampled_from(known))) if known else set()
-    after = {triple: of - lost for triple, of in before.items() if triple not in removed and (of - lost or not of)}
+    after = {triple: of - lost for triple, of in before.items() if triple not in removed and of - lost}
     for triple, _ in added:
-        after.setdefault(triple, set()).update({source} - {None})
-    after |= {triple: set() for triple, of in before.items() if not of and triple not in removed}  # stays without
+        after.setdefault(triple, set()).add(source)
     entities = {*graph.entities, *ends_of(triple for triple, _ in added), *more["types"]}
     for kind in ("labels", "aliases"):
         more[kind] = {key: value for key, value in more[kind].items() if key in entities}
@@ -148,7 +148,7 @@ def test_a_graph_is_added_with_all_that_it_says(
         assert changed.label(key) == labels[-1]
         assert set(changed.aliases(key)) == {name for one in both for name in one.aliases(key)}
         assert set(changed.types_of(key)) == {kind for one in both for kind in one.types_of(key)}
-    sources = sourced(facts + added) | {triple: set() for triple, of in sourced(facts).items() if not of}
+    sources = {triple: of - {None} for triple, of in sourced(facts + added).items()}
     found = {(t.head, changed.relation_id(t.relation), t.tail): set(changed.sources(t)) for t in changed.triples()}
     assert found == sources
 
@@ -156,11 +156,28 @@ def test_a_graph_is_added_with_all_that_it_says(
 # --- by hand ---
 
 
-def test_a_fact_without_a_source_stays_without() -> None:
+def test_a_fact_that_is_also_given_without_a_source_stays(tmp_path: Path) -> None:
+    fact, other = Triple("Her", "genre", "Drama"), Triple("Her", "year", "2013")
+    graph = made([(fact, "review.txt"), (fact, None), (other, "review.txt")], {}, {})
+    assert graph.sources(fact) == ["review.txt"]
+    assert graph.schema().sources == {"review.txt": 2}
+    for name in ("a.jsonl", "a.csv", "a.nq", "a.parquet", "a.json", "a.graphml"):
+        graph.write(tmp_path / name, on_loss="drop")
+        again = KnowledgeGraph.from_file(tmp_path / name)
+        lost = again.with_changes(removed_sources=[*again.sources(again.triple(0))])
+        assert [triple.tail for triple in lost.triples()] == ["Drama"], name
+        assert lost.source_names is None
+    later = made([(fact, "review.txt")], {}, {}).with_changes(added=[fact])
+    assert [*later.with_changes(removed_sources=["review.txt"]).triples()] == [fact]
+    with pytest.raises(InvalidArgumentError, match=r"is from ''.*Its sources: 'review.txt'"):
+        graph.with_changes(removed_sources=[""])
+
+
+def test_a_fact_without_a_source_stays() -> None:
     graph = KnowledgeGraph.from_triples([("Her", "genre", "Drama")])
     more = [("Her", "genre", "Drama"), ("Her", "genre", "Romance")]
     changed = graph.with_changes(added=more, source="review.txt")
-    assert (changed.sources(more[0]), changed.sources(more[1])) == ([], ["review.txt"])
+    assert changed.sources(more[0]) == changed.sources(more[1]) == ["review.txt"]
     assert [*changed.with_changes(removed_sources=["review.txt"]).triples()] == [*graph.triples()]
 
 

@@ -172,7 +172,8 @@ def test_an_update_says_what_it_did(tmp_path: Path) -> None:
     )
     assert (update.added, update.present, update.removed, update.embedded) == (1, 2, 1, 2)
     assert update.index.graph.sources(("Her", "r", "x")) == ["one"]
-    assert update.index.graph.sources(fact) == []  # it stands by itself, as before
+    assert update.index.graph.sources(fact) == ["one"]
+    assert fact in GraphIndex.update(tmp_path, EMBEDDINGS, removed_sources=["one"]).index.graph  # it was there before
 
 
 def names_file(folder: Path) -> tuple[str, int]:

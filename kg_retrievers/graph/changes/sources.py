@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean, listed
-from kg_retrievers.graph.building import NONE
+from kg_retrievers.graph.building import NO_SOURCE, NONE
 from kg_retrievers.graph.changes.merge import Graph, Merge
 from kg_retrievers.graph.changes.rows import Rows, new_ids
 from kg_retrievers.graph.columns import Array, StringTable
@@ -32,7 +32,7 @@ def source_columns(
 ) -> dict[str, Array]:
     """Return the sources of each triple; nothing where no triple has one.
 
-    A triple that the graph has without a source stays without, so that no removal of a source takes it.
+    A triple that is given both with and without a source has `NO_SOURCE` among its sources.
 
     Args:
         merge: The graph and what is added.
@@ -43,9 +43,10 @@ def source_columns(
     """
     graph, addition = merge.graph, merge.addition
     old, new = graph.source_names or _EMPTY, addition.source_names or _EMPTY
-    names = dict.fromkeys([*old, *new, *([source] if source is not None else [])])
+    names = dict.fromkeys([*old, *new, *([source] if source else [])])
     if not names:
         return {}
+    names.setdefault(NO_SOURCE)
     at = {name: id for id, name in enumerate(names)}
     owners, values = _pairs(graph)
     stays = kept[owners] & ~np.isin(values, _source_ids(graph, removed))
@@ -53,10 +54,15 @@ def source_columns(
     new_owners, new_values = _pairs(addition)
     new_values = np.array([at[name] for name in new], np.int64)[new_values]
     new_owners = ids[new_owners]
-    if source is not None:
+    if source:
         new_owners, new_values = np.append(new_owners, ids), np.append(new_values, np.full(len(ids), at[source]))
-    takes = ~np.isin(new_owners, _without_source(graph, kept))
-    owners, values = np.append(owners, new_owners[takes]), np.append(values, new_values[takes])
+    plain = new_ids(kept)[_without_source(graph) & kept]
+    if not source:
+        plain = np.append(plain, ids[_without_source(addition)])
+    owners, values = np.concatenate([owners, new_owners, plain]), np.append(values, new_values)
+    values = np.append(values, np.full(len(plain), at[NO_SOURCE]))
+    has_source = np.isin(owners, owners[values != at[NO_SOURCE]])
+    owners, values = owners[has_source], values[has_source]
     used = np.zeros(len(names), np.bool_)
     used[values] = True
     if not used.any():
@@ -101,18 +107,19 @@ def _pairs(graph: Graph) -> tuple[Array, Array]:
     return rows.owners, rows.values
 
 
-def _without_source(graph: Graph, kept: Array) -> Array:
-    """Return the new ids of the triples that stay and have no source."""
-    has_source = np.zeros(len(graph), np.bool_)
-    has_source[_pairs(graph)[0]] = True
-    return new_ids(kept)[kept & ~has_source]
+def _without_source(graph: Graph) -> Array:
+    """Return which triples have no source: bool."""
+    found = np.ones(len(graph), np.bool_)
+    found[_pairs(graph)[0]] = False
+    return found
 
 
 def _source_ids(graph: Graph, sources: Iterable[str]) -> Array:
-    names, ids = graph.source_names or _EMPTY, []
+    table, ids = graph.source_names or _EMPTY, []
+    names = [name for name in table if name]
     for source in (sources,) if isinstance(sources, str) else sources:
-        ids.append(names.find(source))
-        if ids[-1] < 0:
+        ids.append(table.find(source))
+        if ids[-1] < 0 or not source:
             near = did_you_mean(source, names)
             known = f"{f'; {near}' if near else '.'} Its sources: {listed(names)}." if names else "; none has a source."
             raise InvalidArgumentError(

@@ -107,7 +107,7 @@ class GraphContent:
         rows = np.repeat(np.arange(len(counts)), np.maximum(counts, 1))
         ids = np.full(len(rows), NONE)
         ids[np.repeat(counts > 0, np.maximum(counts, 1))] = self._columns["triple_sources.values"]
-        return rows, [None if id == NONE else names[id] for id in ids.tolist()]
+        return rows, [None if id == NONE else names[id] or None for id in ids.tolist()]
 
     def entities(self) -> Iterator[Entity]:
         """Yield the entities."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.building import NO_SOURCE
 from kg_retrievers.graph.writers.content import Entity, Fact, GraphContent
 
 _TO_QUOTE = re.compile('[",\r\n]')
@@ -19,10 +20,16 @@ _BREAKS = ("\t", "\n", "\r")
 
 
 def json_lines(content: GraphContent) -> Iterator[str]:
-    """Yield a row for each fact, then what relations are called, then a row for each entity that is described."""
+    """Yield a row for each fact, then what relations are called, then a row for each entity that is described.
+
+    A fact that is given both with and without a source has two rows.
+    """
     for fact in content.facts():
         row = {"head": fact.head, "relation": fact.relation_id, "tail": fact.tail}
-        yield _json(row | ({"sources": fact.sources} if fact.sources else {}))
+        if not fact.sources or NO_SOURCE in fact.sources:
+            yield _json(row)
+        if named := [source for source in fact.sources if source]:
+            yield _json(row | {"sources": named})
     yield from relation_lines(content)
     yield from entity_lines(content, all=False)
 

@@ -87,7 +87,7 @@ class AttributeReader:
         if isinstance(id, str) and id and id != relation:
             self.builder.name_relation(id, relation)
             relation = id
-        sources = _texts_of(attributes.get("sources"))
+        sources = _texts_of(attributes.get("sources"), may_be_empty=True)  # an empty text is no source
         for source in sources or (None,):
             self.builder.add(head, relation, tail, source)
         read = {used, "relation_id" if isinstance(id, str) else used, used if sources is None else "sources"}
@@ -146,19 +146,21 @@ class AttributeReader:
         return texts
 
 
-def _texts_of(value: Any, *, lists: bool = True) -> list[str] | None:
+def _texts_of(value: Any, *, lists: bool = True, may_be_empty: bool = False) -> list[str] | None:
     """Return the text of a value, or of each in a list, also of one that is written in JSON; None where one has none.
 
     Args:
         value: A value of an attribute.
         lists: Whether a text that begins like a list in JSON is one: formats such as GraphML hold no other lists.
+        may_be_empty: Whether a text may be empty.
     """
     if _is_absent(value):
         return []
     if lists and isinstance(value, str) and value.startswith("["):
         value = _json_list(value)
-    texts = [(_scalar(one) or ("", None))[0] for one in _values(value)]
-    return texts if all(texts) else None
+    scalars = [_scalar(one) for one in _values(value)]
+    texts = [text for text, _ in filter(None, scalars) if text or may_be_empty]
+    return texts if len(texts) == len(scalars) else None
 
 
 def _values(value: Any) -> Iterator[Any]:
