@@ -117,9 +117,18 @@ def read_folder(path: Path, options: argparse.Namespace) -> KnowledgeGraph:
             path,
             hint_shell=f"Name the file: kg-retrievers info {shlex.quote(files[0])}",
         ) from None
+    check_saved_folder(path, options)
+    return graph
+
+
+def check_saved_folder(path: Path, options: argparse.Namespace) -> None:
+    """Check that no option says how to read a file, where `index` saved what is read.
+
+    Raises:
+        InvalidArgumentError: If one does.
+    """
     if given := ", ".join(option.flag for option in given_options(options)):
         raise InvalidArgumentError(f"{path} is a folder; leave out what says how to read a file: {given}.")
-    return graph
 
 
 def is_export(path: Path) -> bool:

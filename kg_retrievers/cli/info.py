@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from kg_retrievers.cli.graph_files import on_shell
 from kg_retrievers.cli.load import read_graph, verify_folder
-from kg_retrievers.cli.show import grid, show, table
+from kg_retrievers.cli.show import counted, grid, show, table
 
 if TYPE_CHECKING:
     from kg_retrievers.graph import KnowledgeGraph, Triple
@@ -84,7 +84,8 @@ def _understood(graph: KnowledgeGraph) -> RenderableType:
     if graph.text_relations:
         rows.append(("Texts, not values", ", ".join(graph.text_relations)))
     if changes := graph.reading.changes:
-        how = f"{changes['added']:,} facts added and {changes['removed']:,} removed, in {changes['times']:,} changes"
+        added, times = counted(changes["added"], "fact"), counted(changes["times"], "change")
+        how = f"{added} added and {changes['removed']:,} removed, in {times}"
         rows.append(("Changed since it was read", how))
     return grid(("Format", graph.reading.format or "not recorded"), *rows)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import kg_retrievers
 from kg_retrievers.cli.database import open_database
-from kg_retrievers.cli.graph_files import given_options, is_export, read_file, read_folder
+from kg_retrievers.cli.graph_files import check_saved_folder, given_options, read_file, read_folder
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
@@ -18,6 +18,8 @@ from kg_retrievers.methods.registry import Method
 from kg_retrievers.serving.loading import STATIC, is_database, is_uri, load_embeddings, recorded_embeddings
 
 if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
     from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
@@ -74,14 +76,22 @@ def _check_database_options(options: argparse.Namespace) -> None:
 
 def read_index(options: argparse.Namespace) -> GraphIndex:
     """Open the index of a folder, or index the graph of a file or database in memory."""
-    graph = read_graph(options)
-    is_folder = Path(options.graph).is_dir() and not is_export(Path(options.graph))
-    name = options.embeddings or (recorded_embeddings(options.graph) if is_folder else STATIC)
+    from kg_retrievers.graph.storage.parts import is_saved  # loads numpy
+
+    folder = Path(options.graph)
+    if not is_saved(folder):
+        graph = read_graph(options)
+        return kg_retrievers.GraphIndex.build(
+            graph, _embeddings(options.embeddings or STATIC), progress=sys.stderr.isatty()
+        )
+    _check_database_options(options)
+    check_saved_folder(folder, options)
+    return kg_retrievers.GraphIndex.open(folder, _embeddings(options.embeddings or recorded_embeddings(folder)))
+
+
+def _embeddings(name: str) -> Embeddings:
     with status(f"loading {name}"):
-        embeddings = load_embeddings(name)
-    if is_folder:
-        return kg_retrievers.GraphIndex.open(options.graph, embeddings)  # with its graph, from one save
-    return kg_retrievers.GraphIndex.build(graph, embeddings, progress=sys.stderr.isatty())
+        return load_embeddings(name)
 
 
 def read_training_questions(options: argparse.Namespace) -> tuple[list[Question], list[Question] | None]:

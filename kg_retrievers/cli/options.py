@@ -23,6 +23,7 @@ from kg_retrievers.cli.shared_options import (
     add_graph_of_questions,
     add_json_file,
     add_json_flag,
+    add_k,
     add_llm,
     add_measurement,
     add_model,
@@ -101,12 +102,7 @@ def _ask(ask: Parser) -> None:
     )
     add_model(ask, MODEL_HELP)
     ask.add_argument("--examples", metavar="FILE", help=f"{examples_help()}, as JSON lines; other methods use none")
-    ask.add_argument(
-        "--k",
-        type=argument_types.positive_integer,
-        metavar="N",
-        help="how many pieces of evidence (default: the method's)",
-    )
+    add_k(ask)
     ask.add_argument(
         "--min-confidence",
         type=argument_types.share,

@@ -105,6 +105,16 @@ def add_llm(parser: Options) -> None:
     )
 
 
+def add_k(parser: Options) -> None:
+    """Add how much evidence is wanted."""
+    parser.add_argument(
+        "--k",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="how many pieces of evidence (default: the method's)",
+    )
+
+
 def add_model(parser: Options, also: str = "") -> None:
     """Add trained models; `also` continues the help."""
     parser.add_argument(
@@ -195,12 +205,7 @@ def add_measurement(parser: Parser, required: bool) -> None:
     )
     method = parser.add_argument_group("what a method gets")
     add_embeddings(method)
-    method.add_argument(
-        "--k",
-        type=argument_types.positive_integer,
-        metavar="N",
-        help="how many pieces of evidence (default: the method's)",
-    )
+    add_k(method)
     add_model(method, MODEL_HELP)
     add_field(method, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     method.add_argument(

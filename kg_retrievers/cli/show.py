@@ -80,7 +80,7 @@ def evidence(document: Document) -> RenderableType:
     from kg_retrievers.core.results import tell_result  # loads numpy, which the help does not need
 
     triples = _named_triples(document)
-    count = "1 triple" if len(triples) == 1 else f"{len(triples):,} triples"
+    count = counted(len(triples), "triple")
     metadata = document.metadata
     title = (
         f"Evidence {metadata['rank']}: {_confidence(document)}score {metadata['score']:.3f}, {count}{_limit(document)}"
@@ -159,6 +159,16 @@ def _cell(value: str | int) -> Text:
     lines = map(_line, value.split("\n"))
     shown = (textwrap.shorten(line, CHARACTERS_SHOWN, placeholder=" ... (--json has all)") for line in lines)
     return Text("\n".join(shown), overflow="fold")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return how many of something there are.
+
+    Example:
+        >>> counted(1, "fact"), counted(2000, "fact")
+        ('1 fact', '2,000 facts')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def show_comparison(found: Comparison) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import kg_retrievers
 from kg_retrievers.cli.graph_files import read_file
-from kg_retrievers.cli.show import show, status
-from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.cli.show import counted, note, show, status
+from kg_retrievers.errors import InvalidArgumentError, listed
 from kg_retrievers.serving.loading import load_embeddings, recorded_embeddings
 
 if TYPE_CHECKING:
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Change a graph and its index in a folder."""
+    from kg_retrievers.graph.changes.joining import join_additions, join_removals  # loads numpy
+
     _check(options)
     graph = kg_retrievers.KnowledgeGraph.open(options.index)
-    added, removed = _read(options.add, options, graph), _read(options.remove, options, graph)
+    additions, removals = _read(options.add, options, graph), _read(options.remove, options, graph)
     name = options.embeddings or recorded_embeddings(options.index)
     with status(f"loading {name}"):
         embeddings = load_embeddings(name)
@@ -32,17 +34,18 @@ def run(options: argparse.Namespace) -> int:
         options.index,
         embeddings,
         progress=sys.stderr.isatty(),
-        added=added,
-        removed=removed,
+        added=additions[0] if len(additions) == 1 else join_additions(graph, additions),
+        removed=removals[0] if len(removals) == 1 else join_removals(graph, removals),
         removed_sources=options.remove_source,
         source=options.source,
     )
+    _note_twins(graph, update.index.graph)
     counts = {name: getattr(update, name) for name in ("added", "present", "removed", "embedded")}
     if options.json:
         print(json.dumps(counts | {"triples": len(update.index.graph)}), flush=True)
         return 0
     show(
-        f"{_added(options, update)} {update.removed:,}; embedded {update.embedded:,} texts.",
+        f"{_added(options, update)} {update.removed:,}; embedded {counted(update.embedded, 'text')}.",
         f"{options.index} now holds {len(update.index.graph.entities):,} entities, "
         f"{len(update.index.graph.relations):,} relations, {len(update.index.graph):,} triples.",
     )
@@ -52,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 def _added(options: argparse.Namespace, update: IndexUpdate) -> str:
     if not options.add:
         return "Removed"
-    return f"Added {update.added:,} facts ({update.present:,} were there already or repeated) and removed"
+    return f"Added {counted(update.added, 'fact')} ({update.present:,} were there already or repeated) and removed"
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -71,11 +74,23 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidArgumentError("--source says where the facts of --add are from. Add some, or leave it out.")
 
 
-def _read(files: Sequence[str], options: argparse.Namespace, changed: KnowledgeGraph) -> KnowledgeGraph | tuple[()]:
-    """Read files as one graph, in the way in which the graph that they change was read."""
-    graph: KnowledgeGraph | None = None
+def _read(files: Sequence[str], options: argparse.Namespace, changed: KnowledgeGraph) -> list[KnowledgeGraph]:
+    """Read each file in the way in which the graph that they change was read."""
+    graphs = []
     for file in files:
         with status(f"reading {file}"):
-            one = read_file(Path(file), options, changed)
-        graph = one if graph is None else graph.with_changes(added=one)
-    return () if graph is None else graph
+            graphs.append(read_file(Path(file), options, changed))
+    return graphs
+
+
+def _note_twins(before: KnowledgeGraph, after: KnowledgeGraph) -> None:
+    """Say how many new entities have for their key what another entity is called: its key may be meant."""
+    (new,) = (before.entities.ids_of(after.entities) < 0).nonzero()
+    keys = [after.entities[id] for id in new.tolist()]
+    twins = [key for key in keys if key in before.names and after.datatype(key) is None]
+    if twins:
+        named = before.entities_named(twins[0])
+        note(
+            f"new entities whose keys are names of others: {len(twins):,}, as {twins[0]!r}, a name of "
+            f"{listed(named, 3)}; if those are meant, remove these facts and add them with the keys of those"
+        )

@@ -123,9 +123,10 @@ def test_text_relations_have_no_values(run: Run, folder: Path) -> None:
 
 
 def test_a_saved_folder_takes_no_options_for_reading(run: Run, rich: str) -> None:
-    code, _, err = run("info", rich, "--text-relations", "P57", "--encoding", "utf-8")
-    assert code == 2
-    assert "rich is a folder; leave out what says how to read a file: --text-relations, --encoding." in err
+    for command in (["info", rich], ["ask", rich, "Who directed Her?"]):
+        code, _, err = run(*command, "--text-relations", "P57", "--encoding", "utf-8")
+        assert code == 2
+        assert "rich is a folder; leave out what says how to read a file: --text-relations, --encoding." in err
 
 
 def test_verify_reads_every_column(run: Run, folder: Path) -> None:
@@ -168,5 +169,5 @@ def test_what_was_changed_since_is_shown(run: Run, rich: str) -> None:
     graph = KnowledgeGraph.open(rich)
     graph.with_changes(added=[("a", "r", "b")], removed=[graph.triple(0)]).save("changed")
     _, out, _ = run("info", "changed")
-    assert "1 facts added and 1 removed, in 1 changes" in " ".join(out.split())
+    assert "1 fact added and 1 removed, in 1 change" in " ".join(out.split())
     assert "Changed since" not in run("info", rich)[1]

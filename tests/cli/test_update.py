@@ -113,7 +113,7 @@ def test_rdf_is_read_as_the_graph_was_and_joined_by_iri(run: Run, folder: Path) 
     (folder / "old.nt").write_text(MORE.splitlines()[1].replace("o2", "o1"))
     assert run("index", "museum.ttl", *NAMED, "--output", "museum", "--embeddings", "hashed")[0] == 0
     code, out, notes = run("update", "museum", "--add", "more.nt", "--remove", "old.nt")
-    assert (code, "Added 1 facts" in out, "removed 1" in out) == (0, True, True)
+    assert (code, "Added 1 fact " in out, "removed 1" in out) == (0, True, True)
     asked = "--label-predicate 'http://museum.example/terms#called' --type-predicate 'http://museum.example/terms#kind'"
     assert " ".join(notes.split()).count(f"is read as the graph was, with {asked}; the same options change it") == 2
     graph = KnowledgeGraph.open("museum")
@@ -147,3 +147,43 @@ def test_a_table_is_read_as_the_graph_was(run: Run, folder: Path) -> None:
     assert (code, notes.count("is read as the graph was")) == (0, 1)
     assert [*KnowledgeGraph.open("staff").triples("Bob")] == [("Bob", "leads", "Support")]
     assert KnowledgeGraph.open("staff").reading.options == {"columns": ["who", "does", "what"], "delimiter": ";"}
+
+
+def test_files_of_two_formats_are_read_each_by_itself(run: Run, folder: Path) -> None:
+    (folder / "museum.ttl").write_text(MUSEUM)
+    (folder / "keys.tsv").write_text("_:b0\tmus:material\tpaper\n")
+    for name in ("one.ttl", "two.ttl"):
+        terms = "@prefix mus: <http://museum.example/terms#> ."
+        (folder / name).write_text(f'{terms} _:b0 mus:file "{name}" . _:b0 mus:unit "mm" .')
+    (folder / "old.nt").write_text(MORE.splitlines()[1].replace("o2", "o1"))
+    for order in (["keys.tsv", "one.ttl", "two.ttl"], ["one.ttl", "keys.tsv", "two.ttl"], ["two.ttl", "keys.tsv"]):
+        assert run("index", "museum.ttl", "--output", "museum", "--embeddings", "hashed")[0] == 0
+        code, _, errors = run("update", "museum", *(word for file in order for word in ("--add", file)))
+        assert (code, errors.strip()) == (0, "")
+        graph = KnowledgeGraph.open("museum")
+        assert [fact.tail for fact in graph.triples("_:b0")] == ["cm", "paper"]
+        assert len([*graph.triples(None, "mus:unit", "mm")]) == len(order) - 1
+        for added in [*graph.triples(None, "mus:unit", "mm")]:
+            assert len([*graph.triples(added.head)]) == 2
+    code, out, _ = run("update", "museum", "--remove", "old.nt", "--remove", "keys.tsv")
+    assert (code, "Removed 2;" in out) == (0, True)
+    assert ("_:b0", "mus:material", "paper") not in KnowledgeGraph.open("museum")
+
+
+def test_blank_nodes_of_rdf_behind_a_table_cannot_be_removed(run: Run, folder: Path) -> None:
+    (folder / "museum.ttl").write_text(MUSEUM)
+    (folder / "keys.tsv").write_text("ex:o1\tmus:by\tex:klee\n")
+    (folder / "old.ttl").write_text('_:b0 <http://museum.example/terms#unit> "cm" .')
+    assert run("index", "museum.ttl", "--output", "museum", "--embeddings", "hashed")[0] == 0
+    code, _, errors = run("update", "museum", "--remove", "keys.tsv", "--remove", "old.ttl")
+    assert (code, "have blank nodes" in errors) == (2, True)
+
+
+def test_a_new_entity_that_is_called_as_another_is_noted(run: Run, folder: Path) -> None:
+    assert run("update", "films.index", "--add", "still.jsonl")[2] == ""
+    (folder / "labels.tsv").write_text("Arrival (2016)\tstarring\tJeremy Renner\n")
+    code, _, notes = run("update", "films.index", "--add", "labels.tsv")
+    assert code == 0
+    assert "new entities whose keys are names of others: 1, as 'Arrival (2016)', a name of 'Arrival'" in notes
+    (folder / "keys.tsv").write_text("Arrival\tstarring\tForest Whitaker\n")
+    assert run("update", "films.index", "--add", "keys.tsv")[2] == ""

@@ -329,6 +329,7 @@ def test_blank_nodes_are_numbered_in_order(read: Read) -> None:
     graph = read(text)
     assert [*graph.triples()][:2] == [("_:b0", "ex:r", "_:b1"), ("_:b1", "ex:r", "_:b0")]
     assert graph.reading.understood["blank nodes"] == "5 kept as _:b0 to _:b4"
+    assert read("ex:a ex:r [] .").reading.understood["blank nodes"] == "1 kept as _:b0"
     assert graph.reading.understood["lists"] == "2 items of lists, kept as rdf:first and rdf:rest"
     dropped = read(text + " ex:a ex:r ex:b .", blank_nodes="drop")
     assert [*dropped.triples()] == [("ex:a", "ex:r", "ex:b")]

@@ -48,7 +48,7 @@ def describe_reading(
         "classes and properties": _count(columns.described, "describe types and relations and are no entities"),
         "literals": _count(kinds.total(), f"({_counts(kinds)})"),
         "literals that their datatype does not allow": _count(statements.invalid, "taken as texts"),
-        "blank nodes": _count(blanks, f"kept as _:b0 to _:b{blanks - 1}"),
+        "blank nodes": _count(blanks, f"kept as _:b0 to _:b{blanks - 1}" if blanks > 1 else "kept as _:b0"),
         "graphs": _count(len(statements.graphs), "named ones, kept as sources of facts"),
     }
     said |= {what: _count(_facts_by(columns, iri), text) for what, (iri, text) in PLAIN_FACTS.items()}
