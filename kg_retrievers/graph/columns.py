@@ -159,6 +159,17 @@ class StringTable(Sequence[str]):
         return -1
 
 
+def spread(values: Array, most: int) -> Array:
+    """Return at most so many of some values, spread over all of them, in their order.
+
+    Example:
+        >>> spread(np.arange(10), 4).tolist(), spread(np.arange(2), 4).tolist()
+        ([0, 3, 6, 9], [0, 1])
+    """
+    some: Array = values[np.linspace(0, len(values) - 1, min(most, len(values))).astype(np.int64)]
+    return some
+
+
 def _hash(encoded: bytes) -> int:
     return int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little")
 

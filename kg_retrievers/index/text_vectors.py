@@ -40,15 +40,7 @@ class TextVectors:
         self._lock = LocalLock()
 
     def embed(self, texts: Sequence[str]) -> Array:
-        """Embed texts in one call of the embeddings, or none for texts seen lately.
-
-        Returns:
-            float32, shape (texts, dimension): unit rows.
-
-        Raises:
-            StaleIndexError: If the vectors are not as long as those of the index.
-            InvalidArgumentError: If the embeddings return something else than one finite vector for each text.
-        """
+        """Embed texts; see `GraphIndex.embed`."""
         with self._lock:
             rows = {text: self.recent[text] for text in texts if text in self.recent}
         probe = self.probe

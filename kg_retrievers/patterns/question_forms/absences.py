@@ -10,7 +10,7 @@ from kg_retrievers.patterns.question_forms.asking import Asker, Way, best_by_cla
 from kg_retrievers.patterns.question_forms.class_words import PEOPLE
 from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.spans import before_slot, keys_of
-from kg_retrievers.patterns.question_forms.tokens import Token
+from kg_retrievers.patterns.question_forms.tokens import Token, telling_words
 from kg_retrievers.patterns.question_forms.values import NAME_WEIGHT, ValueFinder
 
 
@@ -53,15 +53,14 @@ class Absences:
     def _is_one(self, tokens: Sequence[Token], group: int) -> bool:
         """Whether an entity among some words is of a class."""
         keys = keys_of([token.slot for token in tokens if token.slot])
-        return any(self._classes.containing([self._graph.entities.find(key)])[group] for key in keys)
+        return self._classes.containing([self._graph.entities.find(key) for key in keys])[group]
 
     def _add_lacking(self, form: Form, arms: Arms) -> bool:
         """Add what members of the class do not have at all."""
-        telling = [token for token in form.negative if token.telling]
-        if not telling:
+        words = telling_words(form.negative)
+        if not words:
             return False
         text = [Token("what"), Token("it"), *form.negative]
         ways = self._asker.from_class(text, (1, 2), arms.group, max_steps=1)
-        words = " ".join(token.word for token in telling)
         named = [replace(way, log=way.log + NAME_WEIGHT * self._values.nearness(words, way)) for way in ways]
         return arms.add("lacking", None, likeliest(named) if named else None)

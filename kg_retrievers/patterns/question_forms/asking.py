@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.adjacency import reversed_label
+from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.patterns.question_forms.classes import MEMBERS, GraphClasses
 from kg_retrievers.patterns.question_forms.tokens import Token, question_of
@@ -40,6 +41,11 @@ class Way:
     share: float = 1.0
     start: int = -1
 
+    @property
+    def back(self) -> tuple[int, ...]:
+        """The adjacency labels of the way back."""
+        return tuple(reversed_label(label) for label in reversed(self.labels))
+
 
 class Asker:
     """Asks for walks from entities, and from all members of a class.
@@ -64,9 +70,8 @@ class Asker:
         self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
     ) -> list[Way]:
         """Return the walks from the members of a class that some words of a text stand for."""
-        members = self.classes.members[group]
-        some = members[np.unique(np.linspace(0, len(members) - 1, min(MEMBERS, len(members))).astype(np.int64))]
-        keys = tuple(self.graph.entities[entity] for entity in some.tolist())
+        some = spread(self.classes.members[group], MEMBERS).tolist()
+        keys = tuple(self.graph.entities[entity] for entity in some)
         name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
         slot = Token(name, QuestionEntity(0, 1, name, keys, len(keys), True))
         whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
@@ -91,7 +96,7 @@ def best_by_class(ways: Sequence[Way], classes: GraphClasses) -> dict[int, Way]:
     """Return the likeliest walk to each class."""
     by_class: dict[int, list[Way]] = defaultdict(list)
     for way in ways:
-        by_class[int(classes.of_label[way.labels[-1]])].append(replace(way, log=way.log - detour_cost(way, classes)))
+        by_class[classes.end_of(way.labels)].append(replace(way, log=way.log - detour_cost(way, classes)))
     return {group: likeliest(of_one) for group, of_one in by_class.items()}
 
 

@@ -29,13 +29,11 @@ class PatternBuilder:
         self.operation: Operation | None = None
         self.confidence = 1.0
         self._unknowns = 0
-        self._typed: bool | None = None
         self.target = self.unknown(type)
 
     def unknown(self, type: str | None = None) -> Unknown:
         """Return an unknown that is not used yet, of a type where one is given."""
         self._unknowns += 1
-        self._typed = self._typed or (True if type else None)
         return Unknown(f"entity {self._unknowns}", type)
 
     def walk(self, start: Term, labels: Sequence[int], end: Term, *, absent: bool = False) -> None:
@@ -48,15 +46,15 @@ class PatternBuilder:
 
     def pattern(self) -> Pattern:
         """Return the pattern."""
-        names = {node for triple in self.triples for node in triple}
+        nodes = {node for triple in self.triples for node in triple}
         return Pattern.of(
             *self.triples,
-            target=self.target.name if self.target in names else None,
+            target=self.target.name if self.target in nodes else None,
             directed=True,
             conditions=self.conditions,
             absent=self.absent,
             operation=self.operation,
-            typed=self._typed,
+            typed=True if any(isinstance(node, Unknown) and node.type for node in nodes) else None,
             source="question-forms",
             confidence=self.confidence,
         )

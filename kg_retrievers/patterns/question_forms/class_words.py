@@ -152,19 +152,21 @@ class _Segments:
 
     def of_classes(self, of_lists: Array, most: int) -> Array:
         """Return the sum of the greatest few values of each class."""
-        order = np.lexsort((-of_lists, self._classes))
-        rank = np.arange(len(order)) - self._first[self._classes]
-        sums: Array = np.bincount(self._classes, of_lists[order] * (rank < most), minlength=len(self._counts))
-        return sums
+        return self._greatest(of_lists, np.full(len(self._counts), most))
 
     def best_half(self, of_lists: Array) -> Array:
         """Return the mean of the greater half of the values of each class."""
         half = np.maximum(self._counts // 2, 1)
+        means: Array = self._greatest(of_lists, half) / half
+        return means
+
+    def _greatest(self, of_lists: Array, most: Array) -> Array:
+        """Return the sum of the greatest values of each class, of so many as are given for it; (classes)."""
         order = np.lexsort((-of_lists, self._classes))
         rank = np.arange(len(order)) - self._first[self._classes]
-        kept = of_lists[order] * (rank < half[self._classes])
-        means: Array = np.bincount(self._classes, kept, minlength=len(self._counts)) / half
-        return means
+        kept = of_lists[order] * (rank < most[self._classes])
+        sums: Array = np.bincount(self._classes, kept, minlength=len(self._counts))
+        return sums
 
 
 def singular(word: str) -> str:

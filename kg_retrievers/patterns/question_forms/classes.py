@@ -10,7 +10,7 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index.token_table import TokenTable
 from kg_retrievers.patterns.question_forms.class_words import NAMES, ClassWords, naming_words, singular
@@ -88,8 +88,7 @@ class GraphClasses:
 
     def _names_of(self, members: Array) -> list[str]:
         """Return the names of some members, spread over all of them."""
-        seen = np.unique(np.linspace(0, len(members) - 1, min(NAMES, len(members))).astype(np.int64))
-        return [self._graph.names[label] for label in self._graph.labels[members[seen]].tolist()]
+        return [self._graph.names[label] for label in self._graph.labels[spread(members, NAMES)].tolist()]
 
     def _types_of(self, members: Array) -> list[str]:
         seen, types = members[:TYPES_SEEN], self._graph.types
@@ -120,6 +119,14 @@ class GraphClasses:
     def containing(self, entities: Sequence[int]) -> list[bool]:
         """Return for each class whether it has one of some entities."""
         return [bool(np.isin(entities, members).any()) for members in self.members]
+
+    def end_of(self, labels: Sequence[int]) -> int:
+        """Return the class to which a walk with these adjacency labels leads."""
+        return int(self.of_label[labels[-1]])
+
+    def end_kind(self, labels: Sequence[int]) -> str:
+        """Return what a walk leads to as values, one of `kinds`."""
+        return self.kinds[self.end_of(labels)]
 
     def is_single(self, label: int) -> bool:
         """Whether a label leads from each entity to one other at most."""
@@ -155,8 +162,8 @@ def _groups(graph: KnowledgeGraph, ends: Sequence[Array], entities: Array) -> Ar
     """Return the group of each label: those whose ends share many entities, directly or by way of others."""
     parents = np.arange(len(ends))
     for one in np.flatnonzero(entities).tolist():
-        seen = np.unique(np.linspace(0, len(ends[one]) - 1, min(ENDS_SEEN, len(ends[one]))).astype(np.int64))
-        leading = [_leading_labels(graph, entity) for entity in ends[one][seen].tolist()]
+        seen = spread(ends[one], ENDS_SEEN)
+        leading = [_leading_labels(graph, entity) for entity in seen.tolist()]
         counts = np.bincount(np.concatenate(leading), minlength=len(ends))
         for other in np.flatnonzero((counts >= COMMON * len(seen)) & entities).tolist():
             parents[parents == parents[one]] = parents[other]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kg_retrievers.graph import Pattern
-from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.index import QuestionEntity
 from kg_retrievers.patterns.question_forms.arms import NEAR, Arms, UnreadError, sureness
@@ -68,7 +67,7 @@ class Comparing:
     ) -> Pattern:
         builder = PatternBuilder(self._graph)
         builder.confidence = sureness([way])
-        labels = way.labels if role == "value" else tuple(reversed_label(label) for label in reversed(way.labels))
+        labels = way.labels if role == "value" else way.back
         counts = "value" if role == "value" else "count"
         if form.kind == "compare":
             sides = [builder.unknown(), builder.unknown()]

@@ -111,7 +111,7 @@ class Composer:
         builder.conditions.append(Condition(value.name, limit.operator, literal))
 
     def _add_absent(self, builder: PatternBuilder, way: Way) -> None:
-        group = int(self._classes.of_label[way.labels[-1]])
+        group = self._classes.end_of(way.labels)
         if self._classes.kinds[group] == "truth" and len(self._classes.members[group]) > 1:
             self._add_truth(builder, way, False)  # the graph says of some that it does not hold
             return

@@ -13,7 +13,7 @@ from kg_retrievers.patterns.question_forms.forms import Degree, Form, Quantity, 
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import span_of
-from kg_retrievers.patterns.question_forms.tokens import Token, words_of
+from kg_retrievers.patterns.question_forms.tokens import Token, telling_words, words_of
 from kg_retrievers.patterns.question_forms.values import NAME_WEIGHT, ValueFinder
 
 #: A greater number of things is rather a number that the graph states.
@@ -89,11 +89,11 @@ class Counting:
         if span[0] == span[1]:
             tokens, span = [*tokens, *plain], (len(tokens), len(tokens) + len(plain))
         found = list[Way]()
-        words = " ".join(token.word for token in clause if token.telling and token not in plain)
+        words = telling_words(clause, plain)
         for counted in likeliest_classes(near, MOST_CLASSES, 1.0):
             noun_log = NOUN_WEIGHT * float(near[counted])
             for way in self._asker.from_class(tokens, span, counted):
-                if int(self._classes.of_label[way.labels[-1]]) == group and self._many(way, needed):
+                if self._classes.end_of(way.labels) == group and self._many(way, needed):
                     named = NAME_WEIGHT * self._values.nearness_of_steps(words, way)
                     named += CALLED_WEIGHT * self._classes.is_called(way.labels[0], words_of(plain[-1:]))
                     found.append(replace(way, log=way.log + noun_log + named))
@@ -105,7 +105,7 @@ class Counting:
             return True
         label = reversed_label(way.labels[0])
         adjacency = self._graph.adjacency
-        members = self._classes.members[int(self._classes.of_label[way.labels[0]])]
+        members = self._classes.members[self._classes.end_of(way.labels)]
         counts = (adjacency.entries_with(entity, label) for entity in members.tolist())
         return any(entries.stop - entries.start >= needed for entries in counts)
 

@@ -10,7 +10,7 @@ from kg_retrievers.patterns.question_forms.classes import GraphClasses
 from kg_retrievers.patterns.question_forms.forms import Degree, Form
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.spans import asking, span_of
-from kg_retrievers.patterns.question_forms.tokens import Token, words_of
+from kg_retrievers.patterns.question_forms.tokens import Token, telling_words, words_of
 from kg_retrievers.patterns.question_forms.values import ADJECTIVE_WEIGHT, ValueFinder, dimension_words, kinds_of
 
 
@@ -29,11 +29,11 @@ class Measuring:
     def limit_way(self, form: Form, limit: Limit, group: int) -> Way | None:
         """Return the likeliest walk from a class to the values that a limit is about."""
         kinds, ways = kinds_of(limit.value, limit.kind), list[Way]()
+        words = telling_words(form.clause, form.noun)
         span = span_of(form.clause, form.noun)
         for kind in kinds:
             text, at = asking(form.clause, span, "when" if kind == "date" else "how many")
             unit = limit.value.unit if kind == "number" else ""
-            words = " ".join(token.word for token in form.clause if token.telling and token not in form.noun)
             way = self._values.find(text, at, group, (kind,), words=words, unit=unit, max_steps=2)
             ways += [way] if way else []
         return likeliest(ways) if ways else None
@@ -43,7 +43,7 @@ class Measuring:
         kinds = ("date",) if degree.time else ("number",)
         adjective = words_of(degree.words[:1])
         more = " ".join(token.word for token in degree.words[1:])
-        telling = " ".join(token.word for token in form.clause if token.telling and token not in form.noun)
+        telling = telling_words(form.clause, form.noun)
         words = dimension_words(adjective, degree.time and not telling, more or telling)
         opening = "when was" if degree.time else f"how {adjective} is"
         text = [*map(Token, opening.split()), Token("it"), *map(Token, (more or telling).split())]
@@ -80,7 +80,7 @@ class Measuring:
 
     def truth_way(self, form: Form, group: int) -> Way | None:
         """Return the walk to the truth value that a clause names, as "huts that have a winter room"."""
-        words = " ".join(token.word for token in form.clause if token.telling and token not in form.noun)
+        words = telling_words(form.clause, form.noun)
         text = [Token("it"), *(token for token in form.clause if token not in form.noun)]
         way = self._values.find(text, (0, 1), group, ("truth",), words=words)
         return way if way and self._values.nearness(words, way) >= SAME_NAME else None

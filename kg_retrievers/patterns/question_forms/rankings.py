@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kg_retrievers.patterns.question_forms.degrees import base_of, direction, time_direction
@@ -20,7 +21,7 @@ _FEWEST = re.compile(r"\b(?:the )?(?:smallest|lowest|least) number of")
 _FIRST = re.compile(r"\b(?:came|comes|come|was \w+|were \w+) (first|last)(?: ,| :|$)|(?<=[^ ] )(first|last)$")
 _RANKS = re.compile(r"\branks? (?:first|top|highest|last)\b(?= by)")
 _OFTEN = re.compile(r"\b(?:the )?(most|least) (?:often|frequently)\b|\b(?:the )?(most|fewest|least) times\b")
-_EVENTS = re.compile(r"\bby (?:the |number of |its |their )?(?=[a-z])")
+_BY = re.compile(r"(?:, )?\bby (?:the |number of |its |their )?(?=[a-z])")
 
 #: Two things for comparison stand between these words.
 OFFERS = frozenset(["or", "and", "vs", "versus", "v", "with", "to", "against"])
@@ -59,12 +60,8 @@ def _take_rank(reading: Reading) -> int:
     words = [token.word for token in reading.tokens]
     found = (at for at, word in enumerate(words) if word in ("most", "fewest") or base_of(word, "est"))
     at = next((at for at in found if not at or words[at - 1] != "at"), -1)
-    tops = at < 0 and next((i for i, word in enumerate(words[:-1]) if word == "top" and _number(words[i + 1]) > 1), -1)
-    if tops is not False and tops >= 0:  # "the top three huts by beds"
-        reading.tokens[tops] = Token("highest")
-        return _number(reading.tokens.pop(tops + 1).word)
     if at < 0:
-        return 1
+        return _take_top(reading, words)
     reading.unread |= any(_ORDINAL.fullmatch(word) for word in words)
     asked = [i + 1 for i in range(min(at, len(words) - 1)) if words[i] in ("which", "what")]
     for place in (at - 1, at + 1, *asked):
@@ -74,6 +71,15 @@ def _take_rank(reading: Reading) -> int:
             del reading.tokens[place]
             return number
     return 1
+
+
+def _take_top(reading: Reading, words: Sequence[str]) -> int:
+    """Read "top" before a number as a superlative, as in "the top three huts by beds", and take the number."""
+    at = next((at for at, word in enumerate(words[:-1]) if word == "top" and _number(words[at + 1]) > 1), -1)
+    if at < 0:
+        return 1
+    reading.tokens[at] = Token("highest")
+    return _number(reading.tokens.pop(at + 1).word)
 
 
 def _number(word: str) -> int:
@@ -100,7 +106,7 @@ def _take_degree(reading: Reading) -> None:
         del reading.tokens[at]
     else:
         _take_adjective(reading)
-    if reading.degree and (found := reading.search(rf"(?:, )?{_EVENTS.pattern}")):
+    if reading.degree and (found := reading.search(_BY)):
         end = noun_end(reading, found[1])
         reading.degree = replace(reading.degree, words=(*reading.degree.words, *reading.tokens[found[1] : end]))
         del reading.tokens[found[0] : end]

@@ -20,7 +20,7 @@ from kg_retrievers.patterns.question_forms.counting import Counting
 from kg_retrievers.patterns.question_forms.forms import Form, is_verb
 from kg_retrievers.patterns.question_forms.measuring import Measuring
 from kg_retrievers.patterns.question_forms.spans import entity_groups, span_of
-from kg_retrievers.patterns.question_forms.tokens import Token
+from kg_retrievers.patterns.question_forms.tokens import Token, telling_words
 from kg_retrievers.patterns.question_forms.values import ValueFinder
 from kg_retrievers.patterns.question_forms.whether import Whether
 from kg_retrievers.patterns.zero_shot.ranking import softmax
@@ -94,12 +94,11 @@ class FormReader:
 
     def leads_to_number(self, labels: Sequence[int]) -> bool:
         """Whether a walk leads to numbers without a unit."""
-        kind = self._classes.kinds[int(self._classes.of_label[labels[-1]])]
-        return kind in ("number", "date") and not self._values.has_unit(Way(tuple(labels), 0.0, 0.0))
+        return self._ends_in_number(labels) and not self._values.has_unit(Way(tuple(labels), 0.0, 0.0))
 
     def is_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that the noun of a form names, rather than to things to count."""
-        if self._classes.kinds[int(self._classes.of_label[labels[-1]])] not in ("number", "date"):
+        if not self._ends_in_number(labels):
             return False
         words, way = " ".join(token.word for token in form.noun if token.word), Way(tuple(labels), 0.0, 0.0)
         if self._values.has_unit(way):
@@ -109,19 +108,21 @@ class FormReader:
 
     def is_other_number(self, labels: Sequence[int], word: str) -> bool:
         """Whether a walk leads to numbers that a word does not name."""
-        kind = self._classes.kinds[int(self._classes.of_label[labels[-1]])]
-        if kind not in ("number", "date"):
+        if not self._ends_in_number(labels):
             return False
         other = self._values.is_other_measure(word, labels[-1])
         return other or self._values.nearness(word, Way(tuple(labels), 0.0, 0.0)) < MAY_NAME
 
     def names_number(self, labels: Sequence[int], form: Form) -> bool:
         """Whether a walk leads to a number that a form may name."""
-        words, way = " ".join(token.word for token in form.clause if token.telling), Way(tuple(labels), 0.0, 0.0)
+        words, way = telling_words(form.clause), Way(tuple(labels), 0.0, 0.0)
         if not self.leads_to_number(labels):
             return False
         unknown = self.noun_score(" ".join(token.word for token in form.noun if token.word)) < SAME_NAME
         return (len(labels) == 1 and unknown) or self._values.nearness(words, way) >= MAY_NAME
+
+    def _ends_in_number(self, labels: Sequence[int]) -> bool:
+        return self._classes.end_kind(labels) in ("number", "date")
 
     def _things(self, form: Form) -> Pattern:
         """Read what asks for things of one class."""

@@ -84,6 +84,16 @@ def question_of(tokens: Sequence[Token]) -> tuple[str, list[QuestionEntity]]:
     return text, slots
 
 
+def telling_words(tokens: Sequence[Token], without: Sequence[Token] = ()) -> str:
+    """Return the telling words of some tokens, a blank between them, without some other tokens.
+
+    Example:
+        >>> telling_words(tokens_of("Which huts have the most beds?", []), [Token("huts")])
+        'beds'
+    """
+    return " ".join(token.word for token in tokens if token.telling and token not in without)
+
+
 def words_of(tokens: Sequence[Token]) -> str:
     """Return the words of some tokens, a blank between them; "_" for an entity."""
     return " ".join(token.word or "_" for token in tokens)

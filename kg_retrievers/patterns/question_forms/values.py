@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import Value, unit_symbol
 from kg_retrievers.index.token_table import TokenTable
 from kg_retrievers.patterns.question_forms.asking import Asker, Way, likeliest
-from kg_retrievers.patterns.question_forms.tokens import Token
+from kg_retrievers.patterns.question_forms.tokens import Token, telling_words
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.reading import question_words
 
@@ -91,7 +91,7 @@ class ValueFinder:
             weight: How much the words count; None for `NAME_WEIGHT`.
         """
         rest = [token for at, token in enumerate(tokens) if not span[0] <= at < span[1]]
-        words = words or " ".join(token.word for token in rest if token.telling)
+        words = words or telling_words(rest)
         ways = self._asker.from_class(tokens, span, group, max_steps=max_steps)
         return self.best(ways, group, kinds, words, unit, weight)
 
@@ -114,12 +114,11 @@ class ValueFinder:
         return likeliest(found) if found else None
 
     def _fits(self, way: Way, kinds: Collection[str], unit: str) -> bool:
-        group = int(self._classes.of_label[way.labels[-1]])
-        if self._classes.kinds[group] not in kinds:
+        if self._classes.end_kind(way.labels) not in kinds:
             return False
         if not unit:
             return True
-        units = self._columns.units[self._classes.members[group]]
+        units = self._columns.units[self._classes.members[self._classes.end_of(way.labels)]]
         return bool((units == self._columns.unit_symbols.get(unit_symbol(unit), -1)).mean() > 0.5)
 
     def _named(self, way: Way, rows: Sequence[np.ndarray], weight: float) -> float:
@@ -158,12 +157,12 @@ class ValueFinder:
         """Return the logarithm of the share of a class that has the first relation of a walk."""
         if group < 0:
             return 0.0
-        heads = self._classes.counts[way.labels[0] ^ 1]
+        heads = self._classes.counts[reversed_label(way.labels[0])]
         return SHARE_WEIGHT * float(np.log(min(heads / max(len(self._classes.members[group]), 1), 1.0)))
 
     def has_unit(self, way: Way) -> bool:
         """Whether most of the values where a walk ends have a unit."""
-        members = self._classes.members[int(self._classes.of_label[way.labels[-1]])]
+        members = self._classes.members[self._classes.end_of(way.labels)]
         return bool((self._columns.units[members] > 0).mean() > 0.5)
 
     def nearness_of_steps(self, words: str, way: Way) -> float:

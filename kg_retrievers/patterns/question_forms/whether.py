@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from kg_retrievers.graph import Pattern
-from kg_retrievers.graph.adjacency import reversed_label
 from kg_retrievers.graph.operations import Condition, Operation
 from kg_retrievers.patterns.question_forms.arms import SAME_NAME, UnreadError, sureness
 from kg_retrievers.patterns.question_forms.asking import Asker, Way, likeliest
@@ -18,7 +17,7 @@ from kg_retrievers.patterns.question_forms.counting import MOST_COUNTED
 from kg_retrievers.patterns.question_forms.forms import Form, Quantity
 from kg_retrievers.patterns.question_forms.literals import Limit
 from kg_retrievers.patterns.question_forms.spans import node_of
-from kg_retrievers.patterns.question_forms.tokens import Token
+from kg_retrievers.patterns.question_forms.tokens import Token, telling_words
 from kg_retrievers.patterns.question_forms.values import ValueFinder, kinds_of
 from kg_retrievers.patterns.zero_shot.ranking import softmax
 
@@ -70,7 +69,7 @@ class Whether:
 
     def _number(self, form: Form, quantity: Quantity, slots: Sequence[int]) -> Pattern:
         """Read whether a number that the graph states is so great."""
-        words = " ".join(token.word for token in form.clause if token.telling)
+        words = telling_words(form.clause)
         limit = Limit(quantity.comparison, (str(quantity.number),), 0, 0, "number")
         form = replace(form, quantity=None, limits=(limit,))
         way = self._value_of_entity(form, slots[0]) if len(slots) == 1 else None
@@ -80,7 +79,7 @@ class Whether:
 
     def _value_of_entity(self, form: Form, at: int) -> Way | None:
         """Return the walk from the one entity of a question to the value that it asks about."""
-        words = " ".join(token.word for token in form.clause if token.telling)
+        words = telling_words(form.clause)
         limit = form.limits[0].value if form.limits else None
         found = list[Way]()
         for kind in kinds_of(limit, form.limits[0].kind) if limit else ("truth",):
@@ -102,14 +101,13 @@ class Whether:
             assert slot
             ids = [self._graph.entities.find(key) for key in slot.entities[: slot.best]]
             fits = self._classes.containing(ids)
-            text = [*form.clause]
-            ways = self._asker.from_entity(text, here, max_steps=2)
-            found += [(way, here, there) for way in ways if fits[int(self._classes.of_label[way.labels[-1]])]]
+            ways = self._asker.from_entity(form.clause, here, max_steps=2)
+            found += [(way, here, there) for way in ways if fits[self._classes.end_of(way.labels)]]
         if not found:
             raise UnreadError
         best = likeliest([way for way, _, _ in found])
         shares = softmax(np.array([way.log for way, _, _ in found]))
-        same = [_undirected(way.labels) == _undirected(best.labels) for way, _, _ in found]
+        same = [_undirected(way) == _undirected(best) for way, _, _ in found]
         best = replace(best, share=float(shares[same].sum()))
         here, there = next((here, there) for way, here, there in found if way.labels == best.labels)
         builder = PatternBuilder(self._graph)
@@ -122,6 +120,6 @@ class Whether:
         return builder.pattern()
 
 
-def _undirected(labels: Sequence[int]) -> tuple[int, ...]:
+def _undirected(way: Way) -> tuple[int, ...]:
     """Return the same for a walk and for the way back."""
-    return min(tuple(labels), tuple(reversed_label(label) for label in reversed(labels)))
+    return min(way.labels, way.back)

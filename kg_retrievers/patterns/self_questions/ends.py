@@ -12,6 +12,7 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, label_sources, relation_of, reversed_label
+from kg_retrievers.graph.columns import spread
 from kg_retrievers.patterns.self_questions.relation_grammar import read_relation
 from kg_retrievers.patterns.self_questions.verbs import verb_of_agent
 
@@ -128,8 +129,7 @@ def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
         >>> end_words(graph, 2 * graph.relations.find("directed_by")).kind
         'person'
     """
-    ends = np.unique(label_sources(graph.edges, reversed_label(label)))
-    ends = ends[np.linspace(0, len(ends) - 1, min(len(ends), ENDS_SEEN)).astype(np.int64)]
+    ends = spread(np.unique(label_sources(graph.edges, reversed_label(label))), ENDS_SEEN)
     names = [graph.names[int(graph.labels[end])] for end in ends.tolist()]
     if _most(names, _DATE):
         return EndWords.of("date", "date")

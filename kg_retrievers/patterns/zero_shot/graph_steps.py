@@ -12,7 +12,7 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import is_backward, label_count, label_of, relation_of
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.index.token_table import UNKNOWN, TokenTable
 from kg_retrievers.patterns.zero_shot.reading import question_words
 from kg_retrievers.patterns.zero_shot.scorer import KINDS, RelationScorer, StepStates, mean_rows
@@ -188,7 +188,7 @@ def _have_common_relations(heads: Sequence[int], tails: Sequence[int]) -> bool:
 
 def _ends(graph: KnowledgeGraph, relation: int, facts: Array) -> _Ends:
     """Look at some facts of a relation, spread over all of them."""
-    seen = facts[np.unique(np.linspace(0, len(facts) - 1, min(FACTS_SEEN, len(facts))).astype(np.int64))]
+    seen = spread(facts, FACTS_SEEN)
     heads, tails = graph.edges[seen, 0].tolist(), graph.edges[seen, 2].tolist()
     around = _around(graph, heads, label_of(relation, False)), _around(graph, tails, label_of(relation, True))
     values = [value_kind(graph.names[int(graph.labels[tail])]) for tail in tails]
