@@ -32,7 +32,7 @@ SIZES = {
 #: The exponents of the laws by which heads and tails are drawn: an id is the size times a uniform number to this power.
 HEAD_POWER, TAIL_POWER = 1.3, 3.06
 
-_ENTITY, _RELATION = "http://scale.example/entity/", "http://scale.example/relation/"
+ENTITY, RELATION = "http://scale.example/entity/", "http://scale.example/relation/"
 
 #: How many lines are written at once.
 _BLOCK = 100_000
@@ -96,8 +96,8 @@ def lines(graph: SyntheticGraph, suffix: str) -> Iterator[str]:
     """Yield blocks of lines of a file of tab-separated texts ("tsv") or of N-Triples ("nt")."""
     entities, relations = graph.entities, graph.relation_names
     if suffix == "nt":
-        entities = [f"<{_ENTITY}{name.replace(' ', '_')}>" for name in entities]
-        relations = [f"<{_RELATION}{name.replace(' ', '_')}>" for name in relations]
+        entities = [f"<{ENTITY}{name.replace(' ', '_')}>" for name in entities]
+        relations = [f"<{RELATION}{name.replace(' ', '_')}>" for name in relations]
     between, end = (" ", " .\n") if suffix == "nt" else ("\t", "\n")
     for first in range(0, len(graph.heads), _BLOCK):
         some = (column[first : first + _BLOCK].tolist() for column in graph[:3])
