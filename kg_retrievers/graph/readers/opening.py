@@ -10,7 +10,7 @@ import lzma
 import os
 import stat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.readers.limits import BoundedFile, Limits, read_errors
@@ -26,7 +26,7 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5
 _BUFFER = 1 << 18
 
 
-def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = True) -> BinaryIO:
+def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = True) -> io.BufferedReader:
     """Open a file for reading; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, by suffix or first bytes.
 
     Reading raises a GraphLoadError where a limit is exceeded or the file is damaged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from reprlib import repr as short
 from typing import NamedTuple
@@ -118,17 +118,72 @@ def split_first(file: TextFile, layout: Layout) -> list[str]:
 
 def split_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
     """Yield the rows of a table, blank ones left out, with white space around each cell dropped."""
+    blocks = file.blocks()
+    for block in blocks:
+        yield from _rows_of(file, layout, block, blocks)
+
+
+def split_blocks(
+    file: TextFile, layout: Layout, width: int, filled: Sequence[int]
+) -> Iterator[list[list[str]] | Iterator[Row]]:
+    """Yield the columns of the next rows at once where all of them are plain, else these rows one by one.
+
+    The first rows always come one by one. Take them all before the next are asked for.
+
+    Args:
+        file: The table.
+        layout: How it is written.
+        width: How many cells a plain row has; none of its quotes count.
+        filled: The positions of the cells that are not empty in a plain row.
+    """
+    blocks = file.blocks()
+    is_first = True
+    for block in blocks:
+        columns = None if is_first else _columns_of(file, layout, block, width)
+        if columns is not None and not all(all(columns[at]) for at in filled):
+            columns = None
+        is_first = False
+        if columns is None:
+            yield _rows_of(file, layout, block, blocks)
+        else:
+            file.line += len(columns[0])
+            yield columns
+
+
+def _columns_of(file: TextFile, layout: Layout, block: str, width: int) -> list[list[str]] | None:
+    """Return the columns of a block, with white space around each cell dropped; None unless all rows are plain."""
+    delimiter, most = layout.delimiter, file.options.limits.cell_length
+    if "\r" in block:
+        block = block.replace("\r\n", "\n")
+    if "\r" in block or "\0" in block or (layout.quotes and '"' in block):
+        return None
+    if not block.endswith("\n"):
+        block += "\n"
+    cells = block.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)
+    del cells[-1]
+    ends = cells[width :: width + 1]
+    if len(cells) != len(ends) * (width + 1) or ends.count("\n") != len(ends):
+        return None
+    columns = [[*map(str.strip, cells[at :: width + 1])] for at in range(width)]
+    if len(block) > most and any(max(map(len, column)) > most for column in columns):
+        return None
+    return columns
+
+
+def _rows_of(file: TextFile, layout: Layout, block: str, blocks: Iterator[str]) -> Iterator[Row]:
+    """Yield the rows that begin in a block; the last of them may go on in the next ones."""
     most = file.options.limits.columns
-    for row in _quoted_rows(file, layout) if layout.quotes else _plain_rows(file, layout):
+    rows = _quoted_rows(file, layout, block, blocks) if layout.quotes else _plain_rows(file, layout, block)
+    for row in rows:
         if len(row.cells) > most:
             raise limit_error(file.path, row.line, f"a row of {len(row.cells):,} cells", "columns", len(row.cells))
         if any(row.cells):
             yield row
 
 
-def _plain_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
+def _plain_rows(file: TextFile, layout: Layout, block: str) -> Iterator[Row]:
     most, delimiter = file.options.limits.cell_length, layout.delimiter
-    for text in file.lines():
+    for text in file.lines_of(block):
         if text.isspace():
             continue
         cells = [cell.strip() for cell in text.split(delimiter)]
@@ -138,18 +193,44 @@ def _plain_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
             yield Row(file.line, file.line, cells)
 
 
-def _quoted_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
+class _RowLines:
+    """The lines of a block, and of the next ones as long as a row goes on.
+
+    Attributes:
+        in_row: Whether a line of the row at hand was yielded.
+    """
+
+    def __init__(self, file: TextFile, block: str, blocks: Iterator[str]) -> None:
+        self._file, self._lines, self._blocks = file, file.lines_of(block), blocks
+        self.in_row = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        text = next(self._lines, None)
+        if text is None and self.in_row:
+            self._lines = self._file.lines_of(next(self._blocks))
+            text = next(self._lines)
+        if text is None:
+            raise StopIteration
+        self.in_row = True
+        return text
+
+
+def _quoted_rows(file: TextFile, layout: Layout, block: str, blocks: Iterator[str]) -> Iterator[Row]:
     most = file.options.limits.cell_length
     if most > csv.field_size_limit():
         csv.field_size_limit(most)  # of the whole process, which `csv` does not let us narrow
-    reader = csv.reader(file.lines(), delimiter=layout.delimiter, strict=True)
+    lines = _RowLines(file, block, blocks)
+    reader = csv.reader(lines, delimiter=layout.delimiter, strict=True)
     while True:
-        line = reader.line_num + 1
+        line, lines.in_row = file.line + 1, False
         try:
             cells = next(reader)
         except csv.Error as error:
             if "field limit" in str(error):
-                file.reject_cell(None, line, file.line_length if reader.line_num == line else None)
+                file.reject_cell(None, line, file.line_length if file.line == line else None)
             else:
                 file.reject(f"the row that begins here is not CSV: {error}.", line)
         except StopIteration:
@@ -158,7 +239,7 @@ def _quoted_rows(file: TextFile, layout: Layout) -> Iterator[Row]:
             if cells and (longest := max(map(len, cells))) > most:
                 file.reject_cell(longest, line)
             else:
-                yield Row(line, reader.line_num, [cell.strip() for cell in cells])
+                yield Row(line, file.line, [cell.strip() for cell in cells])
 
 
 def _agreement(lines: list[str], layout: Layout, width: int) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from operator import itemgetter
 from reprlib import repr as short
 from typing import NoReturn
@@ -11,7 +11,7 @@ from typing import NoReturn
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.readers.frameworks.attributes import AttributeReader
 from kg_retrievers.graph.readers.tables.cell_texts import listed_texts
-from kg_retrievers.graph.readers.tables.delimiters import Layout, Row, split_rows
+from kg_retrievers.graph.readers.tables.delimiters import Layout, Row, split_blocks, split_rows
 from kg_retrievers.graph.readers.tables.frames import left_out_column, shown_roles
 from kg_retrievers.graph.readers.tables.roles import ENTITY, Roles, entity_columns, find_roles, looks_like_header
 from kg_retrievers.graph.readers.tables.text_lines import TextFile
@@ -35,37 +35,74 @@ def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> No
     Raises:
         GraphLoadError: If a row has not the cells of a fact, or the first row may be a header.
     """
-    rows = split_rows(file, layout)
-    first, rows = _peek(rows)
+    first, _ = _peek(split_rows(TextFile(file.path, file.options), layout))
     header = _fact_header(file, first)
     names = header or ["1", "2", "3"]
     roles = None if header is None else _roles(file, header)
     if roles is None:
-        roles = Roles("1", "2", "3")
         builder.reading.understood["columns"] = "head, relation, tail; the first row is a fact"
     else:
-        next(rows, None)
         builder.reading.understood["columns"] = shown_roles(roles)
-    width, pick = len(names), itemgetter(*(names.index(name) for name in roles[:3]))
-    source = None if roles.source is None else names.index(roles.source)
-    facts = [(name, names.index(name)) for name in file.options.facts]
-    count = 0
-    for line, last, cells in rows:
-        if len(cells) != width:
-            file.reject(f"wanted {width} cells ({layout.format}), but got {len(cells)}: {{}}.", line, last, cells)
-            continue
-        head, relation, tail = pick(cells)
-        if not (head and relation and tail):
-            file.reject("wanted 3 texts, but a cell is empty: {}.", line, last, cells)
-            continue
-        count += 1
-        builder.add(head, relation, tail, (cells[source] or None) if source is not None else None)
-        for name, position in facts:
-            if cells[position]:
-                builder.add(head, name, cells[position])
+    adder = _FactAdder(file, layout, builder, names, roles or Roles("1", "2", "3"))
+    parts: Iterable[list[list[str]] | Iterator[Row]] = split_blocks(file, layout, len(names), adder.positions)
+    if file.options.facts:
+        parts = [split_rows(file, layout)]
+    has_header = roles is not None
+    for part in parts:
+        if isinstance(part, list):
+            adder.add_columns(part)
+        else:
+            adder.add_rows(islice(part, has_header, None))
+        has_header = False
     for name in names:
-        if name not in roles and name not in file.options.facts:
-            builder.reading.leave_out(left_out_column(name), count)
+        if roles is not None and name not in (*roles, *file.options.facts):
+            builder.reading.leave_out(left_out_column(name), adder.count)
+
+
+class _FactAdder:
+    """Adds the facts of rows.
+
+    Attributes:
+        positions: Where head, relation and tail are in a row.
+        count: How many rows it added.
+    """
+
+    def __init__(
+        self, file: TextFile, layout: Layout, builder: GraphBuilder, names: Sequence[str], roles: Roles
+    ) -> None:
+        self._file, self._layout, self._builder, self._width = file, layout, builder, len(names)
+        self._source = None if roles.source is None else names.index(roles.source)
+        self._facts = [(name, names.index(name)) for name in file.options.facts]
+        self.positions = [names.index(name) for name in roles[:3]]
+        self.count = 0
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add rows one by one, and reject those that are no facts."""
+        file, builder, width, pick = self._file, self._builder, self._width, itemgetter(*self.positions)
+        for line, last, cells in rows:
+            if len(cells) != width:
+                wanted = f"wanted {width} cells ({self._layout.format})"
+                file.reject(f"{wanted}, but got {len(cells)}: {{}}.", line, last, cells)
+                continue
+            head, relation, tail = pick(cells)
+            if not (head and relation and tail):
+                file.reject("wanted 3 texts, but a cell is empty: {}.", line, last, cells)
+                continue
+            self.count += 1
+            builder.add(head, relation, tail, None if self._source is None else cells[self._source])
+            for name, position in self._facts:
+                if cells[position]:
+                    builder.add(head, name, cells[position])
+
+    def add_columns(self, columns: Sequence[Sequence[str]]) -> None:
+        """Add rows at once: all of them are facts."""
+        builder, (heads, relations, tails) = self._builder, (columns[position] for position in self.positions)
+        ends = [""] * (2 * len(heads))
+        ends[::2], ends[1::2] = heads, tails  # as rows one by one are numbered
+        ids = builder.entities(ends)
+        sources = None if self._source is None else builder.sources(columns[self._source])
+        builder.add_ids(ids[::2], builder.relations(relations), ids[1::2], sources)
+        self.count += len(heads)
 
 
 def read_entity_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> int:

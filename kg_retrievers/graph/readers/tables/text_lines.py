@@ -18,6 +18,9 @@ from kg_retrievers.graph.readers.opening import open_bytes
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
+#: How many bytes are read at a time. With more of them the texts leave the cache of the processor before they are used.
+BLOCK_BYTES = 1 << 16
+
 #: Characters that no text holds, in whatever encoding that has ASCII in it.
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
@@ -82,22 +85,50 @@ class TextFile:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines from the first, each with its line break."""
+        for block in self.blocks():
+            yield from self.lines_of(block)
+
+    def lines_of(self, block: str) -> Iterator[str]:
+        """Yield the lines of a block, each with its line break; `line` is before the first of them."""
+        for text in io.StringIO(block, newline=""):
+            self.line += 1
+            if "\0" in text:
+                self.fail("NUL byte: this is no text, or its encoding is another (utf-16?).", self.line)
+            self._text = text
+            yield text
+
+    def blocks(self) -> Iterator[str]:
+        """Yield the whole lines of each part of the file. Who takes them counts them: by `lines_of`, or in `line`."""
+        self.line = 0
         with open_bytes(self.path, self.options.limits) as opened:
-            file = io.TextIOWrapper(opened, encoding=self.options.codec, newline="")
-            try:
-                for self.line, text in enumerate(file, 1):
-                    if "\0" in text:
-                        self.fail("NUL byte: this is no text, or its encoding is another (utf-16?).", self.line)
-                    self._text = text
-                    yield text
-            except UnicodeDecodeError as error:
-                self._fail_to_decode(error, opened.tell())
+            decoder = codecs.getincrementaldecoder(self.options.codec)()
+            data, rest = b"-", ""
+            while data:
+                data = opened.read1(BLOCK_BYTES)
+                try:
+                    text = rest + decoder.decode(data, final=not data)
+                except UnicodeDecodeError as error:
+                    self._fail_to_decode(error, opened.tell())
+                end = _end_of_lines(text) if data else len(text)
+                rest = text[end:]
+                if end:
+                    yield text[:end]
 
     def _fail_to_decode(self, error: UnicodeDecodeError, position: int) -> NoReturn:
         # The decoder saw the bytes up to the position of the file, and all before them were lines.
         offset = position - len(error.object) + error.start
         line = self.line + error.object[: error.start].count(b"\n") + 1
         self.fail(f"byte {offset} is not {error.encoding}.", line, **encoding_hints(error.object))
+
+
+def _end_of_lines(text: str) -> int:
+    r"""Return where the last whole line of a text ends; a line break "\r" at its very end may go on as "\r\n".
+
+    Example:
+        >>> _end_of_lines("a\nb"), _end_of_lines("a\r\nb\r"), _end_of_lines("a")
+        (2, 3, 0)
+    """
+    return max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
 
 
 def encoding_hints(data: bytes) -> dict[str, str]:
