@@ -18,7 +18,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.writer import Column, Grown
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.name_table import changed_name_columns
+from kg_retrievers.index.name_columns import changed_name_columns
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 
 #: The greatest share of the rows of a column of vectors that may belong to nothing.

@@ -25,7 +25,8 @@ from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.changes import IndexChange, IndexParts
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
-from kg_retrievers.index.name_table import NAME_COLUMNS, VERSION, NameTable, name_columns
+from kg_retrievers.index.name_columns import NAME_COLUMNS, VERSION, name_columns
+from kg_retrievers.index.name_table import NameTable
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN, find_nearest, ids_by_text, sorted_candidates
 from kg_retrievers.index.parts import check_model, check_store, embed_graph, graph_of, identity, make_searches
 from kg_retrievers.index.text_vectors import TextVectors

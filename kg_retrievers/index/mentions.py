@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index.name_table import NameTable, RunningHash
+from kg_retrievers.index.name_table import NameTable
+from kg_retrievers.index.text_hashes import RunningHash, codes_of
 from kg_retrievers.index.words import FUNCTION_WORDS, has_capitals, words_of
 
 How = Literal["exact", "case", "fuzzy", "short"]
@@ -149,7 +150,7 @@ class QuestionText:
 
         Cost: O(tokens * windows that begin at one token and are not longer than the longest name).
         """
-        words = RunningHash(token.word for token in self.tokens)
+        words = RunningHash(codes_of(token.word for token in self.tokens))
         starts, ends = np.array([token[:2] for token in self.tokens], np.int64).T
         letters = np.append(0, np.cumsum([len(token.word) for token in self.tokens]))
         by_letters = np.searchsorted(letters, letters[:-1] + table.longest, "right") - 1
@@ -162,7 +163,7 @@ class QuestionText:
             is_sign = letters[first] == letters[last + 1]
             hashes = words.between(letters[first], letters[last + 1])
             if is_sign.any():
-                signs = signs or RunningHash([self.question])
+                signs = signs or RunningHash(codes_of([self.question]))
                 hashes[is_sign] = signs.between(starts[first[is_sign]], ends[last[is_sign]])
             for hit in np.flatnonzero(table.has(hashes)).tolist():
                 yield int(first[hit]), int(last[hit]), hashes[hit]

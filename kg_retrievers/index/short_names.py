@@ -141,12 +141,12 @@ class ShortNames:
         return [run for name in names.tolist() if (run := self._run(words, name))]
 
     def _run(self, words: Sequence[str], name: int) -> _Run | None:
-        of_name = words_of(self._graph.names[name])
+        of_name = words_of(self._table.text(name))
         width, last = len(words), len(of_name) - len(words)
         places = [at for at in range(last + 1) if of_name[at : at + width] == words]
         if not places or last == 0:
             return None
-        whole = words_of(_BRACKETS.sub(" ", self._graph.names[name])) == words
+        whole = words_of(_BRACKETS.sub(" ", self._table.text(name))) == words
         return _Run(name, places[0] == 0, places[-1] == last, 2 * width >= len(of_name), whole)
 
     def _meant(self, runs: Sequence[_Run]) -> tuple[LinkedEntity, ...]:
@@ -161,7 +161,7 @@ class ShortNames:
             return ()
         folded = initials.casefold()
         names = self._table.names_of_initials(folded)[:SHORT_NAMES].tolist()
-        right = [name for name in names if folded in initials_of(words_of(self._graph.names[name]))]
+        right = [name for name in names if folded in initials_of(words_of(self._table.text(name)))]
         return self._entities(right, min(SHORT_ENTITIES, self._max_candidates))
 
     def _entities(self, names: Sequence[int], most: int) -> tuple[LinkedEntity, ...]:

@@ -12,7 +12,7 @@ from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import StringTable
 from kg_retrievers.graph.storage import parts as storage
 from kg_retrievers.graph.storage.parts import KEEP, Part, open_parts, save_parts
-from kg_retrievers.index import GraphIndex, HashedEmbeddings
+from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, bounds
 
 EMBEDDINGS = HashedEmbeddings(16)
 GRAPH = KnowledgeGraph.from_triples([("Spike Jonze", "directed", "Her"), ("Spike Jonze", "directed", "Adaptation")])
@@ -41,6 +41,18 @@ def test_ids_of_names_that_do_not_exist(tmp_path: Path) -> None:
         save_parts(tmp_path / column, {"graph": open_part(tmp_path, "graph"), "index": filled(part, saved.columns)})
         with pytest.raises(IndexLoadError, match="holds ids of nothing"):
             GraphIndex.open(tmp_path / column, EMBEDDINGS)
+
+
+def test_damaged_ids_of_names_are_told_when_they_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "CHECKED", 0)  # as for long columns
+    GraphIndex.build(GRAPH, EMBEDDINGS, tmp_path)
+    saved = open_parts(tmp_path, ["index"])["index"]
+    for column, question in (("linking.ids", "who made Her"), ("linking.word_names", "who is Jonze")):
+        part = Part(saved.columns | {column: np.full_like(saved.columns[column], 10**6)}, saved.meta)
+        save_parts(tmp_path / column, {"graph": open_part(tmp_path, "graph"), "index": part})
+        index = GraphIndex.open(tmp_path / column, EMBEDDINGS)
+        with pytest.raises(DamagedDataError, match=r"the table of names is damaged\. Save or build it again.*--verify"):
+            EntityLinker(index).link(question)
 
 
 def open_part(folder: Path, name: str) -> Part:

@@ -19,7 +19,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.writer import FolderWriter
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, VectorStoreSearch
 from kg_retrievers.index.embeddings import ArrayEmbeddings
-from kg_retrievers.index.name_table import NAME_COLUMNS, name_columns
+from kg_retrievers.index.name_columns import NAME_COLUMNS, name_columns
 from kg_retrievers.testing import tiny_graph
 
 EMBEDDINGS = HashedEmbeddings(64)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings
 from kg_retrievers.index.mentions import LinkedEntity, Match, QuestionText, apart, longest
-from kg_retrievers.index.name_table import NameTable, name_columns
+from kg_retrievers.index.name_columns import name_columns
+from kg_retrievers.index.name_table import NameTable
 
 NAMES = ["Her", "Tom Hanks", "Spider-Man", "$", "!!!", "1984", "Together", "Drama", "ginger"]
 GRAPH = KnowledgeGraph.from_triples([(name, "in", "Tom Hanks") for name in NAMES])
