@@ -54,7 +54,7 @@ def path_ends(adjacency: Adjacency, start: int, path: Sequence[int], *, may_retu
     """
     here = np.array([start], np.int64)
     for label in path:
-        entries, _ = entries_between(_first_entry(adjacency, here, label), _first_entry(adjacency, here, label + 1))
+        entries, _ = entries_between(*adjacency.ranges_with(here, label))
         here = np.unique(adjacency.neighbors[entries])
         if not may_return:
             here = here[here != start]
@@ -102,14 +102,12 @@ def follow_relation_path(
         )
     triples, ends, truncated = np.empty((1, 0), np.int32), np.array([seed], np.int32), False
     for labels in path:
-        firsts, lasts = (
-            np.stack([_first_entry(adjacency, ends, label + more) for label in labels], axis=1).ravel()
-            for more in (0, 1)
-        )
+        ranges = [adjacency.ranges_with(ends, label) for label in labels]
+        firsts, lasts = (np.stack(bounds, axis=1).ravel() for bounds in zip(*ranges, strict=True))
         truncated |= bool((lasts - firsts).sum() > max_walks)
         entries, came = entries_between(firsts, lasts, max_walks)
         came //= len(labels)
-        crossed, there = adjacency.triples[entries], adjacency.neighbors[entries]
+        crossed, there = adjacency.triples_of(entries, ends[came]), adjacency.neighbors[entries]
         fits = (there != ends[came]) | ~is_backward(adjacency.labels[entries])
         if not may_return:
             fits &= there != seed
@@ -218,16 +216,6 @@ def spread(ends: Array, most: int) -> Array:
     turn = np.empty(len(ends), np.int64)
     turn[order] = np.arange(len(ends)) - before
     return np.sort(np.argsort(turn, kind="stable")[:most])
-
-
-def _first_entry(adjacency: Adjacency, entities: Array, label: int) -> Array:
-    """Return the position of the first entry of each entity with this label or a higher one."""
-    low, high = adjacency.indptr[entities], adjacency.indptr[entities + 1]
-    while (apart := low < high).any():
-        middle = (low + high) // 2
-        below = adjacency.labels[np.where(apart, middle, 0)] < label
-        low, high = np.where(apart & below, middle + 1, low), np.where(apart & ~below, middle, high)
-    return low
 
 
 def _check(adjacency: Adjacency, who: str, **entities: int) -> None:

@@ -59,7 +59,7 @@ def load_graph(execute: Callable[[str], Any], graph: KnowledgeGraph, folder: Pat
     )
     _write(file, rows)
     execute(f"COPY {ENTITY} FROM (LOAD WITH HEADERS ({columns}) FROM {quoted(file)} {_CSV} RETURN key, label, {lists})")
-    heads, relations, tails = graph.edges.T
+    heads, relations, tails = graph.edges[:].T
     order = np.argsort(relations, kind="stable")
     starts = np.searchsorted(relations[order], np.arange(len(graph.relations) + 1))
     for id, (relation, name) in enumerate(type_names(graph.relations).items()):

@@ -257,8 +257,7 @@ class _Names:
 
     def _relations(self, heads: list[int], tails: list[int]) -> set[str]:
         """Return the relations from any of some entities to any of others."""
-        starts, rows = self.graph.adjacency.indptr, self.graph.adjacency.triples
-        near = [rows[starts[end] : starts[end + 1]] for end in min(heads, tails, key=len)]
+        near = [self.graph.adjacency.row_triples(end) for end in min(heads, tails, key=len)]
         edges = self.graph.edges[np.concatenate(near)] if near else self.graph.edges[:0]
         joining = edges[np.isin(edges[:, 0], heads) & np.isin(edges[:, 2], tails)]
         return {self.graph.relations[int(relation)] for relation in np.unique(joining[:, 1])}

@@ -3,16 +3,21 @@
 A label says by which relation a triple leads from an entity to its neighbor, and in which direction: forward from head
 to tail, backward from tail to head. The direction is the lowest bit of the label; no other file knows that. The
 functions take integers and arrays alike, and compiled code may call those that `algorithms/compiled.py` lists.
+
+Triples are numbered by head, then relation, then tail. So the forward entries of an entity, sorted by relation and
+neighbor, are its triples in their order, and their ids need not be stored.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, overload
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, offset_type
+from kg_retrievers.graph.triple_order import TripleColumns, blocks, id_type, order_by_tail, sort_triples
 
 Bools = npt.NDArray[np.bool_]
 
@@ -20,40 +25,80 @@ Bools = npt.NDArray[np.bool_]
 class Adjacency(NamedTuple):
     """Every triple twice, once in the row of its head and once in the row of its tail.
 
+    The row of an entity holds its forward entries, where it is the head, and then its backward entries, where it is the
+    tail; each half ascends by label, and by neighbor within a label. A self-loop is in both halves of its row. Signed
+    integers alone, as narrow as they may be: widen them before arithmetic that may leave their range.
+
     Attributes:
-        indptr: int64, shape (entities + 1): row e is `indptr[e]:indptr[e + 1]`.
+        indptr: int32, or int64 where that is too narrow, shape (entities + 1): row e is `indptr[e]:indptr[e + 1]`.
+        first_triples: Of the type of `indptr`, shape (entities + 1): the triples with head e have the ids
+            `first_triples[e]:first_triples[e + 1]`.
         neighbors: int32, shape (2 * triples): the entity at the other end.
-        labels: int32, shape (2 * triples): `label_of(relation, False)` where e is the head,
-            `label_of(relation, True)` where it is the tail; ascending in each row, and neighbors ascend within a label.
-        triples: int32, shape (2 * triples): the id of the triple.
+        labels: int16, or int32 where that is too narrow, shape (2 * triples): `label_of(relation, False)` of a forward
+            entry, `label_of(relation, True)` of a backward one.
+        backward_triples: int32, shape (triples): the ids of the triples of all backward entries, row after row.
     """
 
     indptr: Array
+    first_triples: Array
     neighbors: Array
     labels: Array
-    triples: Array
+    backward_triples: Array
 
     @classmethod
     def of_edges(cls, edges: Array, entities: int) -> Adjacency:
-        """Sort triples into rows.
+        """Sort triples into rows; repeated ones are dropped.
 
         Args:
-            edges: int32, shape (triples, 3): ids of head, relation and tail.
+            edges: int, shape (triples, 3): ids of head, relation and tail.
             entities: The number of entities.
         """
-        heads, relations, tails = edges.T
-        ids = np.arange(len(edges), dtype=np.int32)
-        rows = np.concatenate([heads, tails])
-        neighbors = np.concatenate([tails, heads])
-        labels = np.concatenate([label_of(relations, False), label_of(relations, True)])
-        order = _sorted_by(rows, labels, neighbors)
-        indptr = np.zeros(entities + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=entities), out=indptr[1:])
-        return cls(indptr, neighbors[order], labels[order], np.concatenate([ids, ids])[order])
+        return cls.of_triples(sort_triples(list(edges.T)), entities)
+
+    @classmethod
+    def of_triples(cls, triples: TripleColumns, entities: int) -> Adjacency:
+        """Make the rows of sorted triples.
+
+        Args:
+            triples: Each triple once, sorted.
+            entities: The number of entities.
+        """
+        heads, relations, tails = triples
+        count = len(heads)
+        starts = offset_type(2 * count)
+        first_triples, first_backward = _starts(heads, entities), _starts(tails, entities)
+        ids = order_by_tail(triples)
+        neighbors = np.empty(2 * count, np.int32)
+        labels = np.empty(2 * count, id_type(int(relations.max(initial=0)) + 1))
+        for block in blocks(count):
+            numbers = np.arange(block.start, block.stop)
+            places = numbers + first_backward[heads[block]]
+            neighbors[places] = tails[block]
+            labels[places] = label_of(relations[block], False)
+            places = numbers + first_triples[tails[ids[block]] + 1]
+            neighbors[places] = heads[ids[block]]
+            labels[places] = label_of(relations[ids[block]], True)
+        indptr = (first_triples + first_backward).astype(starts)
+        return cls(indptr, first_triples.astype(starts), neighbors, labels, ids)
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, Array]) -> Self:
+        """Read back what `columns` returned."""
+        return cls(*(columns[f"adjacency.{name}"] for name in cls._fields))
+
+    def columns(self) -> dict[str, Array]:
+        """Return the arrays by the names of their columns."""
+        return {f"adjacency.{name}": column for name, column in self._asdict().items()}
+
+    # --- one entity ---------------------------------------------------------------------------------------------------
 
     def row(self, entity: int) -> slice:
         """Return where the entries of an entity are."""
         return slice(int(self.indptr[entity]), int(self.indptr[entity + 1]))
+
+    def half(self, entity: int, backward: bool) -> slice:
+        """Return where the forward entries of an entity are, or its backward ones."""
+        return slice(*map(int, half_of(self, entity, backward)))
 
     def entries_with(self, entity: int, label: int) -> slice:
         """Return where the entries of an entity with a label are.
@@ -67,9 +112,11 @@ class Adjacency(NamedTuple):
             >>> adjacency.neighbors[adjacency.entries_with(graph.entities.find("Her"), label_of(0, False))].tolist()
             [1, 2]
         """
-        row = self.row(entity)
-        first, last = row.start + np.searchsorted(self.labels[row], [label, label + 1])
-        return slice(int(first), int(last))
+        half = self.half(entity, bool(is_backward(label)))
+        if not 0 <= label < np.iinfo(self.labels.dtype).max:
+            return slice(half.start, half.start)
+        first, last = self.labels[half].searchsorted(np.array([label, label + 1], self.labels.dtype)).tolist()
+        return slice(half.start + first, half.start + last)
 
     def has_label(self, entity: int, label: int) -> bool:
         """Return whether an entity has an entry with a label.
@@ -79,14 +126,106 @@ class Adjacency(NamedTuple):
         entries = self.entries_with(entity, label)
         return bool(entries.start < entries.stop)
 
+    def row_triples(self, entity: int) -> Array:
+        """Return the ids of the triples of an entity, one for each entry of its row, in their order: int32."""
+        return self.triples_of(np.arange(*self.indptr[entity : entity + 2].tolist()), entity)
 
-def _sorted_by(rows: Array, labels: Array, neighbors: Array) -> Array:
-    """Return the order that sorts entries by row, then label, then neighbor; no two entries are equal."""
-    sizes = [int(column.max(initial=0)) + 1 for column in (rows, labels, neighbors)]
-    if sizes[0] * sizes[1] * sizes[2] >= 2**63:
-        return np.asarray(np.lexsort((neighbors, labels, rows)))
-    codes = (rows.astype(np.int64) * sizes[1] + labels) * sizes[2] + neighbors
-    return np.asarray(np.argsort(codes))  # one number an entry sorts several times faster
+    # --- many entities ------------------------------------------------------------------------------------------------
+
+    def ranges_with(self, entities: Array, label: int) -> tuple[Array, Array]:
+        """Return where the entries with a label begin and end in the rows of several entities.
+
+        Cost: some dozens of array operations, all rows halved at once.
+        """
+        low, high = half_of(self, entities, bool(is_backward(label)))
+        firsts = _first_not_below(self.labels, low, high, label)
+        return firsts, _first_not_below(self.labels, firsts, high, label + 1)
+
+    def triples_of(self, entries: Array, entities: Array | int) -> Array:
+        """Return the ids of the triples of entries: int32.
+
+        Args:
+            entries: Positions of entries, integers of shape (n).
+            entities: The entity of the row of each, or the one of all.
+
+        Example:
+            >>> adjacency = Adjacency.of_edges(np.array([[1, 0, 2], [0, 0, 1], [1, 1, 0]]), 3)
+            >>> adjacency.triples_of(np.arange(6), np.array([0, 0, 1, 1, 1, 2])).tolist()
+            [0, 2, 1, 2, 0, 1]
+        """
+        behind = entries - self.first_triples[entities + 1]
+        ids = np.asarray(entries - self.indptr[entities] + self.first_triples[entities])
+        backward = np.flatnonzero(ids >= self.first_triples[entities + 1])
+        ids[backward] = self.backward_triples[behind[backward]]
+        return ids.astype(np.int32, copy=False)
+
+    # --- the whole graph ----------------------------------------------------------------------------------------------
+
+    def entries_labelled(self, labels: int | Array) -> tuple[Array, Array]:
+        """Return the entries with a label, or one of several, in all rows, ascending, and the entity of each.
+
+        Cost: a pass over the labels, 2 bytes an entry, and a search by halving for each entry that is found.
+
+        Example:
+            >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [2, 0, 1], [2, 1, 0]]), 3)
+            >>> entries, entities = adjacency.entries_labelled(label_of(0, False))
+            >>> entities.tolist(), adjacency.neighbors[entries].tolist()
+            ([0, 2], [1, 1])
+        """
+        entries = np.flatnonzero(np.isin(self.labels, labels) if np.ndim(labels) else self.labels == labels)
+        return entries, self.entities_of(entries)
+
+    def entities_of(self, entries: Array) -> Array:
+        """Return the entity of the row of each entry: int64."""
+        return self.indptr.searchsorted(entries.astype(self.indptr.dtype), "right") - 1
+
+
+def _starts(rows: Array, size: int) -> Array:
+    """Return where each of so many rows begins, given the row of each item: int64."""
+    starts = np.zeros(size + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
+    return starts
+
+
+def _first_not_below(labels: Array, low: Array, high: Array, label: int) -> Array:
+    """Return the first position of each range, sorted, whose label is not below one."""
+    while (apart := low < high).any():
+        middle = low + (high - low) // 2
+        below = labels[np.where(apart, middle, 0)] < label
+        low, high = np.where(apart & below, middle + 1, low), np.where(apart & ~below, middle, high)
+    return low
+
+
+# --- entries: for compiled code too -----------------------------------------------------------------------------------
+
+
+def half_of(adjacency: Adjacency, entity: Any, backward: Any) -> tuple[Any, Any]:
+    """Return where the forward entries of an entity, or its backward ones, begin and end.
+
+    Example:
+        >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0]]), 2)
+        >>> adjacency.half(0, False), adjacency.half(0, True)
+        (slice(0, 2, None), slice(2, 3, None))
+    """
+    begin, end = adjacency.indptr[entity], adjacency.indptr[entity + 1]
+    middle = begin + (adjacency.first_triples[entity + 1] - adjacency.first_triples[entity])
+    return (middle, end) if backward else (begin, middle)
+
+
+def triple_of(adjacency: Adjacency, entity: int, entry: int) -> int:
+    """Return the id of the triple of an entry in the row of an entity.
+
+    Example:
+        >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0]]), 2)
+        >>> [int(triple_of(adjacency, 0, entry)) for entry in range(3)]
+        [0, 1, 2]
+    """
+    id = entry - adjacency.indptr[entity] + adjacency.first_triples[entity]
+    after = adjacency.first_triples[entity + 1]
+    return id if id < after else adjacency.backward_triples[entry - after]
+
+
+# --- labels: for compiled code too ------------------------------------------------------------------------------------
 
 
 @overload
@@ -155,25 +294,6 @@ def label_count(relations: int) -> int:
         True
     """
     return 2 * relations
-
-
-def label_sources(edges: Array, label: int) -> Array:
-    """Return the entities that have an entry with a label, one for each triple: heads, or tails of a backward label.
-
-    Cost: a pass over the triples.
-
-    Args:
-        edges: int, shape (triples, 3): ids of head, relation and tail.
-        label: A label.
-
-    Example:
-        >>> edges = np.array([[0, 0, 1], [2, 0, 1], [2, 1, 3]])
-        >>> label_sources(edges, label_of(0, False)).tolist(), label_sources(edges, label_of(1, True)).tolist()
-        ([0, 2], [3])
-    """
-    of_relation = edges[edges[:, 1] == relation_of(label)]
-    sources: Array = of_relation[:, 2 if is_backward(label) else 0]
-    return sources
 
 
 def entries_between(firsts: Array, lasts: Array, most: int | None = None) -> tuple[Array, Array]:

@@ -10,8 +10,10 @@ import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import Adjacency
-from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.columns import Array, StringTable, offset_type
 from kg_retrievers.graph.reading import Reading
+from kg_retrievers.graph.silent_columns import without_silent
+from kg_retrievers.graph.triple_order import TripleColumns, rank_triples, sort_triples
 from kg_retrievers.graph.types import Triple
 
 #: The id of no source, and of no datatype.
@@ -211,36 +213,35 @@ class GraphBuilder:
             yield Triple(entities[head], relations[relation], entities[tail])
 
     def columns(self) -> tuple[dict[str, Array], int]:
-        """Return the columns of a graph, and how many repeated triples were dropped.
+        """Return the columns of a graph, and how many repeated triples were dropped; the builder is used up then.
 
         Raises:
             InvalidArgumentError: If a name or type is no text, or a text holds half a surrogate pair.
         """
         for key in (*self.labels, *self.aliases, *self.types):
             self._entities[key]
-        edges, first_of = self._unique_edges()
-        columns: dict[str, Array] = {"triples": edges}
+        count = len(self)
+        triples, sources = self._sorted_triples()
+        unique = len(triples.heads)
+        adjacency = Adjacency.of_triples(triples, len(self._entities))
+        del triples
+        columns: dict[str, Array] = adjacency.columns()
         columns |= _table("entities", self._entities)
         columns |= self._relation_columns()
-        columns |= self._name_columns() if self.labels or self.aliases else self._keys_as_names(columns)
+        columns |= self._name_columns() if self.labels or self.aliases else {}
         columns |= self._type_columns()
         columns |= self._datatype_columns()
-        columns |= self._source_columns(first_of, len(edges))
-        adjacency = Adjacency.of_edges(edges, len(self._entities))
-        columns |= {f"adjacency.{name}": column for name, column in adjacency._asdict().items()}
-        return columns, len(self) - len(edges)
+        columns |= sources
+        return without_silent(columns), count - unique
 
-    def _unique_edges(self) -> tuple[Array, Array]:
-        """Return the triples, each once in the order of first appearance, and which of them each added triple is."""
-        edges = np.stack([np.frombuffer(column, np.intc) for column in (self._heads, self._kinds, self._tails)], axis=1)
-        if not len(edges):
-            return np.empty((0, 3), np.int32), np.empty(0, np.int64)
-        codes = _codes(edges, len(self._entities), len(self._relations))
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        is_first = np.zeros(len(codes), bool)
-        is_first[first] = True
-        rank = np.cumsum(is_first)[first] - 1
-        return edges[is_first].astype(np.int32), rank[inverse.reshape(-1)]
+    def _sorted_triples(self) -> tuple[TripleColumns, dict[str, Array]]:
+        """Return the triples, each once and sorted, and the columns of their sources; the builder holds none then."""
+        given = [np.frombuffer(column, np.intc) for column in (self._heads, self._kinds, self._tails)]
+        self._heads, self._kinds, self._tails = array("i"), array("i"), array("i")
+        if not self._sources:
+            return sort_triples(given), {}
+        triples, triple_of = rank_triples(given)
+        return triples, self._source_columns(triple_of, len(triples.heads))
 
     def _relation_columns(self) -> dict[str, Array]:
         names = relation_names(self._relations, self.relation_labels)
@@ -259,17 +260,6 @@ class GraphBuilder:
             "labels": labels,
             **ragged("aliases", aliased, aliases, size),
             **inverted("name_entities", named, of_entity, len(names)),
-        }
-
-    def _keys_as_names(self, columns: Mapping[str, Array]) -> dict[str, Array]:
-        """Return what `_name_columns` does where nothing has another name than its key."""
-        size = len(self._entities)
-        none, all_entities = np.empty(0, np.int32), np.arange(size, dtype=np.int32)
-        return {
-            **{f"names.{part}": columns[f"entities.{part}"] for part in ("offsets", "data", "hashes", "order")},
-            "labels": all_entities,
-            **ragged("aliases", none, none, size),
-            **inverted("name_entities", all_entities, all_entities, size),
         }
 
     def _type_columns(self) -> dict[str, Array]:
@@ -308,10 +298,8 @@ class GraphBuilder:
         return _table("datatype_names", names) | {"datatypes": column}
 
     def _source_columns(self, triple_of: Array, size: int) -> dict[str, Array]:
-        """Return the sources of each triple, ascending; nothing where no triple has one."""
-        if not self._sources:
-            return {}
-        sources = np.full(len(self), NONE, np.int64)
+        """Return the sources of each triple, ascending."""
+        sources = np.full(len(triple_of), NONE, np.int64)
         sources[: len(self._triple_sources)] = np.frombuffer(self._triple_sources, np.intc)
         has_source = np.zeros(size, bool)
         has_source[triple_of[sources != NONE]] = True
@@ -353,9 +341,9 @@ def ragged(name: str, rows: Array, values: Array, size: int) -> dict[str, Array]
         values: The values.
         size: How many rows there are.
     """
-    indptr = np.zeros(size + 1, np.int64)
+    indptr = np.zeros(size + 1, offset_type(len(values)))
     np.cumsum(np.bincount(rows, minlength=size), out=indptr[1:])
-    return {f"{name}.indptr": indptr, f"{name}.values": values.astype(np.int32)}
+    return {f"{name}.indptr": indptr, f"{name}.values": values.astype(np.int32, copy=False)}
 
 
 def inverted(name: str, values: Array, rows: Array, size: int) -> dict[str, Array]:
@@ -363,16 +351,6 @@ def inverted(name: str, values: Array, rows: Array, size: int) -> dict[str, Arra
     width = int(rows.max(initial=0)) + 1
     pairs = np.unique(values.astype(np.int64) * width + rows)
     return ragged(name, pairs // width, pairs % width, size)
-
-
-def _codes(edges: Array, entities: int, relations: int) -> Array:
-    """Return a number for each triple, equal where the triples are equal."""
-    if entities * relations * entities >= 2**63:
-        _, codes = np.unique(edges, axis=0, return_inverse=True)
-        return np.asarray(codes).reshape(-1)
-    heads, kinds, tails = edges.T.astype(np.int64)
-    codes = (heads * relations + kinds) * entities + tails
-    return np.asarray(codes)
 
 
 def _table(name: str, texts: Iterable[str]) -> dict[str, Array]:

@@ -12,16 +12,20 @@ import networkx as nx
 import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, did_you_mean, listed, warn_renamed
-from kg_retrievers.graph.adjacency import Adjacency, entries_between
+from kg_retrievers.graph.adjacency import Adjacency, entries_between, label_of
 from kg_retrievers.graph.building import NONE, GraphBuilder
 from kg_retrievers.graph.changes.changing import change_graph
 from kg_retrievers.graph.columns import Array, StringTable, fingerprint
 from kg_retrievers.graph.constructors import GraphConstructors
 from kg_retrievers.graph.datatypes import read_typed_value
+from kg_retrievers.graph.edges import Edges
 from kg_retrievers.graph.reading import Reading
+from kg_retrievers.graph.relation_samples import RelationSamples
 from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
+from kg_retrievers.graph.silent_columns import missing_columns
+from kg_retrievers.graph.storage import format_2
 from kg_retrievers.graph.storage.bounds import check_graph
-from kg_retrievers.graph.storage.parts import KEEP, FolderWriter, OpenedPart, Part, open_parts, saved_meta
+from kg_retrievers.graph.storage.parts import FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import NAMES_AT_ONCE, ValueColumns, ranked_values
 from kg_retrievers.graph.values import Value, read_value
@@ -43,10 +47,12 @@ class KnowledgeGraph(GraphConstructors):
         entities: The entity keys; the position of a key is its id in all arrays.
         relations: The relations.
         types: The types.
-        names: All distinct labels and aliases.
-        labels: The label of each entity: int32, shape (entities), ids of names.
-        edges: The triples by id: int32, shape (triples, 3), ids of head, relation and tail.
+        names: All distinct labels and aliases; the entity keys themselves where none is called otherwise.
+        edges: The triples by id, sorted by head, relation and tail: `edges[ids]` holds the ids of each, and
+            `edges.heads`, `edges.relations` and `edges.tails` those of all.
         adjacency: The triples by entity, both directions.
+        earlier_triples: The id that each triple has in the folder that the graph was opened from, where this is of an
+            earlier format that numbers triples otherwise; else None.
         duplicates: How many repeated triples were dropped on the way in.
         skipped: How many unreadable lines were skipped on the way in (`on_error="skip"`).
         text_relations: The relations whose tails are texts, even where they read like numbers or dates: an entity that
@@ -69,6 +75,8 @@ class KnowledgeGraph(GraphConstructors):
         """Take columns as `GraphBuilder.columns` or `open` made them; use a named constructor instead."""
         self._columns = dict(columns)
         self._folder: Path | None = None
+        self.earlier_triples: Array | None = None
+        self._saved_samples: RelationSamples | None = None
         self.duplicates = duplicates
         self.skipped = skipped
         self.text_relations = tuple(dict.fromkeys(text_relations))
@@ -77,11 +85,10 @@ class KnowledgeGraph(GraphConstructors):
         self.reading = reading or Reading()
         self.entities = StringTable.from_columns(columns, "entities")
         self.relations = StringTable.from_columns(columns, "relations")
-        self.types = StringTable.from_columns(columns, "types")
-        self.names = StringTable.from_columns(columns, "names")
-        self.labels = _frozen(columns["labels"])
-        self.edges = _frozen(columns["triples"])
-        self.adjacency = Adjacency(*(_frozen(columns[f"adjacency.{name}"]) for name in Adjacency._fields))
+        self.types = StringTable.from_columns(columns, "types") if "types.hashes" in columns else _EMPTY
+        self.names = StringTable.from_columns(columns, "names") if "labels" in columns else self.entities
+        self.adjacency = Adjacency(*map(_frozen, Adjacency.from_columns(columns)))
+        self.edges = Edges(self.adjacency)
 
     # --- in ---------------------------------------------------------------------------------------------------------
 
@@ -101,22 +108,29 @@ class KnowledgeGraph(GraphConstructors):
         Raises:
             GraphLoadError: If it is not complete, or damaged so that an id leads to nothing.
         """
-        columns, meta = part.columns, part.meta
-        wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]
+        columns, meta, earlier = dict(part.columns), part.meta, None
         save_again = {
             "hint_python": "Save the graph again.",
             "hint_shell": f"To index a file: kg-retrievers index FILE --output {path}",
         }
-        if missing := [name for name in wanted if name not in columns and name not in meta]:
-            raise GraphLoadError(f"{', '.join(missing)} is missing.", path, None, **save_again)
         try:
+            if format_2.has_its_columns(columns):
+                columns, earlier = format_2.convert(path, columns)
+            wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]
+            missing = [name for name in wanted if name not in columns and name not in meta]
+            if missing := missing + missing_columns(columns):
+                raise GraphLoadError(f"{', '.join(missing)} is missing.", path, None, **save_again)
+            samples = RelationSamples.take(columns)
             check_graph(columns)
-        except (ValueError, KeyError) as cause:
+        except GraphLoadError:
+            raise
+        except (ValueError, KeyError, IndexError) as cause:
             raise GraphLoadError(f"the graph is damaged: {cause}.", path, None, **save_again) from cause
         about = meta.get("text_relations", ()), meta.get("prefixes"), Reading.from_dict(meta.get("reading", {}))
         graph = cls(columns, meta["duplicates"], meta["skipped"], *about, meta.get("type_ids"))
         graph.fingerprint = meta["fingerprint"]
         graph._folder = Path(path).absolute()
+        graph._saved_samples, graph.earlier_triples = samples, earlier
         return graph
 
     @classmethod
@@ -172,14 +186,15 @@ class KnowledgeGraph(GraphConstructors):
         with FolderWriter(path) as writer:
             index = writer.before.parts.get("index")
             keeps = index is not None and index.meta.get("graph") == self.fingerprint
-            writer.replace({"graph": self.to_part()} | ({"index": KEEP} if keeps else {}))
+            kept = format_2.kept_index(path, self.earlier_triples, writer.before) if keeps else None
+            writer.replace({"graph": self.to_part()} | ({"index": kept} if kept else {}))
 
     def to_part(self) -> Part:
         """Return what `from_part` reads back once it is saved."""
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
         meta |= {"text_relations": list(self.text_relations)}
         meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict(), "type_ids": self.type_ids}
-        return Part(self._columns, meta)
+        return Part(self._columns | self.relation_samples.columns(), meta)
 
     def write(
         self,
@@ -308,6 +323,11 @@ cannot hold with on_loss="drop".
 
     # --- questions of fact ------------------------------------------------------------------------------------------
 
+    @cached_property
+    def labels(self) -> Array:
+        """The label of each entity: int32, shape (entities), ids of names."""
+        return _frozen(self._columns["labels"] if "labels" in self._columns else np.arange(len(self.entities), dtype="i4"))
+
     def __len__(self) -> int:
         """The number of triples."""
         return len(self.edges)
@@ -331,21 +351,32 @@ cannot hold with on_loss="drop".
 
     def _triple_ids(self, triple: Sequence[str | None]) -> Array:
         """Return the ids of the triples with the given parts, ascending."""
-        edges, tables = self.edges, (self.entities, self.relations, self.entities)
+        tables = (self.entities, self.relations, self.entities)
         wanted = [None if text is None else table.find(text) for text, table in zip(triple, tables, strict=True)]
         if -1 in wanted:
             return np.empty(0, np.int64)
-        ends = [end for end in (wanted[0], wanted[2]) if end is not None]
-        ids = self._triples_at(ends) if ends else np.arange(len(edges))
-        for column, part in enumerate(wanted):
-            if part is not None:
-                ids = ids[edges[ids, column] == part]
-        return ids
+        head, relation, tail = wanted
+        adjacency = self.adjacency
+        if head is None and tail is None:
+            if relation is None:
+                return np.arange(len(self))
+            entries, heads = adjacency.entries_labelled(label_of(relation, False))
+            return adjacency.triples_of(entries, heads)
+        found = [(end, other, self._entries(end, relation, back)) for end, other, back in
+            ((head, tail, False), (tail, head, True)) if end is not None]
+        end, other, entries = min(found, key=lambda one: len(one[2]))
+        if other is not None:
+            entries = entries[adjacency.neighbors[entries] == other]
+        return np.sort(adjacency.triples_of(entries, end))
 
-    def _triples_at(self, ends: Sequence[int]) -> Array:
-        """Return the ids of the triples at that end which has the fewest, ascending."""
-        rows = [self.adjacency.row(end) for end in ends]
-        return np.unique(self.adjacency.triples[min(rows, key=lambda row: row.stop - row.start)])
+    def _entries(self, entity: int, relation: int | None, backward: bool) -> Array:
+        """Return the entries of an entity in one direction, of one relation or of all."""
+        adjacency = self.adjacency
+        if relation is None:
+            half = adjacency.half(entity, backward)
+        else:
+            half = adjacency.entries_with(entity, label_of(relation, backward))
+        return np.arange(half.start, half.stop)
 
     def triple(self, id: int) -> Triple:
         """Return a triple by its id, counted from 0 in stored order."""
@@ -382,6 +413,11 @@ cannot hold with on_loss="drop".
         return read_value(label) if datatypes is None or kind == NONE else read_typed_value(label, datatypes[kind])
 
     @cached_property
+    def relation_samples(self) -> RelationSamples:
+        """What each relation joins: how many facts and entities, and some of them; `save` keeps it."""
+        return self._saved_samples or RelationSamples.of_adjacency(self.adjacency, len(self.relations))
+
+    @cached_property
     def value_columns(self) -> ValueColumns:
         """The values of all labels, read once."""
         self.lazy_values.read(np.arange(len(self.entities)))
@@ -396,9 +432,12 @@ cannot hold with on_loss="drop".
     def _texts(self) -> Array:
         """Whether each entity is a tail of `text_relations` alone."""
         texts = [self.relations.find(relation) for relation in self.text_relations]
-        is_text, found = np.isin(self.edges[:, 1], texts), np.zeros(len(self.entities), bool)
-        found[self.edges[is_text, 2]] = True
-        found[self.edges[~is_text, 2]] = False
+        found = np.zeros(len(self.entities), bool)
+        if not texts:
+            return found
+        is_text, tails = np.isin(self.edges.relations, texts), self.edges.tails
+        found[tails[is_text]] = True
+        found[tails[~is_text]] = False
         return found
 
     def datatype(self, key: str) -> str | None:
@@ -477,7 +516,7 @@ cannot hold with on_loss="drop".
 
     def name_entities(self, name: int) -> list[int]:
         """Return the ids of the entities with a name, given by its id in `names`; ascending."""
-        return self._row("name_entities", name)
+        return self._row("name_entities", name) if "labels" in self._columns else [name]
 
     def entity_types(self, entity: int) -> list[int]:
         """Return the ids of the types of an entity, given by its id."""
@@ -490,6 +529,8 @@ cannot hold with on_loss="drop".
     @cached_property
     def untyped(self) -> Array:
         """The ids of the entities without type; int64, ascending."""
+        if "entity_types.indptr" not in self._columns:
+            return np.arange(len(self.entities))
         return np.flatnonzero(np.diff(self._columns["entity_types.indptr"]) == 0)
 
     def schema(self) -> Schema:
@@ -506,10 +547,12 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def _relation_schemas(self) -> tuple[RelationSchema, ...]:
-        return relation_schemas(self.edges, self.relations, self.types, self._types_among, self._value_range)
+        return relation_schemas(self.edges, self.relations, self.types, self.types_among, self._value_range)
 
-    def _types_among(self, entities: Array) -> list[int]:
+    def types_among(self, entities: Array) -> list[int]:
         """Return the ids of the types of some entities, given by id; ascending."""
+        if not len(self.types):
+            return []
         indptr = self._columns["entity_types.indptr"]
         rows, _ = entries_between(indptr[entities], indptr[entities + 1])
         found: list[int] = np.unique(self._columns["entity_types.values"][rows]).tolist()
@@ -542,9 +585,14 @@ cannot hold with on_loss="drop".
         return entity
 
     def _row(self, name: str, row: int) -> list[int]:
-        indptr = self._columns[f"{name}.indptr"]
+        """Return a row of ids; an empty one where the graph holds none at all."""
+        if (indptr := self._columns.get(f"{name}.indptr")) is None:
+            return []
         values: list[int] = self._columns[f"{name}.values"][indptr[row] : indptr[row + 1]].tolist()
         return values
+
+
+_EMPTY = StringTable.from_strings([])
 
 
 def _frozen(column: Array) -> Array:

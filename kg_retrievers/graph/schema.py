@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.edges import Edges
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def count_names(names: Sequence[str] | None, ids: Array | None) -> dict[str, int
 
 
 def relation_schemas(
-    edges: Array,
+    edges: Edges,
     relations: Sequence[str],
     types: Sequence[str],
     types_of: Callable[[Array], Iterable[int]],
@@ -72,22 +73,23 @@ def relation_schemas(
     """Return what each relation joins, by falling number of triples.
 
     Args:
-        edges: int32, shape (triples, 3): ids of head, relation and tail.
+        edges: The triples.
         relations: The names of the relations.
         types: The names of the types.
         types_of: From the ids of entities to the ids of their types, each once.
         range_of: From the ids of entities to the least and greatest of their values.
     """
-    counts = np.bincount(edges[:, 1], minlength=len(relations))
-    by_relation = np.split(edges[np.argsort(edges[:, 1], kind="stable")], np.cumsum(counts)[:-1])
+    kinds, heads, tails = edges.relations, edges.heads, edges.tails
+    counts = np.bincount(kinds, minlength=len(relations))
+    by_relation = np.split(np.argsort(kinds, kind="stable"), np.cumsum(counts)[:-1])
 
     def types_at(entities: Array) -> tuple[str, ...]:
         return tuple(sorted(types[kind] for kind in types_of(entities)))
 
     schemas = []
     for relation in np.argsort(-counts, kind="stable").tolist():
-        heads, _, tails = by_relation[relation].T
-        joined = types_at(heads), types_at(tails)
-        least_and_greatest = range_of(tails) or (None, None)
+        facts = by_relation[relation]
+        joined = types_at(heads[facts]), types_at(tails[facts])
+        least_and_greatest = range_of(tails[facts]) or (None, None)
         schemas.append(RelationSchema(relations[relation], int(counts[relation]), *joined, *least_and_greatest))
     return tuple(schemas)

@@ -10,6 +10,7 @@ import numpy as np
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.pattern import PatternTriple
@@ -164,11 +165,12 @@ class _Filters:
         return np.unique(found)
 
     def _facts(self, relation: Term) -> tuple[Array, Array]:
-        edges = self._graph.edges
-        if isinstance(relation, Known):
-            nearest = nearest_only(self._index.nearest_relations([relation.text], NAMES)[0])
-            edges = edges[np.isin(edges[:, 1], nearest.ids)]
-        return edges[:, 0], edges[:, 2]
+        edges, adjacency = self._graph.edges, self._graph.adjacency
+        if not isinstance(relation, Known):
+            return edges.heads, edges.tails
+        nearest = nearest_only(self._index.nearest_relations([relation.text], NAMES)[0])
+        entries, heads = adjacency.entries_labelled(label_of(nearest.ids, False))
+        return heads, adjacency.neighbors[entries]
 
     def candidates(self, node: Term) -> Array:
         """Return the entities that a node may be, by itself."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.graph.adjacency import label_of, label_sources
+from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import GraphIndex
 
@@ -101,8 +101,7 @@ class Directions:
 
     def _has_two_kinds(self, relation: int) -> bool:
         if relation not in self._two_kinds:
-            edges = self.graph.edges
-            heads, tails = (np.unique(label_sources(edges, label_of(relation, backward))) for backward in (False, True))
+            heads, tails = (self._sources(label_of(relation, backward)) for backward in (False, True))
             shared = int(np.isin(heads, tails).sum())
             fewer, more = sorted([len(heads), len(tails)])
             self._two_kinds[relation] = shared <= SHARED_OF_FEWER * fewer and shared <= SHARED_OF_MORE * more
@@ -131,15 +130,19 @@ class Directions:
     def _having(self, entities: Array, label: int) -> Array:
         """Return which of some entities have an edge of a label."""
         if len(entities) > FEW:
-            return np.isin(entities, label_sources(self.graph.edges, label))
+            return np.isin(entities, self._sources(label))
         adjacency = self.graph.adjacency
         return np.array([adjacency.has_label(entity, label) for entity in entities.tolist()], bool)
+
+    def _sources(self, label: int) -> Array:
+        """Return the entities that have an edge of a label, ascending."""
+        return np.unique(self.graph.adjacency.entries_labelled(label)[1])
 
     def _meets(self, one: int, other: int) -> bool:
         """Tell whether an entity has edges of both adjacency labels."""
         pair = (min(one, other), max(one, other))
         if pair not in self._meet:
-            first, second = (np.unique(label_sources(self.graph.edges, label)) for label in pair)
+            first, second = map(self._sources, pair)
             self._meet[pair] = bool(np.isin(first, second).any())
         return self._meet[pair]
 

@@ -83,7 +83,7 @@ def _graph_data(graph: KnowledgeGraph, index: VectorSource | None) -> Data:
             "Build one of this graph: GraphIndex.build(graph, embeddings)."
         )
     names, relations = graph.names[:], graph.relations[:]
-    heads, types, tails = graph.edges.astype(np.int64).T
+    heads, types, tails = graph.edges[:].astype(np.int64).T
     vectors = _vectors(index, np.arange(len(graph.entities)), types) if index is not None else {}
     labels = [names[name] for name in graph.labels.tolist()]
     ends = np.stack([heads, tails], 1)

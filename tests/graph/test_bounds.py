@@ -26,7 +26,7 @@ def columns() -> dict[str, Array]:
     }
 
 
-def put(name: str, position: Any, value: int) -> Callable[[dict[str, Array]], None]:
+def put(name: str, position: Any, value: Any) -> Callable[[dict[str, Array]], None]:
     def change(columns: dict[str, Array]) -> None:
         columns[name][position] = value
 
@@ -58,7 +58,7 @@ def test_each_column_has_bounds(name: str) -> None:
     owner = name.removesuffix(".values").removesuffix(".indptr").removesuffix(".offsets").split(".")[0]
     damages = [shorten(name)]
     if len(columns()[name]):
-        damages += [put(name, -1, 10**6), put(name, 0, -5)]
+        damages += [put(name, -1, np.iinfo(columns()[name].dtype).max), put(name, 0, -5)]
     for damage in damages:
         damaged = columns()
         damage(damaged)
@@ -70,9 +70,12 @@ def test_each_column_has_bounds(name: str) -> None:
     ("damage", "words"),
     [
         (put("entities.offsets", 2, 0), "entities.offsets does not ascend from 0 to"),
-        (put("adjacency.labels", 0, 3), "adjacency.labels does not ascend in each row"),
+        (put("adjacency.labels", slice(0, 2), [2, 0]), "adjacency.labels does not ascend in each half of a row"),
+        (put("adjacency.labels", 0, 3), "adjacency.labels has another direction than its half"),
+        (put("adjacency.first_triples", 1, 1), "adjacency.labels has another direction than its half"),
+        (put("adjacency.first_triples", slice(1, 5), 3), "adjacency.first_triples counts more triples than"),
+        (put("adjacency.backward_triples", 1, 3), "backward_triples holds ids of nothing: wanted 0 to 2"),
         (put("labels", 0, -1), "labels holds ids of nothing: wanted 0 to 5"),
-        (put("triples", (0, 1), 2), "triples holds ids of nothing: wanted 0 to 1"),
         (shorten("names.hashes"), "names.offsets has the shape"),
         (shorten("names.data"), "names.offsets does not ascend"),
         (turn("name_entities.indptr"), "name_entities.indptr does not ascend"),

@@ -156,9 +156,13 @@ def test_string_tables_are_sequences() -> None:
 
 
 def test_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns_module, "_hash", lambda encoded: 7)
-    table = columns_module.StringTable.from_strings("abc")
-    assert [table.find(text) for text in "abcd"] == [0, 1, 2, -1]
+    monkeypatch.setattr(columns_module, "hash_of", lambda encoded: 7)
+    monkeypatch.setattr(columns_module, "hashes_of", lambda offsets, data: np.full(len(offsets) - 1, 7, np.uint64))
+    table = columns_module.StringTable.from_strings("cab")
+    assert [table.find(text) for text in "abcd"] == [1, 2, 0, -1]
+    others = columns_module.StringTable.from_strings("dba")
+    assert table.ids_of(others).tolist() == [-1, 2, 1]
+    assert [table.joined(others.subset(np.array([True, False, False]))).find(text) for text in "abcd"] == [1, 2, 0, 3]
 
 
 def test_adjacency_holds_every_triple_twice() -> None:
@@ -166,12 +170,12 @@ def test_adjacency_holds_every_triple_twice() -> None:
     rows = graph.adjacency
     for entity in range(len(graph.entities)):
         row = slice(rows.indptr[entity], rows.indptr[entity + 1])
-        assert (np.diff(rows.labels[row]) >= 0).all()
-        for neighbor, label, number in zip(rows.neighbors[row], rows.labels[row], rows.triples[row], strict=True):
+        numbers = rows.row_triples(entity)
+        for neighbor, label, number in zip(rows.neighbors[row], rows.labels[row], numbers, strict=True):
             ends = (entity, int(neighbor)) if label % 2 == 0 else (int(neighbor), entity)
             expected = Triple(graph.entities[ends[0]], graph.relations[int(label) >> 1], graph.entities[ends[1]])
             assert graph.triple(int(number)) == expected
-    assert sorted(rows.triples.tolist()) == sorted([*range(len(graph))] * 2)
+    assert sorted(rows.backward_triples.tolist()) == [*range(len(graph))]
 
 
 def test_schema() -> None:
@@ -279,7 +283,7 @@ def test_a_graph_in_memory_is_pickled_whole() -> None:
     assert facts_of(again) == facts_of(graph)
     assert again.fingerprint == graph.fingerprint
     assert again.duplicates == 1
-    assert not again.edges.flags.writeable
+    assert not again.adjacency.neighbors.flags.writeable
 
 
 def test_a_graph_in_a_folder_is_pickled_as_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +314,7 @@ def test_saving_again_replaces_what_was_there(tmp_path: Path) -> None:
     first = KnowledgeGraph.open(tmp_path)
     KnowledgeGraph.from_triples(FACTS).save(tmp_path)
     assert len(KnowledgeGraph.open(tmp_path)) == 4
-    assert len(list(tmp_path.glob("graph.triples-*"))) == 1
+    assert len(list(tmp_path.glob("graph.adjacency.labels-*"))) == 1
     assert len(list(first.triples())) == 16, "a graph that is open stays readable"
 
 
@@ -348,17 +352,17 @@ def test_interrupted_save(
 def test_killed_save(tmp_path: Path) -> None:
     """A process that was killed could not clean up behind it."""
     tiny_graph().save(tmp_path)
-    shutil.copy(column(tmp_path), tmp_path / f"graph.triples-{'0123abcd' * 4}.column")
-    (tmp_path / "graph.triples-of-mine.column").touch()
+    shutil.copy(column(tmp_path), tmp_path / f"graph.adjacency.labels-{'0123abcd' * 4}.column")
+    (tmp_path / "graph.adjacency.labels-of-mine.column").touch()
     assert len(KnowledgeGraph.open(tmp_path)) == 16
     (tmp_path / "manifest.json").unlink()
     with pytest.raises(GraphLoadError, match="interrupted before it was complete"):
         KnowledgeGraph.open(tmp_path)
     KnowledgeGraph.from_triples(FACTS).save(tmp_path)
     assert len(KnowledgeGraph.open(tmp_path)) == 4
-    (tmp_path / "graph.triples-of-mine.column").unlink()
+    (tmp_path / "graph.adjacency.labels-of-mine.column").unlink()
     KnowledgeGraph.from_triples(FACTS[:1]).save(tmp_path)  # each save clears away the one before it
-    assert len(list(tmp_path.glob("graph.triples-*"))) == 1
+    assert len(list(tmp_path.glob("graph.adjacency.labels-*"))) == 1
 
 
 def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -371,7 +375,7 @@ def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None
     (folder / "manifest.json").write_text(Manifest(saved).to_json())
 
 
-def column(folder: Path, name: str = "triples") -> Path:
+def column(folder: Path, name: str = "adjacency.neighbors") -> Path:
     return next(folder.glob(f"graph.{name}-*.column"))
 
 
@@ -383,7 +387,7 @@ def column(folder: Path, name: str = "triples") -> Path:
         (lambda folder: (folder / "manifest.json").write_text("[1]"), "manifest is damaged"),
         (lambda folder: (folder / "manifest.json").write_text('{"format": 2}'), "manifest is damaged"),
         (lambda folder: (folder / "manifest.json").write_bytes(b"\xff\xfe"), "manifest is damaged"),
-        (lambda folder: (folder / "manifest.json").write_text('{"format": 9}'), "format 9, this package reads 2"),
+        (lambda folder: (folder / "manifest.json").write_text('{"format": 9}'), "format 9, this package reads 3"),
         (lambda folder: edit_manifest(folder, lambda graph: graph["meta"].clear()), "duplicates, skipped, fingerprint"),
         (lambda folder: edit_manifest(folder, lambda graph: graph["columns"].pop("labels")), "labels is missing"),
         (
@@ -395,8 +399,8 @@ def column(folder: Path, name: str = "triples") -> Path:
             "manifest is damaged",
         ),
         (lambda folder: column(folder).unlink(), "the column cannot be read"),
-        (lambda folder: column(folder).write_bytes(b""), r"the column cannot be read \(0 bytes, wanted 192\)"),
-        (lambda folder: column(folder).write_bytes(column(folder).read_bytes()[:-4]), "188 bytes, wanted 192"),
+        (lambda folder: column(folder).write_bytes(b""), r"the column cannot be read \(0 bytes, wanted 128\)"),
+        (lambda folder: column(folder).write_bytes(column(folder).read_bytes()[:-4]), "124 bytes, wanted 128"),
     ],
 )
 def test_damaged_folder(tmp_path: Path, damage: Callable[[Path], Any], words: str) -> None:

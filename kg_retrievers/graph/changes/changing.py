@@ -1,8 +1,9 @@
 """Changes of a graph: facts added and removed, entities described anew, in columns and without reading all of it again.
 
-What stays keeps its order; what is new comes behind it. An id changes only where something before it is gone: an entity
-in no triple any more that nothing describes, a relation without triples, a name or a type of no entity. So the changed
-graph holds what a graph made anew from its facts holds, and only the order differs.
+What stays keeps its order; what is new comes behind it, but triples are sorted by head, relation and tail. An id of an
+entity, a relation, a name or a type changes only where something before it is gone: an entity in no triple any more
+that nothing describes, a relation without triples, a name or a type of no entity. So the changed graph holds what a
+graph made anew from its facts holds, and only the order differs.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack, cast
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, listed
-from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_of, relation_of
-from kg_retrievers.graph.changes.adjacency import change_adjacency, triples_of
+from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
 from kg_retrievers.graph.changes.merge import Graph, Merge, find_relations, written_relations
 from kg_retrievers.graph.changes.missing_triples import nearest_triple
@@ -27,8 +27,11 @@ from kg_retrievers.graph.changes.names import (
 )
 from kg_retrievers.graph.changes.relations import relation_columns
 from kg_retrievers.graph.changes.rows import new_ids
-from kg_retrievers.graph.changes.sources import datatype_columns, facts_from, source_columns
+from kg_retrievers.graph.changes.sources import TripleIds, datatype_columns, facts_from, source_columns
+from kg_retrievers.graph.changes.triple_ids import find_triples, merge_triples
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.silent_columns import without_silent
+from kg_retrievers.graph.triple_order import TripleColumns
 
 G = TypeVar("G", bound=Graph)
 
@@ -74,14 +77,16 @@ class _Facts(NamedTuple):
     """What becomes of the triples.
 
     Attributes:
-        kept: Which triples of the graph stay: bool.
-        new: The triples that come behind them, in ids of `Merge`.
-        ids: The id of each triple of the addition in the result.
+        triples: The triples of the result, in ids of `Merge`.
+        origins: The earlier id of each, -1 where it is new.
+        kept: The id of each triple of the graph in the result, -1 where it is gone.
+        added: The id of each triple of the addition in the result.
     """
 
+    triples: TripleColumns
+    origins: Array
     kept: Array
-    new: Array
-    ids: Array
+    added: Array
 
 
 def change_graph(graph: G, **changes: Unpack[Changes]) -> GraphChange[G]:
@@ -118,38 +123,28 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
         _check_known(merge, said.types)
         descriptions = replace_descriptions(merge, *said)
     facts = _changed_facts(merge, changes)
-    gone = graph.edges[np.flatnonzero(~facts.kept)]
-    adjacency = change_adjacency(graph.adjacency, gone, facts.kept, facts.new, merge.entity_count)
-    count = int(facts.kept.sum())
-    edges = np.empty((count + len(facts.new), 3), np.int32)
-    np.compress(facts.kept, graph.edges, axis=0, out=edges[:count])
-    edges[count:] = facts.new
-    kept_entities = _kept_entities(merge, descriptions, adjacency)
-    kept_relations = np.bincount(edges[:, 1], minlength=merge.relation_count) > 0
-    edges, adjacency = _renumbered(edges, adjacency, kept_entities, kept_relations)
+    kept_entities = _kept_entities(merge, descriptions, facts.triples)
+    kept_relations = np.bincount(facts.triples.relations, minlength=merge.relation_count) > 0
+    triples = _renumbered(facts.triples, kept_entities, kept_relations)
 
     entities = graph.entities.joined(addition.entities.subset(merge.is_new_entity)).subset(kept_entities)
-    columns: dict[str, Array] = {"triples": edges} | entities.columns("entities")
+    columns: dict[str, Array] = Adjacency.of_triples(triples, len(entities)).columns() | entities.columns("entities")
     relations, renamed = relation_columns(merge, kept_relations, changes.get("relation_labels") or {})
-    names, name_origins, type_ids = name_columns(merge, descriptions.subset(kept_entities))
+    names, name_origins, type_ids = name_columns(merge, descriptions.subset(kept_entities), entities)
     columns |= relations | names | datatype_columns(merge, kept_entities)
-    columns |= source_columns(merge, facts.kept, facts.ids, changes.get("removed_sources", ()), changes.get("source"))
-    columns |= {f"adjacency.{name}": column for name, column in adjacency._asdict().items()}
+    of_triples = TripleIds(facts.kept, facts.added, len(facts.origins))
+    columns |= source_columns(merge, of_triples, changes.get("removed_sources", ()), changes.get("source"))
+    new = int((facts.origins < 0).sum())
     changed = type(graph)(
-        columns,
-        graph.duplicates + addition.duplicates + len(addition) - len(facts.new),
+        without_silent(columns),
+        graph.duplicates + addition.duplicates + len(addition) - new,
         graph.skipped + addition.skipped,
         [renamed[name] for name in (*graph.text_relations, *addition.text_relations) if name in renamed],
         addition.prefixes | graph.prefixes,
-        graph.reading.joined(addition.reading).changed(len(facts.new), len(graph) - count),
+        graph.reading.joined(addition.reading).changed(new, len(graph) - len(facts.origins) + new),
         type_ids,
     )
-    return GraphChange(
-        changed,
-        _origins(kept_entities, len(graph.entities)),
-        name_origins,
-        np.append(np.flatnonzero(facts.kept), np.full(len(facts.new), -1)),
-    )
+    return GraphChange(changed, _origins(kept_entities, len(graph.entities)), name_origins, facts.origins)
 
 
 def _changed_facts(merge: Merge, changes: Changes) -> _Facts:
@@ -158,12 +153,13 @@ def _changed_facts(merge: Merge, changes: Changes) -> _Facts:
     kept[_removed_ids(graph, changes.get("removed", ()))] = False
     kept[facts_from(graph, changes.get("removed_sources", ()))] = False
     edges, of_addition = merge.edges()
-    present = triples_of(graph.adjacency, edges)
+    present = find_triples(graph.adjacency, edges)
     is_new = present < 0
     is_new[~is_new] = ~kept[present[~is_new]]
-    ids = int(kept.sum()) + np.cumsum(is_new) - 1
-    ids[~is_new] = new_ids(kept)[present[~is_new]]
-    return _Facts(kept, edges[is_new].astype(np.int32, copy=False), ids[of_addition])
+    merged = merge_triples(graph.edges, kept, edges[is_new])
+    ids = np.empty(len(edges), np.int64)
+    ids[is_new], ids[~is_new] = merged.new_ids, merged.kept_ids[present[~is_new]]
+    return _Facts(merged.triples, merged.origins, merged.kept_ids, ids[of_addition])
 
 
 def _rows(triples: Iterable[Sequence[str]] | Graph) -> Iterable[Sequence[str]]:
@@ -181,9 +177,9 @@ def _removed_ids(graph: Graph, removed: Iterable[Sequence[str]] | Graph) -> Arra
         removal = fit_keys(graph, removed)
     else:
         removal = graph.from_triples(_rows(removed))
-    heads, relations, tails = removal.edges.T
+    heads, relations, tails = removal.edges[:].T
     entities, kinds = graph.entities.ids_of(removal.entities), find_relations(graph, written_relations(removal))
-    ids = triples_of(graph.adjacency, np.stack([entities[heads], kinds[relations], entities[tails]], axis=1))
+    ids = find_triples(graph.adjacency, np.stack([entities[heads], kinds[relations], entities[tails]], axis=1))
     missing = np.flatnonzero(ids < 0)
     if len(missing):
         first = removal.triple(int(missing[0]))
@@ -206,31 +202,26 @@ def _remove_hints(graph: Graph, triple: Sequence[str]) -> dict[str, str]:
     return {"hint_python": told, "hint_shell": on_shell}
 
 
-def _kept_entities(merge: Merge, descriptions: Descriptions, adjacency: Adjacency) -> Array:
+def _kept_entities(merge: Merge, descriptions: Descriptions, triples: TripleColumns) -> Array:
     """Return which entities stay: bool. One that loses its last triple stays if something describes it."""
-    before = np.zeros(merge.entity_count, np.bool_)
-    before[: len(merge.graph.entities)] = np.diff(merge.graph.adjacency.indptr) > 0
-    lonely = before & (np.diff(adjacency.indptr) == 0)
-    lonely[merge.entities] = False
+    lonely = np.zeros(merge.entity_count, np.bool_)
+    lonely[: len(merge.graph.entities)] = np.diff(merge.graph.adjacency.indptr) > 0  # it was not before
+    lonely[triples.heads] = lonely[triples.tails] = lonely[merge.entities] = False
     ids = np.flatnonzero(lonely)
     kept = np.ones(merge.entity_count, np.bool_)
     kept[ids] = is_described(merge, descriptions, ids)
     return kept
 
 
-def _renumbered(edges: Array, adjacency: Adjacency, entities: Array, relations: Array) -> tuple[Array, Adjacency]:
-    """Write the ids of the entities and relations that stay into triples, and return these and the adjacency."""
+def _renumbered(triples: TripleColumns, entities: Array, relations: Array) -> TripleColumns:
+    """Write the ids of the entities and relations that stay into triples, whose order stays."""
+    heads, kinds, tails = triples
     if not relations.all():
-        ids = new_ids(relations)
-        edges[:, 1] = ids[edges[:, 1]]
-        labels = label_of(ids[relation_of(adjacency.labels)], is_backward(adjacency.labels))
-        adjacency = adjacency._replace(labels=labels.astype(np.int32, copy=False))
+        kinds = new_ids(relations)[kinds]
     if not entities.all():
         ids = new_ids(entities)
-        edges[:, 0], edges[:, 2] = ids[edges[:, 0]], ids[edges[:, 2]]
-        indptr = np.append(adjacency.indptr[:-1][entities], adjacency.indptr[-1])  # the others have no entries
-        adjacency = adjacency._replace(indptr=indptr, neighbors=ids[adjacency.neighbors])
-    return edges, adjacency
+        heads, tails = ids[heads], ids[tails]
+    return TripleColumns(heads, kinds, tails)
 
 
 def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:

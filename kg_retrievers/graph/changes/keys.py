@@ -41,7 +41,7 @@ def check_blank_nodes(removal: Graph) -> None:
     if removal.reading.format not in RDF:
         return
     blank = np.array([key.startswith("_:") for key in removal.entities], np.bool_)
-    found = np.flatnonzero(blank[removal.edges[:, 0]] | blank[removal.edges[:, 2]])
+    found = np.flatnonzero(blank[removal.edges.heads] | blank[removal.edges.tails])
     if len(found):
         raise InvalidArgumentError(
             f"KnowledgeGraph.with_changes: {len(found):,} of the facts to remove have blank nodes, as "

@@ -9,6 +9,7 @@ import numpy as np
 
 from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.edges import Edges
 from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.types import Triple
 
@@ -20,8 +21,7 @@ class Graph(Protocol):
     relations: StringTable
     types: StringTable
     names: StringTable
-    labels: Array
-    edges: Array
+    edges: Edges
     adjacency: Adjacency
     duplicates: int
     skipped: int
@@ -53,6 +53,10 @@ class Graph(Protocol):
         types: Mapping[str, Sequence[str]] | None = None,
     ) -> Self:
         """Build a graph of texts."""
+
+    @property
+    def labels(self) -> Array:
+        """The label of each entity."""
 
     @property
     def relation_ids(self) -> StringTable | None:
@@ -125,7 +129,7 @@ class Merge(NamedTuple):
 
     def edges(self) -> tuple[Array, Array]:
         """Return the added triples, each once, and which of them each triple of the addition is."""
-        heads, relations, tails = self.addition.edges.T
+        heads, relations, tails = self.addition.edges[:].T
         edges = np.stack([self.entities[heads], self.relations[relations], self.entities[tails]], axis=1)
         if len(np.unique(self.relations)) == len(self.relations):
             return edges, np.arange(len(edges))

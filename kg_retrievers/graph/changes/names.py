@@ -98,24 +98,41 @@ def is_described(merge: Merge, descriptions: Descriptions, entities: Array) -> A
     return found
 
 
-def name_columns(merge: Merge, descriptions: Descriptions) -> tuple[dict[str, Array], Array, dict[str, str]]:
-    """Return the columns of names and types that entities have, the earlier id of each name, and the ids of types."""
+def name_columns(
+    merge: Merge, descriptions: Descriptions, entities: StringTable
+) -> tuple[dict[str, Array], Array, dict[str, str]]:
+    """Return the columns of names and types that entities have, the earlier id of each name, and the ids of types.
+
+    Where each entity is called by its key alone, names are in the order of entities.
+
+    Args:
+        merge: The graph and what is added.
+        descriptions: What the entities that stay are called.
+        entities: Their keys.
+    """
     labels, aliases, types, names, kinds = descriptions
     graph, addition, size = merge.graph, merge.addition, len(labels)
     used = np.append(labels, aliases.values)
     table, name_ids = _used_strings(graph.names, addition.names, names, used)
     type_table, kind_ids, type_ids = used_types(merge, kinds, types.values)
-    labels, aliases = name_ids[labels], aliases._replace(values=name_ids[aliases.values])
-    types = types._replace(values=kind_ids[types.values])
-    columns: dict[str, Array] = table.columns("names") | type_table.columns("types") | {"labels": labels}
-    columns |= aliases.columns("aliases") | types.columns("entity_types")
-    owners = np.append(np.arange(size), aliases.owners)
-    columns |= Rows.of_pairs(name_ids[used], owners, len(table), size).columns("name_entities")
-    columns |= Rows.of_pairs(types.values, types.owners, len(type_table), size).columns("type_entities")
     origins = np.full(len(table), -1)
     kept = np.flatnonzero(name_ids[: len(graph.names)] >= 0)
     origins[name_ids[kept]] = kept
+    labels, aliases = name_ids[labels], aliases._replace(values=name_ids[aliases.values])
+    types = types._replace(values=kind_ids[types.values])
+    columns: dict[str, Array] = type_table.columns("types") | types.columns("entity_types")
+    columns |= Rows.of_pairs(types.values, types.owners, len(type_table), size).columns("type_entities")
+    if len(table) == size and not len(aliases.values) and _are_keys(table, labels, entities):
+        return columns, origins[labels], type_ids
+    columns |= table.columns("names") | {"labels": labels} | aliases.columns("aliases")
+    owners = np.append(np.arange(size), aliases.owners)
+    columns |= Rows.of_pairs(name_ids[used], owners, len(table), size).columns("name_entities")
     return columns, origins, type_ids
+
+
+def _are_keys(names: StringTable, labels: Array, entities: StringTable) -> bool:
+    """Return whether the label of each entity is its key."""
+    return bool(np.array_equal(entities.ids_of(names)[labels], np.arange(len(labels))))
 
 
 def _with_new_entities(merge: Merge) -> Descriptions:

@@ -85,8 +85,8 @@ def _new_types(addition: Graph, new: NewTexts, labels: Mapping[str, str], builde
 def _made(addition: G, new: NewTexts, builder: GraphBuilder, prefixes: Prefixes) -> G:
     """Return the graph of a builder, with what is known of the addition."""
     columns, _ = builder.columns()
-    duplicates = addition.duplicates + len(addition) - len(columns["triples"])
-    made = type(addition)(columns, duplicates, addition.skipped, reading=addition.reading, type_ids=builder.type_ids)
+    made = type(addition)(columns, 0, addition.skipped, reading=addition.reading, type_ids=builder.type_ids)
+    made.duplicates = addition.duplicates + len(addition) - len(made)
     names = dict(zip(written_relations(made), made.relations, strict=True))
     ids = dict(zip(addition.relations, written_relations(addition), strict=True))
     made.text_relations = tuple(names[new.relations.get(ids[name], ids[name])] for name in addition.text_relations)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, offset_type
 
 
 class Rows(NamedTuple):
     """Rows of different lengths, one after the other.
 
     Attributes:
-        indptr: int64, shape (n + 1): row i is `values[indptr[i]:indptr[i + 1]]`.
+        indptr: int32 or int64, shape (n + 1): row i is `values[indptr[i]:indptr[i + 1]]`.
         values: int32.
     """
 
@@ -23,7 +23,9 @@ class Rows(NamedTuple):
 
     @classmethod
     def named(cls, columns: Mapping[str, Array], name: str) -> Rows:
-        """Return the rows that two columns hold."""
+        """Return the rows that two columns hold; rows of entities that a graph lacks are empty."""
+        if f"{name}.indptr" not in columns:
+            return cls(np.zeros(len(columns["entities.hashes"]) + 1, np.int32), np.empty(0, np.int32))
         return cls(columns[f"{name}.indptr"], columns[f"{name}.values"])
 
     @classmethod
@@ -48,7 +50,8 @@ class Rows(NamedTuple):
 
     def columns(self, name: str) -> dict[str, Array]:
         """Return the two columns under names that start with `name`."""
-        return {f"{name}.indptr": self.indptr, f"{name}.values": self.values}
+        indptr = self.indptr.astype(offset_type(len(self.values)), copy=False)
+        return {f"{name}.indptr": indptr, f"{name}.values": self.values}
 
     @property
     def lengths(self) -> Array:
@@ -81,7 +84,7 @@ class Rows(NamedTuple):
         """Return these rows and others behind them."""
         if len(others.indptr) == 1:
             return self
-        indptr = np.append(self.indptr, self.indptr[-1] + others.indptr[1:])
+        indptr = np.append(self.indptr, int(self.indptr[-1]) + others.indptr[1:].astype(np.int64))
         return Rows(indptr, np.append(self.values, others.values))
 
     def replaced(self, rows: Mapping[int, list[int]]) -> Rows:

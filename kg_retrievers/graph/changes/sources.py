@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +28,22 @@ def facts_from(graph: Graph, sources: Iterable[str]) -> Array:
     return np.flatnonzero((rows.lengths > 0) & (others == 0))
 
 
+class TripleIds(NamedTuple):
+    """The ids of triples in a changed graph.
+
+    Attributes:
+        kept: That of each triple of the graph, -1 where it is gone.
+        added: That of each triple of the addition.
+        count: How many triples there are.
+    """
+
+    kept: Array
+    added: Array
+    count: int
+
+
 def source_columns(
-    merge: Merge, kept: Array, ids: Array, removed: Iterable[str], source: str | None
+    merge: Merge, triples: TripleIds, removed: Iterable[str], source: str | None
 ) -> dict[str, Array]:
     """Return the sources of each triple; nothing where no triple has one.
 
@@ -36,12 +51,11 @@ def source_columns(
 
     Args:
         merge: The graph and what is added.
-        kept: Which triples of the graph stay: bool.
-        ids: The id of each triple of the addition in the result.
+        triples: The ids of triples in the result.
         removed: The sources that are left out.
         source: Where all that is added is from.
     """
-    graph, addition = merge.graph, merge.addition
+    graph, addition, ids = merge.graph, merge.addition, triples.added
     old, new = graph.source_names or _EMPTY, addition.source_names or _EMPTY
     names = dict.fromkeys([*old, *new, *([source] if source else [])])
     if not names:
@@ -49,14 +63,14 @@ def source_columns(
     names.setdefault(NO_SOURCE)
     at = {name: id for id, name in enumerate(names)}
     owners, values = _pairs(graph)
-    stays = kept[owners] & ~np.isin(values, _source_ids(graph, removed))
-    owners, values = new_ids(kept)[owners[stays]], values[stays]
+    stays = (triples.kept[owners] >= 0) & ~np.isin(values, _source_ids(graph, removed))
+    owners, values = triples.kept[owners[stays]], values[stays]
     new_owners, new_values = _pairs(addition)
     new_values = np.array([at[name] for name in new], np.int64)[new_values]
     new_owners = ids[new_owners]
     if source:
         new_owners, new_values = np.append(new_owners, ids), np.append(new_values, np.full(len(ids), at[source]))
-    plain = new_ids(kept)[_without_source(graph) & kept]
+    plain = triples.kept[_without_source(graph) & (triples.kept >= 0)]
     if not source:
         plain = np.append(plain, ids[_without_source(addition)])
     owners, values = np.concatenate([owners, new_owners, plain]), np.append(values, new_values)
@@ -67,9 +81,8 @@ def source_columns(
     used[values] = True
     if not used.any():
         return {}
-    size = int(kept.sum()) + int((ids >= kept.sum()).sum())
     table = StringTable.from_strings([name for name, id in at.items() if used[id]])
-    rows = Rows.of_pairs(owners, new_ids(used)[values], size, len(table))
+    rows = Rows.of_pairs(owners, new_ids(used)[values], triples.count, len(table))
     return table.columns("sources") | rows.columns("triple_sources")
 
 

@@ -1,14 +1,22 @@
 """Bounds: whether the columns of a graph fit together, so that no id leads out of an array later.
 
-Compiled code does not look where an id leads. So what was read from a disk is checked once, when it is opened.
+Compiled code does not look where an id leads. So what was read from a disk is checked once, when it is opened: the
+lengths of all columns, and the values of those of up to `BOUNDED` bytes. Longer ones are not read for that, so that a
+graph opens at once, whatever its size; `verify` compares them with their checksums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kg_retrievers.graph.adjacency import label_count
+import numpy as np
+
+from kg_retrievers.graph.adjacency import Adjacency, half_of, is_backward, label_count
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.relation_samples import RelationSamples
+
+#: The values of columns of up to so many bytes are checked when they are opened; a pass takes 5 ms for the longest.
+BOUNDED = 1 << 25
 
 #: The tables of texts, by the names of their columns.
 _TABLES = ("entities", "relations", "types", "names", "relation_ids", "datatype_names", "sources")
@@ -27,9 +35,9 @@ _IDS = {"labels": ("entities", "names", 0), "datatypes": ("entities", "datatype_
 
 
 def check_graph(columns: Mapping[str, Array]) -> None:
-    """Check lengths, and that each id is the id of something.
+    """Check lengths, and that each id is the id of something in columns of up to `BOUNDED` bytes.
 
-    Cost: a pass over the columns without their texts; for a million triples 10 milliseconds.
+    Cost: a pass over these columns; for a million triples 10 milliseconds, for 43 million 1.
 
     Args:
         columns: The columns of a graph; those that a graph may lack may be missing.
@@ -39,7 +47,7 @@ def check_graph(columns: Mapping[str, Array]) -> None:
         KeyError: If a column is missing that each graph has.
     """
     sizes = {name: check_texts(columns, name) for name in _TABLES if f"{name}.offsets" in columns}
-    sizes["triples"] = len(columns["triples"])
+    sizes["triples"] = len(columns["adjacency.backward_triples"])
     for name, (owner, target) in _ROWS.items():
         if f"{name}.indptr" in columns:
             values = columns[f"{name}.values"]
@@ -49,7 +57,8 @@ def check_graph(columns: Mapping[str, Array]) -> None:
         if name in columns:
             check_shape(name, columns[name], (sizes[owner],))
             check_ids(name, columns[name], sizes[target], least)
-    _check_edges(columns, sizes)
+    _check_adjacency(Adjacency.from_columns(columns), sizes)
+    RelationSamples.take(dict(columns))
 
 
 def check_texts(columns: Mapping[str, Array], name: str) -> int:
@@ -65,32 +74,49 @@ def check_texts(columns: Mapping[str, Array], name: str) -> int:
 def check_starts(name: str, starts: Array, rows: int, end: int) -> None:
     """Check where rows start: ascending from 0, and an end for the last row."""
     check_shape(name, starts, (rows + 1,))
-    if starts[0] != 0 or starts[-1] != end or (starts[1:] < starts[:-1]).any():
+    if starts[0] != 0 or starts[-1] != end or (_is_bounded(starts) and (starts[1:] < starts[:-1]).any()):
         raise ValueError(f"{name} does not ascend from 0 to {end:,}")
 
 
 def check_ids(name: str, ids: Array, size: int, least: int = 0) -> None:
     """Check that ids are below a size, and not below the least one."""
-    if ids.size and (ids.min() < least or ids.max() >= size):
+    if ids.size and _is_bounded(ids) and (ids.min() < least or ids.max() >= size):
         raise ValueError(f"{name} holds ids of nothing: wanted {least} to {size - 1:,}")
 
 
-def _check_edges(columns: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
-    edges, count = columns["triples"], sizes["triples"]
-    check_shape("triples", edges, (count, 3))
-    for position, target in enumerate(("entities", "relations", "entities")):
-        check_ids("triples", edges[:, position], sizes[target])
-    indptr, labels = columns["adjacency.indptr"], columns["adjacency.labels"]
-    check_starts("adjacency.indptr", indptr, sizes["entities"], 2 * count)
-    limits = {"neighbors": sizes["entities"], "labels": label_count(sizes["relations"]), "triples": count}
-    for name, limit in limits.items():
-        check_shape(f"adjacency.{name}", columns[f"adjacency.{name}"], (2 * count,))
-        check_ids(f"adjacency.{name}", columns[f"adjacency.{name}"], limit)
-    descends = labels[1:] < labels[:-1]
-    starts = indptr[1:-1]
-    descends[starts[(starts > 0) & (starts < 2 * count)] - 1] = False
+def _is_bounded(column: Array) -> bool:
+    return column.nbytes <= BOUNDED
+
+
+def _check_adjacency(adjacency: Adjacency, sizes: Mapping[str, int]) -> None:
+    entities, count = sizes["entities"], sizes["triples"]
+    check_starts("adjacency.indptr", adjacency.indptr, entities, 2 * count)
+    check_starts("adjacency.first_triples", adjacency.first_triples, entities, count)
+    columns = {
+        "neighbors": (2 * count, entities),
+        "labels": (2 * count, label_count(sizes["relations"])),
+        "backward_triples": (count, count),
+    }
+    for name, (length, limit) in columns.items():
+        column = getattr(adjacency, name)
+        check_shape(f"adjacency.{name}", column, (length,))
+        check_ids(f"adjacency.{name}", column, limit)
+    if not _is_bounded(adjacency.labels):
+        return
+    every = np.arange(entities)
+    begin, middle = half_of(adjacency, every, False)
+    _, end = half_of(adjacency, every, True)
+    if (middle > end).any():
+        raise ValueError("adjacency.first_triples counts more triples than an entity has entries")
+    labels = adjacency.labels
+    halves = np.stack([middle - begin, end - middle], axis=1).ravel()
+    if (is_backward(labels) != np.repeat(np.tile([False, True], entities), halves)).any():
+        raise ValueError("adjacency.labels has another direction than its half of a row")
+    descends = np.append(False, labels[1:] < labels[:-1])[: len(labels)]
+    starts = np.append(begin, middle)
+    descends[starts[starts < len(labels)]] = False
     if descends.any():
-        raise ValueError("adjacency.labels does not ascend in each row")
+        raise ValueError("adjacency.labels does not ascend in each half of a row")
 
 
 def check_shape(name: str, column: Array, shape: tuple[int, ...]) -> None:

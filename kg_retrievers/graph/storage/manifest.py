@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 #: Raised by one with every change of the layout; a folder of a later version is refused.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+
+#: Earlier formats whose manifests are the same: only the columns of a graph differ, and `format_2` converts them.
+_EARLIER = (2,)
 
 MANIFEST = "manifest.json"
 
@@ -87,7 +90,7 @@ class Manifest:
         try:
             content = json.loads(text)
             version = content["format"]
-            if version == FORMAT_VERSION:
+            if version in (FORMAT_VERSION, *_EARLIER):
                 return cls._read(content)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
             raise ValueError("the manifest is damaged.") from cause

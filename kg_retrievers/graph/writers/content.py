@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from kg_retrievers.graph.adjacency import Adjacency
 from kg_retrievers.graph.building import NONE
 from kg_retrievers.graph.columns import Array, StringTable
+from kg_retrievers.graph.edges import Edges
+from kg_retrievers.graph.silent_columns import with_silent
 
 
 class Fact(NamedTuple):
@@ -58,7 +62,6 @@ class GraphContent:
         keys: The keys of the entities.
         relations: What the relations are called.
         relation_ids: How the source wrote the relations; equal to `relations` where it wrote their names.
-        edges: The facts: integers, shape (n, 3).
     """
 
     def __init__(
@@ -70,11 +73,15 @@ class GraphContent:
     ) -> None:
         """Read the texts of facts; those of entities are read when they are asked for."""
         self.prefixes, self.type_ids, self.text_relations = prefixes, type_ids, text_relations
-        self._columns = columns
+        self._columns = with_silent(columns)
         self.keys = self._texts("entities")
         self.relations = self._texts("relations")
         self.relation_ids = self._texts("relation_ids") or self.relations
-        self.edges = columns["triples"]
+
+    @cached_property
+    def edges(self) -> Array:
+        """The facts: int32, shape (n, 3)."""
+        return Edges(Adjacency.from_columns(self._columns))[:]
 
     @property
     def has_relation_ids(self) -> bool:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.neighborhood import Int32s, hops_from
+from kg_retrievers.algorithms.local_walk import Int32s
+from kg_retrievers.algorithms.neighborhood import hops_from
 from kg_retrievers.algorithms.pagerank import Seeds
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
@@ -121,9 +122,9 @@ def _paths_to(
 
 def _closed_paths(seed: int, adjacency: Adjacency, max_hops: int) -> Iterator[PathIds]:
     """Yield the paths from the seed to itself."""
-    row = slice(adjacency.indptr[seed], adjacency.indptr[seed + 1])
-    order = adjacency.triples[row].argsort()
-    neighbors, triples = adjacency.neighbors[row][order], adjacency.triples[row][order]
+    row_triples = adjacency.row_triples(seed)
+    order = row_triples.argsort(kind="stable")
+    neighbors, triples = adjacency.neighbors[adjacency.row(seed)][order], row_triples[order]
     loops = np.unique(triples[neighbors == seed]).tolist()  # each is in the row twice
     if loops and max_hops > 0:
         yield from (PathIds((seed, seed), (loop,)) for loop in loops)
@@ -143,8 +144,7 @@ def _nearer(entity: int, adjacency: Adjacency, hops: Int32s, most: int) -> list[
 
     Each is the last step of one path or more, so that the `most` lowest triples suffice for as many paths.
     """
-    row = slice(adjacency.indptr[entity], adjacency.indptr[entity + 1])
-    neighbors, triples = adjacency.neighbors[row], adjacency.triples[row]
+    neighbors, triples = adjacency.neighbors[adjacency.row(entity)], adjacency.row_triples(entity)
     nearer = (hops[neighbors] == hops[entity] - 1).nonzero()[0]
     nearer = nearer[triples[nearer].argsort()[:most][::-1]]
     return list(zip(neighbors[nearer].tolist(), triples[nearer].tolist(), strict=True))

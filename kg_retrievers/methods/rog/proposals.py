@@ -96,10 +96,10 @@ class LLMRelationPaths(GeneratorRunnable[Mapping[str, Any], list[dict[str, Any]]
         """Return a line for each relation around the entities, that nearest to the question first."""
         graph, adjacency = self.index.graph, self.index.graph.adjacency
         seeds = [graph.entities.find(seed) for seed in input["seed_entities"]]
-        own = [adjacency.triples[adjacency.indptr[seed] : adjacency.indptr[seed + 1]] for seed in seeds]
+        own = [adjacency.row_triples(seed) for seed in seeds]
         around = neighborhood(adjacency, seeds, max_hops=input["max_hops"], max_nodes=input["max_nodes"])
         triples = np.concatenate([*own, around.triples])  # of an entity with many facts, max_nodes may leave out some
-        relations, first = np.unique(graph.edges[triples, 1], return_index=True)
+        relations, first = np.unique(graph.edges[triples][:, 1], return_index=True)
         cosines = self.index.relation_vectors[relations] @ self.index.embed([input["masked_question"]])[0]
         lines = []
         for position in np.argsort(-cosines.round(SIMILARITY_DECIMALS), kind="stable")[:RELATIONS_SHOWN].tolist():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Unknown
+from kg_retrievers.graph.adjacency import label_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.index import GraphIndex
@@ -55,8 +56,9 @@ def _in_place(graph: KnowledgeGraph, pattern: Pattern, name: str, entities: Arra
     unknown = next(node for node in pattern.nodes if isinstance(node, Unknown) and node.name == name)
     for head, relation, tail in pattern.triples:
         if isinstance(relation, Known) and unknown in (head, tail):
-            facts = graph.edges[graph.edges[:, 1] == graph.relations.find(relation.text)]
-            entities = np.intersect1d(entities, facts[:, [0, 2]])
+            label = label_of(graph.relations.find(relation.text), False)
+            entries, heads = graph.adjacency.entries_labelled(label)
+            entities = np.intersect1d(entities, np.append(heads, graph.adjacency.neighbors[entries]))
     return entities
 
 

@@ -106,7 +106,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._patterns = PatternCypherWriter(index, ZeroShotPatternGenerator(index))
         self._examples = [example for example in label_examples(index, examples) if example.pattern]
         self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)
-        self._facts = dict(zip(*np.unique(index.graph.edges[:, 1], return_index=True), strict=True))
+        self._facts = dict(zip(*np.unique(index.graph.edges.relations, return_index=True), strict=True))
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Ask, check, and ask again with the reason where the query cannot be run."""
@@ -193,7 +193,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         is_near = np.zeros(len(graph.relations), bool)
         if seeds := [graph.entities.find(key) for key in seed_entities]:
             around = neighborhood(graph.adjacency, seeds, max_hops=SCHEMA_HOPS, max_nodes=2_000).triples
-            is_near[np.unique(graph.edges[around, 1])] = True
+            is_near[np.unique(graph.edges[around][:, 1])] = True
         order = np.lexsort((-likeness, ~is_near)).tolist()
         rank = {graph.relations[relation]: position for position, relation in enumerate(order)}
         return sorted(schema.relations, key=lambda r: (rank.get(schema.relation_of(r.name), len(rank)), r.name))

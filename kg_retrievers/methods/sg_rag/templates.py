@@ -10,7 +10,7 @@ import numpy as np
 from kg_retrievers.algorithms.relation_paths import relation_path_ends
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
-from kg_retrievers.graph.adjacency import is_backward, label_count, label_sources, relation_of, reversed_label
+from kg_retrievers.graph.adjacency import is_backward, label_count, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import MASK
 
@@ -60,7 +60,7 @@ def schema_templates(graph: KnowledgeGraph, *, max_hops: int = MAX_HOPS, max_tem
             continue
         first = path[0]
         if first not in slots:
-            starts = np.unique(label_sources(graph.edges, first))
+            starts = np.unique(adjacency.entries_labelled(first)[1])
             slots[first] = Known(MASK, _common_type(graph, starts))
         templates.append(walk_pattern(slots[first], steps_of(relations, path)))
         if len(templates) == max_templates:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
-from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
+from kg_retrievers.graph.adjacency import entries_between, is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array, spread
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index.token_table import TokenTable
+from kg_retrievers.patterns.question_forms.class_groups import class_groups, leading_labels
 from kg_retrievers.patterns.question_forms.class_words import NAMES, ClassWords, naming_words, singular
 from kg_retrievers.patterns.zero_shot.scorer import mean_rows
 
@@ -21,12 +21,6 @@ CALLED = 0.8
 
 #: Numbers of four digits are years up to here.
 LAST_YEAR = 2100
-
-#: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
-COMMON = 0.5
-
-#: How many ends of a relation are looked at for that, spread over all of them.
-ENDS_SEEN = 64
 
 #: The most members of a class from which walks start, and of which the types are read.
 MEMBERS, TYPES_SEEN = 2_000, 200
@@ -48,54 +42,75 @@ class GraphClasses:
 
     Attributes:
         of_label: The class of what each adjacency label leads to; (labels).
-        members: The ids of the entities of each class, ascending.
+        members: The ids of the entities of each class, ascending; of some, where the graph keeps only these.
         kinds: What the members of each class are as values: "date", "number", "truth" or "".
         labels: The adjacency labels that lead to each class.
-        kind_entities: The entities that are kinds of others and nothing else, as "Project" by "instance of".
+        counts: How many entities each label leads to.
     """
 
     def __init__(self, graph: KnowledgeGraph, columns: ValueColumns, table: TokenTable) -> None:
         """Group the ends of the relations."""
-        self._graph, self._table = graph, table
-        kind_of = [at for at, name in enumerate(graph.relations) if _KIND_OF.fullmatch(readable(name).casefold())]
-        says_kind = np.isin(graph.edges[:, 1], kind_of)
-        self._said_kinds, others = graph.edges[says_kind], graph.edges[~says_kind]
-        self.kind_entities = frozenset(
-            np.setdiff1d(self._said_kinds[:, 2], np.concatenate([graph.edges[:, 0], others[:, 2]])).tolist()
-        )
-        ends = _ends(graph)
-        kinds = [value_kind_of(columns, of_label) for of_label in ends]
+        self._graph, self._table, samples = graph, table, graph.relation_samples
+        kind_of = kind_relations(graph)
+        self._says_kind = [label_of(relation, False) for relation in kind_of]
+        told = told_ends(graph)
+        kinds = _value_kinds(columns, told)
+        ends = [told[label] if kind else samples.ends_of(label) for label, kind in enumerate(kinds)]
         of_kind = np.isin(np.arange(len(ends)) // 2, kind_of)
-        self.of_label = _groups(graph, ends, np.array([not kind for kind in kinds]) & ~of_kind)
+        self.of_label = class_groups(graph.adjacency, ends, np.array([not kind for kind in kinds], bool) & ~of_kind)
         count = int(self.of_label.max(initial=-1)) + 1
         self.labels = [np.flatnonzero(self.of_label == group).tolist() for group in range(count)]
         self.members = [np.unique(np.concatenate([ends[label] for label in labels])) for labels in self.labels]
         self.kinds = [kinds[labels[0]] for labels in self.labels]
-        self.counts = [len(of_label) for of_label in ends]
-        facts = np.bincount(graph.edges[:, 1], minlength=len(graph.relations))
-        self._single = np.repeat(facts, 2) == np.array(self.counts, np.int64).reshape(-1, 2)[:, ::-1].ravel()
-        self._words = ClassWords(
-            table,
-            [
-                [(graph.relations[relation_of(label)], bool(is_backward(label))) for label in of_one]
-                for of_one in self.labels
-            ],
-            [[] if kind else self._names_of(members) for members, kind in zip(self.members, self.kinds, strict=True)],
-            [[] if kind else self._types_of(members) for members, kind in zip(self.members, self.kinds, strict=True)],
-        )
+        self.counts = samples.sources[reversed_label(np.arange(len(ends)))].tolist()
+        self._single = np.repeat(samples.facts, 2) == samples.sources
+        relations = [
+            [(graph.relations[relation_of(label)], bool(is_backward(label))) for label in of_one]
+            for of_one in self.labels
+        ]
+        self._words = ClassWords(table, relations, self._names(), self._types())
         self._values = np.array([bool(kind) for kind in self.kinds], bool)
         self._values[self.of_label[of_kind]] = True  # all that has a kind is no class of its own
 
-    def _names_of(self, members: Array) -> list[str]:
-        """Return the names of some members, spread over all of them."""
-        return [self._graph.names[label] for label in self._graph.labels[spread(members, NAMES)].tolist()]
+    def _names(self) -> list[list[str]]:
+        """Return the names of some members of each class, spread over all of them; none of values."""
+        names, labels = self._graph.names, self._graph.labels
+        return [
+            [] if kind else [names[label] for label in labels[spread(members, NAMES)].tolist()]
+            for members, kind in zip(self.members, self.kinds, strict=True)
+        ]
 
-    def _types_of(self, members: Array) -> list[str]:
-        seen, types = members[:TYPES_SEEN], self._graph.types
-        kinds = {kind for entity in seen.tolist() for kind in self._graph.entity_types(entity)} if len(types) else set()
-        said = self._said_kinds[np.isin(self._said_kinds[:, 0], seen), 2]
-        named = [self._graph.names[label] for label in self._graph.labels[np.unique(said)].tolist()]
-        return [readable(name) for name in [*(local_name(types[kind]) for kind in sorted(kinds)), *named]]
+    def _types(self) -> list[list[str]]:
+        """Return the types of some members of each class, and what relations say that they are; none of values."""
+        seen = [
+            members[: 0 if kind else TYPES_SEEN] for members, kind in zip(self.members, self.kinds, strict=True)
+        ]
+        types, said = self._graph.types, self._said_kinds(seen)
+        found = [self._graph.types_among(some) if len(types) else [] for some in seen]
+        return [
+            [readable(name) for name in [*(local_name(types[kind]) for kind in of_one), *also]]
+            for of_one, also in zip(found, said, strict=True)
+        ]
+
+    def _said_kinds(self, groups: Sequence[Array]) -> list[list[str]]:
+        """Return the names of what relations say that the entities of each group are."""
+        graph = self._graph
+        if not self._says_kind:
+            return [[] for _ in groups]
+        entities = np.concatenate(groups)
+        of_entities = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        size, found = len(graph.entities), [np.empty(0, np.int64)]
+        for label in self._says_kind:
+            entries, of_entries = entries_between(*graph.adjacency.ranges_with(entities, label))
+            found.append(of_entities[of_entries] * size + graph.adjacency.neighbors[entries])
+        named: list[list[str]] = [[] for _ in groups]
+        for code in np.unique(np.concatenate(found)).tolist():
+            named[code // size].append(graph.names[int(graph.labels[code % size])])
+        return named
+
+    def size_of(self, group: int) -> int:
+        """Return how many members a class has; of one of which only some are known, the most to which a label leads."""
+        return max(len(self.members[group]), *(self.counts[label] for label in self.labels[group]))
 
     def nearness(self, noun: str) -> Array:
         """Return how likely each class is what a noun means, as logits; those of values come last; (classes)."""
@@ -118,7 +133,11 @@ class GraphClasses:
 
     def containing(self, entities: Sequence[int]) -> list[bool]:
         """Return for each class whether it has one of some entities."""
-        return [bool(np.isin(entities, members).any()) for members in self.members]
+        found = np.zeros(len(self.labels), bool)
+        labels, _ = leading_labels(self._graph.adjacency, np.array([one for one in entities if one >= 0], np.int64))
+        found[self.of_label[labels]] = True
+        has: list[bool] = found.tolist()
+        return has
 
     def end_of(self, labels: Sequence[int]) -> int:
         """Return the class to which a walk with these adjacency labels leads."""
@@ -150,28 +169,60 @@ def value_kind_of(columns: ValueColumns, entities: Array) -> str:
     return "number" if (numbers | dates).mean() > 0.8 else ""
 
 
-def _ends(graph: KnowledgeGraph) -> list[Array]:
-    """Return the entities to which each adjacency label leads, ascending."""
-    order = np.argsort(graph.edges[:, 1], kind="stable")
-    bounds = np.searchsorted(graph.edges[order, 1], np.arange(len(graph.relations) + 1))
-    facts = [graph.edges[order[first:last]] for first, last in pairwise(bounds.tolist())]
-    return [np.unique(of_relation[:, column]) for of_relation in facts for column in (2, 0)]
+def _value_kinds(columns: ValueColumns, ends: Sequence[Array]) -> list[str]:
+    """Return what most of the entities to which each label leads are as values; see `value_kind_of`."""
+    kinds = [""] * len(ends)
+    if not ends:
+        return kinds
+    whole, of_whole = np.concatenate(ends), np.repeat(np.arange(len(ends)), [len(of_label) for of_label in ends])
+    values = np.bincount(of_whole[columns.are_values(whole)], minlength=len(ends))
+    for label in np.flatnonzero(values).tolist():
+        kinds[label] = value_kind_of(columns, ends[label])
+    return kinds
 
 
-def _groups(graph: KnowledgeGraph, ends: Sequence[Array], entities: Array) -> Array:
-    """Return the group of each label: those whose ends share many entities, directly or by way of others."""
-    parents = np.arange(len(ends))
-    for one in np.flatnonzero(entities).tolist():
-        seen = spread(ends[one], ENDS_SEEN)
-        leading = [_leading_labels(graph, entity) for entity in seen.tolist()]
-        counts = np.bincount(np.concatenate(leading), minlength=len(ends))
-        for other in np.flatnonzero((counts >= COMMON * len(seen)) & entities).tolist():
-            parents[parents == parents[one]] = parents[other]
-    _, groups = np.unique(parents, return_inverse=True)
-    return groups
+def told_ends(graph: KnowledgeGraph) -> list[Array]:
+    """Return entities to which each label leads that tell whether all are values, ascending.
+
+    They are all, where the graph keeps all; else the ends of some facts.
+    """
+    samples = graph.relation_samples
+    labels = range(len(samples.sources))
+    if samples.is_whole:
+        return [samples.ends_of(label) for label in labels]
+    indptr = samples.facts_indptr.tolist()
+    return [
+        np.unique(
+            (samples.heads if is_backward(label) else samples.tails)[
+                indptr[relation_of(label)] : indptr[relation_of(label) + 1]
+            ]
+        )
+        for label in labels
+    ]
 
 
-def _leading_labels(graph: KnowledgeGraph, entity: int) -> Array:
-    """Return the adjacency labels that lead to an entity, each once."""
-    leading: Array = reversed_label(np.unique(graph.adjacency.labels[graph.adjacency.row(entity)]))
-    return leading
+def told_values(graph: KnowledgeGraph) -> ValueColumns:
+    """Return the values of a graph, read for all of `told_ends`; of a graph that keeps all, for all entities."""
+    samples = graph.relation_samples
+    if samples.is_whole:
+        return graph.value_columns
+    graph.lazy_values.read(np.unique(np.concatenate([samples.heads, samples.tails])))
+    return graph.lazy_values
+
+
+def kind_relations(graph: KnowledgeGraph) -> list[int]:
+    """Return the relations whose tails are the kinds of their heads, as "Project" by "instance of"."""
+    return [at for at, name in enumerate(graph.relations) if _KIND_OF.fullmatch(readable(name).casefold())]
+
+
+def is_kind(graph: KnowledgeGraph, relations: Sequence[int], entity: int) -> bool:
+    """Return whether an entity is the kind of others by some relations, and in no other fact.
+
+    Args:
+        graph: The graph.
+        relations: Those of `kind_relations`.
+        entity: The id of the entity, or -1.
+    """
+    row = graph.adjacency.row(entity) if entity >= 0 else slice(0, 0)
+    entries = [graph.adjacency.entries_with(entity, label_of(relation, True)) for relation in relations if entity >= 0]
+    return 0 < row.stop - row.start == sum(some.stop - some.start for some in entries)

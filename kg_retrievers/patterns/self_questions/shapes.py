@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
-from kg_retrievers.graph.adjacency import is_backward, label_of, label_sources, relation_of, reversed_label
+from kg_retrievers.graph.adjacency import is_backward, label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import turns
 from kg_retrievers.patterns.self_questions.names import Names
@@ -113,7 +113,7 @@ class ShapeDrawer:
         """Return a label, and an entity that has a step with it."""
         label = label_of(self._random.choice(self._relations), self._random.random() < 0.5)
         if label not in self._sources:
-            self._sources[label] = np.unique(label_sources(self._graph.edges, label))
+            self._sources[label] = np.unique(self._graph.adjacency.entries_labelled(label)[1])
         return label, int(self._random.choice(self._sources[label]))
 
     def _walk(self, hops: int) -> Shape | None:

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
-from kg_retrievers.graph.adjacency import is_backward, label_count, label_of, relation_of
-from kg_retrievers.graph.columns import Array, spread
-from kg_retrievers.index.token_table import UNKNOWN, TokenTable
-from kg_retrievers.patterns.zero_shot.reading import question_words
-from kg_retrievers.patterns.zero_shot.scorer import KINDS, RelationScorer, StepStates, mean_rows
-
-#: How many facts of a relation are looked at to tell what it joins.
-FACTS_SEEN = 32
-
-#: How many adjacency entries of an end are looked at, and how many of the relations found tell what the ends are.
-ENTRIES_SEEN, RELATIONS_SEEN = 64, 5
-
-#: The share of the ends of a relation that must be of a kind, or of a type, for the relation to have it.
-SHARE = 0.6
-
-#: Heads and tails of a relation are of one kind where at least this share of the fewer of them are both.
-COMMON_ENTITIES = 0.1
-
-#: Heads and tails of a relation are of one kind where the relations around both have at least this Jaccard index.
-COMMON_RELATIONS = 1 / 3
+from kg_retrievers.graph.adjacency import is_backward, label_count, relation_of
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.index.token_table import UNKNOWN, TokenTable, words
+from kg_retrievers.patterns.zero_shot.reading import read_word
+from kg_retrievers.patterns.zero_shot.relation_ends import RelationEnds
+from kg_retrievers.patterns.zero_shot.scorer import RelationScorer, StepStates, mean_rows, sums_of_rows
 
 #: Words of relations that hold either way round, of which a graph may store one way only.
 _MUTUAL = re.compile(
@@ -39,21 +23,6 @@ _MUTUAL = re.compile(
     r"|spouses?|twins?|twinned|(?:class|room|team|work)-?mates?)\b",
     re.IGNORECASE,
 )
-
-_DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
-_NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
-
-
-def value_kind(text: str) -> str:
-    """Return what a text is as a value, one of `KINDS`.
-
-    Example:
-        >>> value_kind("1987-03-02"), value_kind("1,200 km"), value_kind("Apollo 13")
-        ('date', 'number', '')
-    """
-    if _DATE.fullmatch(text):
-        return "date"
-    return "number" if _NUMBER.fullmatch(text) else ""
 
 
 def relation_words(name: str) -> tuple[str, str]:
@@ -86,8 +55,8 @@ class GraphSteps:
         states: What the scorer reads of them; rows are labels.
         names: The words of each relation.
         vectors: `mean_rows` of the names, (relations, e).
-        words: The vectors of the words of each relation that mean something, unit rows (n, e); of all, where none does.
-        end_words: The vectors of the words that say what each label leads to, unit rows (n, e).
+        words: The vectors of the words of each relation.
+        end_words: The vectors of the words that say what each label leads to.
         text_sums: The sum of the table's rows over the words of `step_texts`, by label; (labels, e).
         kinds: The positions in `KINDS` of what each label leads to.
         alike: Whether each relation joins entities of one kind, so that its direction matters: some are heads and tails
@@ -96,27 +65,32 @@ class GraphSteps:
 
     def __init__(self, graph: KnowledgeGraph, scorer: RelationScorer, table: TokenTable) -> None:
         """Look at some facts of each relation."""
-        words = [relation_words(name) for name in graph.relations]
-        self.names = [name for name, _ in words]
+        read = [relation_words(name) for name in graph.relations]
+        self.names = [name for name, _ in read]
         self.vectors = mean_rows(table, self.names)
-        self.words = [_word_rows(table, name) for name in self.names]
-        ends = [_ends(graph, relation, facts) for relation, facts in enumerate(_facts(graph))]
-        types = [(subject or of_one.heads, of_one.tails) for (_, subject), of_one in zip(words, ends, strict=True)]
-        around = [[self.names[relation_of(label)] for label in labels] for of_one in ends for labels in of_one.around]
-        known = [" ".join(filter(None, [type, *names])) for type, names in zip(chain(*types), around, strict=True)]
+        self.words = WordRows(table, self.names)
+        ends = RelationEnds.of_graph(graph)
+        heads = [subject or kind for (_, subject), kind in zip(read, ends.head_types, strict=True)]
+        types = list(zip(heads, ends.tail_types, strict=True))
+        around = chain.from_iterable(zip(ends.around_heads, ends.around_tails, strict=True))
         # Forward, a label leads from heads to tails; texts and rows are in the order of labels.
+        known = [
+            " ".join(filter(None, [kind, *(self.names[relation_of(label)] for label in labels)]))
+            for kind, labels in zip(chain(*types), around, strict=True)
+        ]
         leads_to = [text for pair in zip(known[::2], known[1::2], strict=True) for text in reversed(pair)]
         texts = [text for name, of_one in zip(self.names, types, strict=True) for text in step_texts(name, *of_one)]
-        self.text_sums = np.stack([_sum_of_rows(table, text) for text in texts] or [np.zeros(table.dimension)])
-        rows = {text: _word_rows(table, text) for text in dict.fromkeys(known)}
-        self.end_words = [rows[text] for text in leads_to]
-        self.kinds = np.array([kind for of_one in ends for kind in (KINDS.index(of_one.kind), 0)], np.int64)
+        self.text_sums = sums_of_rows(table, [_known_ids(table, text) for text in texts])
+        self.end_words = WordRows(table, leads_to)
+        self.kinds = np.zeros(len(texts), np.int64)
+        self.kinds[::2] = ends.kinds
         mutual = np.array([bool(_MUTUAL.search(name)) for name in self.names], bool)
-        self.alike = np.array([of_one.alike for of_one in ends], bool) & ~mutual
+        self.alike = ends.alike & ~mutual
+        starts = mean_rows(table, known)
         self.states: StepStates = scorer.steps(
             np.repeat(self.vectors, 2, axis=0),
-            mean_rows(table, known),
-            mean_rows(table, leads_to),
+            starts,
+            starts.reshape(-1, 2, table.dimension)[:, ::-1].reshape(-1, table.dimension),
             is_backward(np.arange(label_count(len(self.names)))).astype(np.int64),
             self.kinds,
         )
@@ -138,81 +112,44 @@ def step_texts(name: str, heads: str, tails: str) -> tuple[str, str]:
     return " ".join(filter(None, forward)), " ".join(filter(None, backward))
 
 
-def _word_rows(table: TokenTable, name: str) -> Array:
-    words = question_words(table, name)
-    return np.stack(
-        [word.vector for word in words if word.telling] or [word.vector for word in words] or [table.rows([UNKNOWN])[0]]
-    )
+class WordRows:
+    """The vectors of the words of texts that mean something, or of all words of a text where none does.
 
+    Args:
+        table: Gives the vectors of words.
+        texts: The texts.
 
-def _sum_of_rows(table: TokenTable, text: str) -> Array:
-    rows: Array = table.rows([id for id in table.token_ids(text) if id != UNKNOWN]).sum(axis=0)
-    return rows
-
-
-class _Ends(NamedTuple):
-    """What a relation joins.
-
-    Attributes:
-        heads: The type of most heads, or "".
-        tails: The type of most tails, or "".
-        around: The labels that most heads, and most tails, have beside the relation's own.
-        kind: What the tails are as values, one of `KINDS`.
-        alike: Whether heads and tails are entities of one kind.
+    Example:
+        >>> from kg_retrievers.index.token_table import token_table
+        >>> rows = WordRows(token_table(), ["place of birth", ""])
+        >>> rows[0].shape, rows[1].any()
+        ((2, 256), np.False_)
     """
 
-    heads: str
-    tails: str
-    around: tuple[list[int], list[int]]
-    kind: str
-    alike: bool
+    def __init__(self, table: TokenTable, texts: Sequence[str]) -> None:
+        """Read each word once."""
+        known: dict[str, int] = {}
+        telling, vectors = list[bool](), list[Array]()
+        of_texts: dict[str, tuple[int, ...]] = {}
+        for text in dict.fromkeys(texts):
+            found = words(text)
+            for word in found:
+                if known.setdefault(word, len(known)) == len(vectors):
+                    read = read_word(table, word)
+                    telling.append(read.telling)
+                    vectors.append(read.vector)
+            ids = [known[word] for word in found]
+            of_texts[text] = tuple([id for id in ids if telling[id]] or ids)
+        self._vectors = np.stack(vectors) if vectors else np.empty((0, table.dimension), np.float32)
+        self._of_texts = [of_texts[text] for text in texts]
+        self._nothing = table.rows([UNKNOWN])
+
+    def __getitem__(self, text: int) -> Array:
+        """Return the vectors of the words of a text, by its position: unit rows, (n, e); one of zeros for no word."""
+        ids = self._of_texts[text]
+        rows: Array = self._vectors[list(ids)] if ids else self._nothing
+        return rows
 
 
-def _facts(graph: KnowledgeGraph) -> Iterator[Array]:
-    """Yield the ids of the facts of each relation."""
-    order = np.argsort(graph.edges[:, 1], kind="stable")
-    bounds = np.searchsorted(graph.edges[order, 1], np.arange(len(graph.relations) + 1))
-    for first, last in pairwise(bounds.tolist()):
-        yield order[first:last]
-
-
-def _have_common_entities(graph: KnowledgeGraph, facts: Array) -> bool:
-    heads, tails = (np.unique(graph.edges[facts, column]) for column in (0, 2))
-    common = np.intersect1d(heads, tails, assume_unique=True)
-    return len(common) >= COMMON_ENTITIES * min(len(heads), len(tails))
-
-
-def _have_common_relations(heads: Sequence[int], tails: Sequence[int]) -> bool:
-    return len({*heads} & {*tails}) >= COMMON_RELATIONS * len({*heads, *tails}) > 0
-
-
-def _ends(graph: KnowledgeGraph, relation: int, facts: Array) -> _Ends:
-    """Look at some facts of a relation, spread over all of them."""
-    seen = spread(facts, FACTS_SEEN)
-    heads, tails = graph.edges[seen, 0].tolist(), graph.edges[seen, 2].tolist()
-    around = _around(graph, heads, label_of(relation, False)), _around(graph, tails, label_of(relation, True))
-    values = [value_kind(graph.names[int(graph.labels[tail])]) for tail in tails]
-    kind, count = Counter(values).most_common(1)[0]
-    alike = _have_common_entities(graph, facts) or _have_common_relations(*around)
-    return _Ends(_type(graph, heads), _type(graph, tails), around, kind if count >= SHARE * len(values) else "", alike)
-
-
-def _around(graph: KnowledgeGraph, entities: Sequence[int], own: int) -> list[int]:
-    """Return the labels that most of some entities have beside their `own`, the most frequent first."""
-    adjacency = graph.adjacency
-    counts: Counter[int] = Counter()
-    for entity in entities:
-        row = adjacency.row(entity)
-        counts.update(set(adjacency.labels[row.start : min(row.stop, row.start + ENTRIES_SEEN)].tolist()) - {own})
-    return sorted(counts, key=lambda label: (-counts[label], label))[:RELATIONS_SEEN]
-
-
-def _type(graph: KnowledgeGraph, entities: Sequence[int]) -> str:
-    """Return the type that most of some entities have, the rarest of equally frequent ones; "" where they have none."""
-    if not len(graph.types):
-        return ""
-    counts = Counter(kind for entity in entities for kind in graph.entity_types(entity))
-    if not counts:
-        return ""
-    kind, count = min(counts.items(), key=lambda item: (-item[1], len(graph.type_entities(item[0])), item[0]))
-    return readable(local_name(graph.types[kind])) if count >= SHARE * len(entities) else ""
+def _known_ids(table: TokenTable, text: str) -> list[int]:
+    return [id for id in table.token_ids(text) if id != UNKNOWN]

@@ -62,7 +62,7 @@ def numbers(graph: KnowledgeGraph, query: MatchQuery) -> MatchQuery:
 
 def brute_force(graph: KnowledgeGraph, query: MatchQuery, distinct: str, direction: str) -> Iterator[tuple[Any, ...]]:
     """Yield (cost, nodes, relations, triples of each edge, types) of every binding."""
-    rows = [tuple(map(int, row)) for row in graph._columns["triples"]]
+    rows = [tuple(map(int, row)) for row in graph.edges[:]]
     joined: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     for number, (h, r, t) in enumerate(rows):
         joined[h, r, t].append(number)

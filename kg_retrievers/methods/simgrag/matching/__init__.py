@@ -95,7 +95,7 @@ def match_pattern(
     if not max_distance >= 0:
         raise InvalidArgumentError(f"match_pattern: max_distance must be 0 or more, but got {max_distance}.")
     empty = (node.entities is not None and not len(node.entities.ids) for node in query.nodes)
-    if not len(adjacency.triples) or any(empty):
+    if not len(adjacency.backward_triples) or any(empty):
         return []
     plan = plan_query(adjacency, relations, query, distinct, direction, ties)
     limit = int(min(max_distance * SCALE, INFINITE - 1)) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import is_backward, relation_of
+from kg_retrievers.graph.adjacency import half_of, relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, Plan
 
@@ -25,9 +25,9 @@ def first_not_below(values: Array, low: int, high: int, wanted: int) -> int:
 
 
 @non_allocating
-def on_side(label: int, side: int) -> bool:
-    """Return whether a label has the direction that a step wants: 0 forward, 1 backward, -1 either."""
-    return side < 0 or is_backward(label) == (side > 0)
+def ways(side: int) -> tuple[int, int]:
+    """Return the directions that a step may take, as a range: 0 is forward, 1 is backward."""
+    return (1 if side > 0 else 0), (1 if side == 0 else 2)
 
 
 @non_allocating
@@ -151,26 +151,28 @@ def _send_message(
     costs, from_row = plan.relation_costs[plan.steps[s].term], nodes[c].lower_row
     reader = plan.nodes[c].parent if from_parent else c
     side = plan.steps[s].side if from_parent else other_side(plan.steps[s].side)
+    first, last = ways(side)
     count = 0
     for j in range(nodes[reader].reach):
         x = reached[nodes[reader].lower_row, j]
-        i, end = adjacency.indptr[x], adjacency.indptr[x + 1]
-        while i < end:
-            label = adjacency.labels[i]
-            cost = costs[relation_of(label)]
-            if cost == INFINITE or not on_side(label, side):
-                i = first_not_below(adjacency.labels, i, end, label + 1)
-                continue
-            a, below = adjacency.neighbors[i], x
-            if from_parent:
-                a, below = x, a
-            i += 1
-            if lower[from_row, below] == INFINITE:
-                continue
-            if message[a] == INFINITE:
-                touched[count] = a
-                count += 1
-            message[a] = min(message[a], cost + lower[from_row, below])
+        for way in range(first, last):
+            i, end = half_of(adjacency, x, way)
+            while i < end:
+                label = adjacency.labels[i]
+                cost = costs[relation_of(label)]
+                if cost == INFINITE:
+                    i = first_not_below(adjacency.labels, i, end, label + 1)
+                    continue
+                a, below = adjacency.neighbors[i], x
+                if from_parent:
+                    a, below = x, a
+                i += 1
+                if lower[from_row, below] == INFINITE:
+                    continue
+                if message[a] == INFINITE:
+                    touched[count] = a
+                    count += 1
+                message[a] = min(message[a], cost + lower[from_row, below])
     return count
 
 

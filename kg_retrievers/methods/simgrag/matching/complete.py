@@ -8,9 +8,9 @@ import numpy as np
 
 from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.graph.adjacency import relation_of, triple_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.bounds import on_side
+from kg_retrievers.methods.simgrag.matching.bounds import ways
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, START, TREE, Plan
 from kg_retrievers.methods.simgrag.matching.state import (
     BINDINGS,
@@ -23,7 +23,7 @@ from kg_retrievers.methods.simgrag.matching.state import (
     State,
     has_room,
     make_set,
-    row_of,
+    part_of,
     spend,
 )
 
@@ -42,15 +42,19 @@ def _keep_supported(adjacency: Adjacency, plan: Plan, state: State, row: int, ch
     if not has_room(state, state.pool, top, end - begin):
         return False
     count = 0
+    first, last = ways(side)
     for p in range(begin, end):
         a = state.pool[p]
-        low, high = row_of(adjacency, a, relation, side)
-        looked = 1
-        for i in range(low, high):
-            label = adjacency.labels[i]
-            looked += 1
-            fits = on_side(label, side) and costs[relation_of(label)] < INFINITE
-            if fits and state.stamps[adjacency.neighbors[i]] == stamp:
+        looked, found = 1, False
+        for way in range(first, last):
+            low, high = part_of(adjacency, a, relation, way)
+            for i in range(low, high):
+                looked += 1
+                fits = costs[relation_of(adjacency.labels[i])] < INFINITE
+                if fits and state.stamps[adjacency.neighbors[i]] == stamp:
+                    found = True
+                    break
+            if found:
                 state.pool[top + count] = a
                 count += 1
                 break
@@ -79,14 +83,15 @@ def _keep_reached(adjacency: Adjacency, plan: Plan, state: State, s: int) -> boo
     relation, side, costs = state.steps[s].relation, plan.steps[s].side, plan.relation_costs[plan.steps[s].term]
     state.counts[STAMP] += 1
     stamp = state.counts[STAMP]
+    first, last = ways(side)
     for p in range(state.sets[row, near, 0], state.sets[row, near, 1]):
-        low, high = row_of(adjacency, state.pool[p], relation, side)
-        if spend(state, high - low):
-            return False
-        for i in range(low, high):
-            label = adjacency.labels[i]
-            if on_side(label, side) and costs[relation_of(label)] < INFINITE:
-                state.stamps[adjacency.neighbors[i]] = stamp
+        for way in range(first, last):
+            low, high = part_of(adjacency, state.pool[p], relation, way)
+            if spend(state, high - low):
+                return False
+            for i in range(low, high):
+                if costs[relation_of(adjacency.labels[i])] < INFINITE:
+                    state.stamps[adjacency.neighbors[i]] = stamp
     begin, end, top = state.sets[row, far, 0], state.sets[row, far, 1], state.steps[row].top
     if not has_room(state, state.pool, top, end - begin):
         return False
@@ -169,19 +174,22 @@ def _collect_facts(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bo
     stamp = state.counts[STAMP]
     for p in range(state.sets[row, v, 0], state.sets[row, v, 1]):
         state.stamps[state.pool[p]] = stamp
+    edge = state.counts[MATCH] * state.counts[EDGES] + plan.steps[s].edge
+    first, last = ways(side)
     for p in range(state.sets[row, u, 0], state.sets[row, u, 1]):
         a = state.pool[p]
-        low, high = row_of(adjacency, a, relation, side)
-        if spend(state, high - low) or not has_room(state, state.facts, state.counts[FACTS], high - low):
-            return False
-        for i in range(low, high):
-            label, e = adjacency.labels[i], adjacency.neighbors[i]
-            if state.stamps[e] != stamp or (u == v and e != a):
-                continue
-            if on_side(label, side) and costs[relation_of(label)] < INFINITE:
-                edge = state.counts[MATCH] * state.counts[EDGES] + plan.steps[s].edge
-                state.facts[state.counts[FACTS]] = edge * len(adjacency.triples) + adjacency.triples[i]
-                state.counts[FACTS] += 1
+        for way in range(first, last):
+            low, high = part_of(adjacency, a, relation, way)
+            if spend(state, high - low) or not has_room(state, state.facts, state.counts[FACTS], high - low):
+                return False
+            for i in range(low, high):
+                e = adjacency.neighbors[i]
+                if state.stamps[e] != stamp or (u == v and e != a):
+                    continue
+                if costs[relation_of(adjacency.labels[i])] < INFINITE:
+                    fact = edge * len(adjacency.backward_triples) + triple_of(adjacency, a, i)
+                    state.facts[state.counts[FACTS]] = fact
+                    state.counts[FACTS] += 1
     return True
 
 

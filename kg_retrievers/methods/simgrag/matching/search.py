@@ -17,9 +17,9 @@ from kg_retrievers.methods.simgrag.matching.bounds import (
     first_not_below,
     least_of,
     lower_bounds,
-    on_side,
     other_side,
     own_cost,
+    ways,
 )
 from kg_retrievers.methods.simgrag.matching.complete import collect, grouped, propagate
 from kg_retrievers.methods.simgrag.matching.plan import (
@@ -56,7 +56,7 @@ from kg_retrievers.methods.simgrag.matching.state import (
     has_room,
     joined,
     make_set,
-    row_of,
+    part_of,
     sort_pairs,
     spend,
     subtree_cost,
@@ -173,24 +173,26 @@ def _list_joining(adjacency: Adjacency, plan: Plan, state: State, listing: _List
     s = listing.step
     u, v, side = plan.steps[s].near, plan.steps[s].far, plan.steps[s].side
     costs, only = plan.relation_costs[plan.steps[s].term], _relation_wanted(plan, state, s)
+    first, last = ways(side)
     for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
         a = state.pool[p]
-        wanted, seen_from = (a if u == v else state.nodes[v].code), side
-        i, stop = row_of(adjacency, a, only, side)
-        other, other_stop = row_of(adjacency, wanted, only, other_side(side))
-        if other_stop - other < stop - i:  # the row of the other end is shorter
-            i, stop, wanted, seen_from = other, other_stop, a, other_side(side)
-        if spend(state, stop - i + 1) or not has_room(state, state.options, end, stop - i):
-            return
-        while i < stop:
-            label = adjacency.labels[i]
-            cost = costs[relation_of(label)]
-            if cost == INFINITE or not on_side(label, seen_from) or listing.rest + cost >= listing.worst:
-                i = first_not_below(adjacency.labels, i, stop, label + 1)
-                continue
-            if adjacency.neighbors[i] == wanted:
-                _keep_in_slot(state, listing, relation_of(label), 0, listing.rest + cost)
-            i += 1
+        for way in range(first, last):
+            wanted = a if u == v else state.nodes[v].code
+            i, stop = part_of(adjacency, a, only, way)
+            other, other_stop = part_of(adjacency, wanted, only, 1 - way)
+            if other_stop - other < stop - i:  # the part of the other end is shorter
+                i, stop, wanted = other, other_stop, a
+            if spend(state, stop - i + (1 if way == first else 0)) or not has_room(state, state.options, end, stop - i):
+                return
+            while i < stop:
+                label = adjacency.labels[i]
+                cost = costs[relation_of(label)]
+                if cost == INFINITE or listing.rest + cost >= listing.worst:
+                    i = first_not_below(adjacency.labels, i, stop, label + 1)
+                    continue
+                if adjacency.neighbors[i] == wanted:
+                    _keep_in_slot(state, listing, relation_of(label), 0, listing.rest + cost)
+                i += 1
 
 
 @inlined
@@ -206,31 +208,33 @@ def _list_neighbors(adjacency: Adjacency, plan: Plan, state: State, listing: _Li
     from_far = _is_far_end_lighter(adjacency, plan, state, s, only)
     if from_far:
         begin_set, end_set, side = 0, state.nodes[v].reach, other_side(side)
+    first, last = ways(side)
     for p in range(begin_set, end_set):
         a = state.reached[state.nodes[v].lower_row, p] if from_far else state.pool[p]
-        i, stop = row_of(adjacency, a, only, side)
-        if spend(state, stop - i + 1) or not has_room(state, state.options, end, stop - i):
-            return end
-        while i < stop:
-            label = adjacency.labels[i]
-            cost = costs[relation_of(label)]
-            if cost == INFINITE or not on_side(label, side) or listing.rest + cost >= listing.worst:
-                i = first_not_below(adjacency.labels, i, stop, label + 1)
-                continue
-            e = adjacency.neighbors[i]
-            i += 1
-            if from_far and e != near:
-                continue
-            e = a if from_far else e
-            bound = listing.rest + cost + subtree_cost(plan, state, v, e)
-            if bound >= listing.worst or not _may_take(plan, state, v, e, s):
-                continue
-            if not listing.by_slot:
-                end = _add_option(state, listing, end, 0 if listing.free else relation_of(label), e, bound)
-                continue
-            _keep_in_slot(state, listing, relation_of(label), code_of(plan, v, e), bound)
-            if alike:
-                i = first_not_below(adjacency.labels, i, stop, label + 1)
+        for way in range(first, last):
+            i, stop = part_of(adjacency, a, only, way)
+            if spend(state, stop - i + (1 if way == first else 0)) or not has_room(state, state.options, end, stop - i):
+                return end
+            while i < stop:
+                label = adjacency.labels[i]
+                cost = costs[relation_of(label)]
+                if cost == INFINITE or listing.rest + cost >= listing.worst:
+                    i = first_not_below(adjacency.labels, i, stop, label + 1)
+                    continue
+                e = adjacency.neighbors[i]
+                i += 1
+                if from_far and e != near:
+                    continue
+                e = a if from_far else e
+                bound = listing.rest + cost + subtree_cost(plan, state, v, e)
+                if bound >= listing.worst or not _may_take(plan, state, v, e, s):
+                    continue
+                if not listing.by_slot:
+                    end = _add_option(state, listing, end, 0 if listing.free else relation_of(label), e, bound)
+                    continue
+                _keep_in_slot(state, listing, relation_of(label), code_of(plan, v, e), bound)
+                if alike:
+                    i = first_not_below(adjacency.labels, i, stop, label + 1)
     return end
 
 
@@ -241,8 +245,12 @@ def _is_far_end_lighter(adjacency: Adjacency, plan: Plan, state: State, s: int, 
     begin, end = state.sets[s, u, 0], state.sets[s, u, 1]
     if state.nodes[v].lower_row < 0 or end - begin != 1:
         return False
-    low, high = row_of(adjacency, state.pool[begin], only, plan.steps[s].side)
-    return bool(state.nodes[v].weight < high - low)
+    first, last = ways(plan.steps[s].side)
+    count = 0
+    for way in range(first, last):
+        low, high = part_of(adjacency, state.pool[begin], only, way)
+        count += high - low
+    return bool(state.nodes[v].weight < count)
 
 
 @inlined
@@ -304,20 +312,22 @@ def _place_neighbors(adjacency: Adjacency, plan: Plan, state: State, s: int) -> 
     state.counts[STAMP] += 2
     taken, refused = state.counts[STAMP], state.counts[STAMP] - 1
     top, count = state.steps[row].top, 0
+    first, last = ways(side)
     for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
-        low, high = row_of(adjacency, state.pool[p], relation, side)
-        if spend(state, high - low + 1) or not has_room(state, state.pool, top + count, high - low):
-            return False
-        for i in range(low, high):
-            e, label = adjacency.neighbors[i], adjacency.labels[i]
-            if state.stamps[e] >= refused or not on_side(label, side) or costs[relation_of(label)] == INFINITE:
-                continue
-            state.stamps[e] = refused
-            fits = subtree_cost(plan, state, v, e) < worst and code_of(plan, v, e) == code
-            if fits and allowed(plan, state, v, e, s):
-                state.stamps[e] = taken
-                state.pool[top + count] = e
-                count += 1
+        for way in range(first, last):
+            low, high = part_of(adjacency, state.pool[p], relation, way)
+            if spend(state, high - low + (1 if way == first else 0)) or not has_room(state, state.pool, top + count, high - low):
+                return False
+            for i in range(low, high):
+                e = adjacency.neighbors[i]
+                if state.stamps[e] >= refused or costs[relation_of(adjacency.labels[i])] == INFINITE:
+                    continue
+                state.stamps[e] = refused
+                fits = subtree_cost(plan, state, v, e) < worst and code_of(plan, v, e) == code
+                if fits and allowed(plan, state, v, e, s):
+                    state.stamps[e] = taken
+                    state.pool[top + count] = e
+                    count += 1
     if count == 0:
         return False
     make_set(state, row, v, count)
@@ -636,7 +646,7 @@ def _matches(adjacency: Adjacency, plan: Plan, state: State, found: int) -> list
     edge_steps, nodes, counts = _edge_steps(plan), len(plan.nodes), state.counts
     edges = len(edge_steps)
     entities = grouped(state.bindings[: counts[BINDINGS]], found * nodes, len(adjacency.indptr) - 1)
-    facts = grouped(state.facts[: counts[FACTS]], found * edges, len(adjacency.triples))
+    facts = grouped(state.facts[: counts[FACTS]], found * edges, len(adjacency.backward_triples))
     matches = []
     for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True)):
         of_nodes = tuple(entities[i * nodes : (i + 1) * nodes])

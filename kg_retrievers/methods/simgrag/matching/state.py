@@ -9,9 +9,9 @@ import numpy as np
 
 from kg_retrievers.algorithms.compiled import non_allocating
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import label_of
+from kg_retrievers.graph.adjacency import half_of, label_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.bounds import first_not_below, on_side, own_cost
+from kg_retrievers.methods.simgrag.matching.bounds import first_not_below, own_cost, ways
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, LEVEL, Plan
 
 #: Positions in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the
@@ -149,29 +149,26 @@ def make_set(state: State, row: int, node: int, count: int) -> None:
 
 
 @non_allocating
-def row_of(adjacency: Adjacency, entity: int, relation: int, side: int) -> tuple[int, int]:
-    """Return the part of an entity's row with a relation (-1: any) and, with a relation, of a direction (-1: any)."""
-    low, high = adjacency.indptr[entity], adjacency.indptr[entity + 1]
+def part_of(adjacency: Adjacency, entity: int, relation: int, way: int) -> tuple[int, int]:
+    """Return the part of an entity's row with a relation (-1: any) in a direction: 0 forward, 1 backward."""
+    low, high = half_of(adjacency, entity, way)
     if relation >= 0:
-        low = first_not_below(adjacency.labels, low, high, label_of(relation, side > 0))
-        high = first_not_below(adjacency.labels, low, high, label_of(relation, side != 0) + 1)
+        low = first_not_below(adjacency.labels, low, high, label_of(relation, way))
+        high = first_not_below(adjacency.labels, low, high, label_of(relation, way) + 1)
     return low, high
 
 
 @non_allocating
 def joined(adjacency: Adjacency, a: int, b: int, relation: int, side: int) -> bool:
     """Return whether a triple of the relation (-1: any) joins a to b, seen from a."""
-    if relation < 0:
-        low, high = adjacency.indptr[a], adjacency.indptr[a + 1]
-        for i in range(low, high):  # noqa: SIM110 - numba compiles no generator expressions
-            if adjacency.neighbors[i] == b and on_side(adjacency.labels[i], side):
-                return True
-        return False
-    for way in range(2):
-        if side < 0 or way == side:
-            low, high = row_of(adjacency, a, relation, way)  # one relation and direction: ascending neighbors
-            position = first_not_below(adjacency.neighbors, low, high, b)
-            if position < high and adjacency.neighbors[position] == b:
+    first, last = ways(side)
+    for way in range(first, last):
+        low, high = part_of(adjacency, a, relation, way)
+        if relation >= 0:  # one relation and direction: ascending neighbors
+            low = first_not_below(adjacency.neighbors, low, high, b)
+            high = min(low + 1, high)
+        for i in range(low, high):
+            if adjacency.neighbors[i] == b:
                 return True
     return False
 
