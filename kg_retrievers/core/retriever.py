@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from typing_extensions import TypedDict, Unpack
 
 from kg_retrievers.core.ambiguity import note_ambiguous_names, tell_ambiguous_names
+from kg_retrievers.core.batches import Configs, narrowed, widened
 from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
@@ -47,6 +49,7 @@ from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.shown_text import as_data_lines, one_line
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.index import GraphIndex, check_index, linker_of
+from kg_retrievers.index.gathering import gather, one_of_many
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -323,15 +326,52 @@ class BaseKGRetriever(BaseRetriever):
             raise NoEvidenceError(f"{who}: nothing in the graph fits the question {state['question']!r:.200}.")
         return documents
 
+    def batch(
+        self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **kwargs: Any
+    ) -> list[list[Document]]:
+        """Ask many questions; as one `invoke` after the other, but they share embeddings and scans of names.
+
+        Args:
+            inputs: The questions.
+            config: The config of all, or a list with that of each. Where it says no `max_concurrency`, up to
+                `ASKING_TOGETHER` questions ask the index together.
+            return_exceptions: Whether an error stands in the list in place of Documents, rather than being raised.
+            **kwargs: As of `invoke`.
+        """
+        if len(inputs) < 2:
+            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        if self._calls_model:  # whose limits LangChain's number of threads respects
+            with gather():
+                return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        with gather(at_once=os.cpu_count()):
+            widened_config = widened(config, len(inputs))
+            return super().batch(inputs, widened_config, return_exceptions=return_exceptions, **kwargs)
+
+    async def abatch(
+        self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **kwargs: Any
+    ) -> list[list[Document]]:
+        """Ask many questions as `batch` does; those that call a language model run all at once, and share nothing."""
+        if len(inputs) < 2 or self._calls_model:
+            return await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        with gather():
+            narrowed_config = narrowed(config, len(inputs))
+            return await super().abatch(inputs, narrowed_config, return_exceptions=return_exceptions, **kwargs)
+
+    @property
+    def _calls_model(self) -> bool:
+        return any(stage.calls_model for stage in self.stages)
+
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **inputs: Any
     ) -> list[Document]:
-        return run_sync(self._body(query, inputs), {"callbacks": run_manager.get_child()})
+        with one_of_many():
+            return run_sync(self._body(query, inputs), {"callbacks": run_manager.get_child()})
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **inputs: Any
     ) -> list[Document]:
-        return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
+        with one_of_many():
+            return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
 
 
 def refuse_model(who: str, model: object) -> None:

@@ -10,11 +10,15 @@ from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.vector_store import NameSearch, stale_store
+from kg_retrievers.index.gathering import answer_together
+from kg_retrievers.index.vector_store import NameSearch, VectorStoreSearch, stale_store
 
 #: How far every other name is at least from a text that equals a name. Embeddings may be blind to case, and MetaQA has
 #: 3,081 groups of names that differ by case only; rounding alone gives equal texts distances of up to 5e-4.
 EXACT_NAME_MARGIN = 1e-3
+
+#: From how many names on the questions of a batch share a scan; that of fewer is done sooner than the others ask.
+SHARED_SCAN = 4096
 
 
 def find_nearest(
@@ -45,11 +49,16 @@ def find_nearest(
         raise InvalidArgumentError(f"GraphIndex: k must be 1 or more, but got {k}.")
     if not len(table) or not texts:
         return [Candidates(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in texts]
-    ids, distances = search.search(embed([readable(text) for text in texts]), min(k, len(table)))
-    if not ids.size or ids.min() < 0 or ids.max() >= len(table):
-        raise stale_store()
-    rows = zip(texts, ids, distances, strict=True)
-    return [_exact_first(row, distance, exact(text)) for text, row, distance in rows]
+
+    def scan(texts: Sequence[str]) -> list[tuple[Array, Array]]:
+        ids, distances = search.search(embed([readable(text) for text in texts]), min(k, len(table)))
+        if not ids.size or ids.min() < 0 or ids.max() >= len(table):
+            raise stale_store()
+        return list(zip(ids, distances, strict=True))
+
+    shares = len(table) >= SHARED_SCAN and not isinstance(search, VectorStoreSearch)  # which looks up one by one
+    rows = answer_together((id(search), k), texts, scan) if shares else scan(texts)
+    return [_exact_first(*row, exact(text)) for text, row in zip(texts, rows, strict=True)]
 
 
 def ids_by_text(table: StringTable) -> dict[str, list[int]]:

@@ -11,6 +11,7 @@ from kg_retrievers.errors import StaleIndexError
 from kg_retrievers.graph.cache import LocalLock
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.gathering import answer_together
 
 #: The largest distance between two embeddings of one text by the same model: machines and batches round differently.
 #: Other models are at a distance of about 1.
@@ -46,7 +47,7 @@ class TextVectors:
         probe = self.probe
         wanted = [*texts, probe[0]] if probe else texts
         if new := [text for text in dict.fromkeys(wanted) if text not in rows]:
-            rows |= zip(new, self.embed_new(new), strict=True)
+            rows |= zip(new, answer_together(id(self), new, self.embed_new), strict=True)
         if probe and np.linalg.norm(rows[probe[0]] - probe[1]) > SAME_VECTOR:
             raise StaleIndexError(
                 f"GraphIndex: {embedding_name(self._embeddings)} gives another vector for {probe[0]!r} than the index "

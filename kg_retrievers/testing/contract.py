@@ -240,6 +240,30 @@ class RetrieverContract(RetrieversIntegrationTests):
         assert [_written(documents) for documents in retriever.batch(questions)] == lists
         assert [_written(documents) for documents in await retriever.abatch(questions)] == lists
 
+    async def test_batch_equals_a_loop(self) -> None:
+        """Documents, errors and events of each question are those of `invoke`, under a config of its own."""
+        retriever = self.build(k=2)
+        questions = [self.question, self.unicode_question, " ", self.unknown_question, self.question]
+        sees = [[_SeenEvents() for _ in questions] for _ in range(3)]
+        configs: list[list[RunnableConfig]] = [[{"callbacks": [seen]} for seen in of_run] for of_run in sees]
+        loop = []
+        for question, config in zip(questions, configs[0], strict=True):
+            try:
+                loop.append(_written(retriever.invoke(question, config)))
+            except KGRetrieversError as error:
+                loop.append(repr(error))
+        batches = [
+            retriever.batch(questions, configs[1], return_exceptions=True),
+            await retriever.abatch(questions, configs[2], return_exceptions=True),
+        ]
+        for seen, found in zip(sees[1:], batches, strict=True):
+            assert [repr(one) if isinstance(one, Exception) else _written(one) for one in found] == loop
+            assert [one.all_events for one in seen] == [one.all_events for one in sees[0]]
+        with pytest.raises(InvalidArgumentError):
+            retriever.batch(questions)
+        with pytest.raises(InvalidArgumentError):
+            await retriever.abatch(questions)
+
     def test_threads_get_the_same_list(self) -> None:
         """A fresh retriever that several threads ask at once answers as in one thread."""
         questions = [self.question, self.unicode_question] * 4
@@ -386,7 +410,7 @@ class RetrieverContract(RetrieversIntegrationTests):
 
         def check(documents: list[Document], seen: _SeenEvents) -> None:
             assert documents == []
-            logged = [record for record in caplog.records if record.name.startswith("kg_retrievers")]
+            logged = [record for record in caplog.records if record.name.startswith("kg_retrievers.core")]
             assert [record.levelno for record in logged] == [logging.WARNING]
             reason = logged[0].getMessage()
             who = {"retriever": type(retriever).__name__, "question": self.unknown_question}
@@ -612,6 +636,11 @@ class _SeenEvents(BaseCallbackHandler):
     def events(self, name: str) -> list[Any]:
         """Return the data of the events of a name."""
         return [data for event, data in self._events if event == name]
+
+    @property
+    def all_events(self) -> str:
+        """All events as text."""
+        return repr(self._events)
 
     @property
     def stages(self) -> list[str]:
