@@ -10,10 +10,14 @@ from zlib import crc32
 import numba
 from numba.extending import register_jitable
 
+from kg_retrievers.algorithms.code_cache import code_cache
 from kg_retrievers.graph import adjacency
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+#: All functions that `compiled_entry` has made so far.
+ENTRIES: list[Any] = []
 
 _NJIT: Any = numba.njit  # its type knows neither of the options about wrappers
 
@@ -23,6 +27,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 # Compiled functions call these as Python does. LLVM inlines them: each is one instruction or two.
 for _function in (adjacency.label_of, adjacency.relation_of, adjacency.is_backward, adjacency.reversed_label):
     register_jitable(_function)
+for _function in (adjacency.half_of, adjacency.triple_of):  # given arrays, whose references need not be counted
+    register_jitable(_nrt=False)(_function)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -55,21 +61,20 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 def compiled_entry(function: Callable[P, R], *, allocates: bool = True) -> Callable[P, R]:
     """Compile a function that Python calls, at its first call, and keep the machine code on disk.
 
-    The code lies beside the source or in the user's cache folder; where neither can be written, every process compiles
+    The code lies in the user's cache folder, or beside the source; where neither can be written, every process compiles
     for itself. Numba compares the function's own file and closure to see whether the code is up to date, so the
-    function must be closed over `source_checksum` of all files that are compiled into it.
+    function must be closed over `sources`, the `source_checksum` of all files that are compiled into it.
 
     Args:
         function: The function.
         allocates: Whether it makes arrays; False for one that calls what is `non_allocating`.
     """
     options = _OPTIONS if allocates else {**_OPTIONS, "_nrt": False}
-    made: Callable[P, R]
-    try:
-        made = _NJIT(cache=True, **options)(function)
-    except (RuntimeError, OSError):  # numba found no place for its cache
-        made = _NJIT(**options)(function)
-    return made
+    made: Any = _NJIT(**options)(function)
+    made._cache = code_cache(function)
+    ENTRIES.append(made)
+    entry: Callable[P, R] = made
+    return entry
 
 
 def source_checksum(path: Path) -> int:

@@ -19,11 +19,13 @@ from kg_retrievers.cli.demo import run as run_demo
 from kg_retrievers.cli.evaluate import run as run_evaluate
 from kg_retrievers.cli.index import run as run_index
 from kg_retrievers.cli.info import run as run_info
+from kg_retrievers.cli.migrate import run as run_migrate
 from kg_retrievers.cli.options import make_parser
 from kg_retrievers.cli.questions import run as run_questions
 from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
 from kg_retrievers.cli.update import run as run_update
+from kg_retrievers.cli.warm_up import run as run_warm_up
 
 __all__ = ["main"]
 
@@ -32,12 +34,14 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "ask": run_ask,
     "index": run_index,
     "update": run_update,
+    "migrate": run_migrate,
     "info": run_info,
     "questions": run_questions,
     "train": run_train,
     "evaluate": run_evaluate,
     "compare": run_compare,
     "demo": run_demo,
+    "warm-up": run_warm_up,
 }
 
 #: Exit codes: after a mistake, after Ctrl-C, and when nobody reads the output.

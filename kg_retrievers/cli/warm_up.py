@@ -1,0 +1,96 @@
+"""The command `warm-up`: compile all that is compiled at its first use, so that no question waits for it."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+
+from kg_retrievers.cli.show import note, status
+
+#: What compiles, by what is shown meanwhile; each takes the folder of a saved graph.
+Steps = dict[str, Callable[[str], None]]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compile everything, on a graph of one triple, and say where it is kept."""
+    from kg_retrievers.algorithms.compiled import ENTRIES
+    from kg_retrievers.graph import KnowledgeGraph
+
+    with tempfile.TemporaryDirectory() as folder:
+        KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")]).save(folder)
+        for what, compile_step in STEPS.items():
+            with status(f"compiling {what}"):
+                compile_step(folder)
+    folders = {entry._cache.cache_path for entry in ENTRIES}
+    kept = ", ".join(sorted(filter(None, folders)))
+    note(f"compiled; kept in {kept}" if kept else "compiled, but no folder can be written: name one in NUMBA_CACHE_DIR")
+    return 0
+
+
+def _search(folder: str) -> None:
+    import numpy as np
+
+    from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.methods.simgrag.matching import Candidates, MatchNode, MatchQuery, match_pattern
+
+    known = MatchNode(Candidates(np.zeros(1, np.int32), np.zeros(1, np.float32)))
+    match_pattern(KnowledgeGraph.open(folder).adjacency, 1, MatchQuery([known, MatchNode()], [None], [(0, 0, 1)]))
+
+
+def _neighborhoods(folder: str) -> None:
+    import numpy as np
+
+    from kg_retrievers.algorithms.local_walk import walk_around
+    from kg_retrievers.algorithms.neighborhood import neighborhood
+    from kg_retrievers.algorithms.pagerank import personalized_pagerank
+    from kg_retrievers.graph import KnowledgeGraph
+
+    adjacency = KnowledgeGraph.open(folder).adjacency
+    neighborhood(adjacency, [0])
+    personalized_pagerank(adjacency, [0])
+    walk_around(adjacency, np.zeros(1, np.int64), max_hops=1, most=1, max_entries=1)
+
+
+def _trees(_: str) -> None:
+    import numpy as np
+
+    from kg_retrievers.methods.g_retriever.solver import solve_pcst
+
+    solve_pcst(np.array([0]), np.array([1]), np.ones(1), np.ones(2))
+
+
+def _messages(folder: str) -> None:
+    import numpy as np
+
+    from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.methods.gnn_rag import message_passing
+
+    adjacency = KnowledgeGraph.open(folder).adjacency
+    around = message_passing.local_adjacency(adjacency, np.arange(2))
+    weights, messages, received = (np.zeros(shape, np.float32) for shape in (2, (2, 1), (2, 1)))
+    message_passing.pass_messages(around, weights, messages, received)
+    message_passing.add_products(received, np.zeros((1, 1), np.float32), np.zeros((2, 1), np.float32))
+    message_passing.pass_gradients(around, weights, messages, received)
+
+
+def _scans(_: str) -> None:
+    import numpy as np
+
+    from kg_retrievers.algorithms.quantized import cosines, nearest_by_bits, quantized, rotated_bits
+
+    numbers = quantized(np.eye(2, dtype=np.float32))
+    bits = rotated_bits(numbers)
+    for column in (numbers, bits):  # as those of a saved index are
+        column.setflags(write=False)
+    nearest_by_bits(bits, np.array(bits), 1)
+    cosines(numbers, np.zeros(1, np.int64), np.ones(2, np.float32))
+
+
+STEPS: Steps = {
+    "the search for patterns": _search,
+    "neighborhoods": _neighborhoods,
+    "trees of facts": _trees,
+    "messages between entities": _messages,
+    "the scan of names": _scans,
+}
