@@ -125,6 +125,11 @@ class RelationSamples(NamedTuple):
         """Return entities to which a label leads, ascending; see `has_all`."""
         return self.sources_of(int(reversed_label(label)))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether `sources_of` returns all entities for each label."""
+        return len(self.kept) == int(self.sources.sum())
+
     def has_all(self, label: int) -> bool:
         """Return whether `sources_of` returns all entities, and not only some."""
         return int(self.kept_indptr[label + 1] - self.kept_indptr[label]) == int(self.sources[label])

@@ -82,9 +82,7 @@ class GraphClasses:
 
     def _types(self) -> list[list[str]]:
         """Return the types of some members of each class, and what relations say that they are; none of values."""
-        seen = [
-            members[: 0 if kind else TYPES_SEEN] for members, kind in zip(self.members, self.kinds, strict=True)
-        ]
+        seen = [members[: 0 if kind else TYPES_SEEN] for members, kind in zip(self.members, self.kinds, strict=True)]
         types, said = self._graph.types, self._said_kinds(seen)
         found = [self._graph.types_among(some) if len(types) else [] for some in seen]
         return [
@@ -110,7 +108,7 @@ class GraphClasses:
 
     def size_of(self, group: int) -> int:
         """Return how many members a class has; of one of which only some are known, the most to which a label leads."""
-        return max(len(self.members[group]), *(self.counts[label] for label in self.labels[group]))
+        return int(max(len(self.members[group]), *(self.counts[label] for label in self.labels[group])))
 
     def nearness(self, noun: str) -> Array:
         """Return how likely each class is what a noun means, as logits; those of values come last; (classes)."""
@@ -223,6 +221,9 @@ def is_kind(graph: KnowledgeGraph, relations: Sequence[int], entity: int) -> boo
         relations: Those of `kind_relations`.
         entity: The id of the entity, or -1.
     """
-    row = graph.adjacency.row(entity) if entity >= 0 else slice(0, 0)
-    entries = [graph.adjacency.entries_with(entity, label_of(relation, True)) for relation in relations if entity >= 0]
-    return 0 < row.stop - row.start == sum(some.stop - some.start for some in entries)
+    if entity < 0:
+        return False
+    row = graph.adjacency.row(entity)
+    entries = (graph.adjacency.entries_with(entity, label_of(relation, True)) for relation in relations)
+    kinds = sum(int(some.stop) - int(some.start) for some in entries)
+    return kinds > 0 and kinds == int(row.stop) - int(row.start)

@@ -106,8 +106,8 @@ class Counting:
         label = reversed_label(way.labels[0])
         adjacency = self._graph.adjacency
         members = self._classes.members[self._classes.end_of(way.labels)]
-        counts = (adjacency.entries_with(entity, label) for entity in members.tolist())
-        return any(entries.stop - entries.start >= needed for entries in counts)
+        firsts, lasts = adjacency.ranges_with(members, label)
+        return bool((lasts - firsts).max(initial=0) >= needed)
 
     def _move_entities(self, arms: Arms, noun: Sequence[Token], form: Form, counted: int) -> bool:
         """Let entities inside the noun of what is counted speak of that."""

@@ -17,7 +17,7 @@ from kg_retrievers.patterns.linking_generator import LinkingGenerator
 from kg_retrievers.patterns.question_forms.arms import UnreadError
 from kg_retrievers.patterns.question_forms.asking import Asker
 from kg_retrievers.patterns.question_forms.class_words import singular
-from kg_retrievers.patterns.question_forms.classes import GraphClasses
+from kg_retrievers.patterns.question_forms.classes import GraphClasses, is_kind, kind_relations, told_values
 from kg_retrievers.patterns.question_forms.forms import Form
 from kg_retrievers.patterns.question_forms.grammar import read_form
 from kg_retrievers.patterns.question_forms.literals import find_limits
@@ -64,7 +64,7 @@ class QuestionFormGenerator(LinkingGenerator):
     def _reader(self) -> FormReader:
         def make() -> FormReader:
             steps, table = self.zero_shot._steps, token_table()
-            columns = self.index.graph.value_columns
+            columns = told_values(self.index.graph)
             classes = GraphClasses(self.index.graph, columns, table)
             asker = Asker(self.zero_shot, classes)
             return FormReader(asker, ValueFinder(asker, steps, columns, table))
@@ -170,7 +170,7 @@ class QuestionFormGenerator(LinkingGenerator):
 
     def _units(self, question: str) -> Collection[str]:
         """Return the units of the graph's numbers, which are read for a question that holds a number alone."""
-        return self.index.graph.value_columns.unit_symbols if any(map(str.isdigit, question)) else ()
+        return told_values(self.index.graph).unit_symbols if any(map(str.isdigit, question)) else ()
 
     def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
         """Return the words of a question with its entities; a value that limits what is asked for is none of these."""
@@ -210,8 +210,9 @@ class QuestionFormGenerator(LinkingGenerator):
 
     def _is_kind(self, keys: Sequence[str]) -> bool:
         """Whether all of some entities are kinds of others, as "Project" is by "instance of": a noun for these."""
-        kinds = self._reader().kind_entities
-        return bool(kinds) and all(self.index.graph.entities.find(key) in kinds for key in keys)
+        graph = self.index.graph
+        relations = self.index.derived.get("kind relations", (graph,), lambda: kind_relations(graph))
+        return bool(relations) and all(is_kind(graph, relations, graph.entities.find(key)) for key in keys)
 
     def _named(self, token: Token) -> Token:
         """Return a word as the entity that it names as an adjective or in the plural, if there is one."""

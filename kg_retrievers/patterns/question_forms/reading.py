@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -81,16 +82,16 @@ class FormReader:
         """Return the greatest cosine of a word with a noun that names a class."""
         return self._classes.closeness(word)
 
-    @property
-    def kind_entities(self) -> frozenset[int]:
-        """The entities that are kinds of others, such as "Project" by "instance of"."""
-        return self._classes.kind_entities
-
     def is_named(self, form: Form) -> bool:
         """Whether what looks like a superlative is part of the name of a relation, as in "highest point"."""
         if form.degree is None or not form.degree.raw:
             return False
-        return any(form.degree.raw in readable(local_name(name)).casefold().split() for name in self._graph.relations)
+        return form.degree.raw in self._words_of_relations
+
+    @cached_property
+    def _words_of_relations(self) -> frozenset[str]:
+        names = (readable(local_name(name)).casefold() for name in self._graph.relations)
+        return frozenset(word for name in names for word in name.split())
 
     def leads_to_number(self, labels: Sequence[int]) -> bool:
         """Whether a walk leads to numbers without a unit."""

@@ -158,7 +158,7 @@ class ValueFinder:
         if group < 0:
             return 0.0
         heads = self._classes.counts[reversed_label(way.labels[0])]
-        return SHARE_WEIGHT * float(np.log(min(heads / max(len(self._classes.members[group]), 1), 1.0)))
+        return SHARE_WEIGHT * float(np.log(min(heads / max(self._classes.size_of(group), 1), 1.0)))
 
     def has_unit(self, way: Way) -> bool:
         """Whether most of the values where a walk ends have a unit."""

@@ -114,13 +114,15 @@ def asks_for_others(text: str) -> bool:
 
 def question_words(table: TokenTable, text: str) -> list[Word]:
     """Return the words of a text without entities."""
-    found = []
-    for text_of_word in words(text):
-        ids = [id for id in table.token_ids(text_of_word) if id != UNKNOWN]
-        vector = table.rows(ids).mean(axis=0) if ids else np.zeros(table.dimension, np.float32)
-        telling = text_of_word[0].isalnum() and text_of_word not in FUNCTION_WORDS
-        found.append(Word(text_of_word, vector / (np.linalg.norm(vector) + np.float32(1e-9)), telling, bool(ids)))
-    return found
+    return [read_word(table, word) for word in words(text)]
+
+
+def read_word(table: TokenTable, word: str) -> Word:
+    """Return a word as the function `words` found it in a text."""
+    ids = [id for id in table.token_ids(word) if id != UNKNOWN]
+    vector = table.rows(ids).mean(axis=0) if ids else np.zeros(table.dimension, np.float32)
+    telling = word[0].isalnum() and word not in FUNCTION_WORDS
+    return Word(word, vector / (np.linalg.norm(vector) + np.float32(1e-9)), telling, bool(ids))
 
 
 def words_to_cover(question: Sequence[Word]) -> list[Word]:

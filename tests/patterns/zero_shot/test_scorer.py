@@ -10,7 +10,8 @@ import pytest
 
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index.token_table import token_table
-from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps, relation_words, value_kind
+from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps, relation_words
+from kg_retrievers.patterns.zero_shot.relation_ends import value_kind
 from kg_retrievers.patterns.zero_shot.scorer import (
     KINDS,
     MAX_TOKENS,

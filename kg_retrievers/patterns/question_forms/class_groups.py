@@ -1,0 +1,76 @@
+"""Which ends of relations are one class of entities: those that share many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from kg_retrievers.graph.adjacency import Adjacency, entries_between, reversed_label
+from kg_retrievers.graph.columns import Array, spread
+
+#: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
+COMMON = 0.5
+
+#: How many ends of a relation are looked at for that, spread over all of them.
+ENDS_SEEN = 64
+
+#: How many entities and how many of their adjacency entries are looked at at once.
+_ENTITIES, _ENTRIES = 1 << 14, 1 << 21
+
+
+def class_groups(adjacency: Adjacency, ends: Sequence[Array], entities: Array) -> Array:
+    """Return the group of each label: those whose ends share many entities, directly or by way of others.
+
+    Args:
+        adjacency: The graph.
+        ends: Entities to which each label leads.
+        entities: Which labels lead to entities rather than values; others are groups of their own.
+    """
+    parents = np.arange(len(ends))
+    for one, other in _alike(adjacency, ends, entities):
+        if parents[one] != parents[other]:
+            parents[parents == parents[one]] = parents[other]
+    _, groups = np.unique(parents, return_inverse=True)
+    return groups
+
+
+def _alike(adjacency: Adjacency, ends: Sequence[Array], entities: Array) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of labels of which many ends of the first are ends of the second, ascending."""
+    ones = np.flatnonzero(entities)
+    seen = [spread(ends[one], ENDS_SEEN) for one in ones.tolist()]
+    if not seen:
+        return
+    different = np.unique(np.concatenate(seen))
+    labels, indptr = leading_labels(adjacency, different)
+    at_once = _ENTITIES // ENDS_SEEN
+    for first in range(0, len(ones), at_once):
+        some = seen[first : first + at_once]
+        sizes = np.array([len(of_one) for of_one in some])
+        at = np.searchsorted(different, np.concatenate(some))
+        entries, of_entries = entries_between(indptr[at], indptr[at + 1])
+        of_ends = np.repeat(np.arange(len(some)), sizes)
+        codes, counts = np.unique(of_ends[of_entries] * len(ends) + labels[entries], return_counts=True)
+        many = (counts >= COMMON * sizes[codes // len(ends)]) & entities[codes % len(ends)]
+        pairs = codes[many]
+        yield from zip(ones[first + pairs // len(ends)].tolist(), (pairs % len(ends)).tolist(), strict=True)
+
+
+def leading_labels(adjacency: Adjacency, entities: Array) -> tuple[Array, Array]:
+    """Return the labels that lead to each of some entities, each once, and where those of each entity begin.
+
+    Args:
+        adjacency: The graph.
+        entities: Ids of entities, (n).
+    """
+    degrees = adjacency.indptr[entities + 1] - adjacency.indptr[entities]
+    parts = np.cumsum(degrees, dtype=np.int64) // _ENTRIES
+    found, counts = [adjacency.labels[:0]], [np.zeros(1, np.int64)]
+    for some in np.split(entities, np.flatnonzero(np.diff(parts)) + 1):
+        entries, of_entries = entries_between(adjacency.indptr[some], adjacency.indptr[some + 1])
+        labels = adjacency.labels[entries]
+        firsts = np.ones(len(entries), bool)
+        firsts[1:] = (labels[1:] != labels[:-1]) | (of_entries[1:] != of_entries[:-1])
+        found.append(reversed_label(labels[firsts]))
+        counts.append(np.bincount(of_entries[firsts], minlength=len(some)))
+    return np.concatenate(found), np.cumsum(np.concatenate(counts))
