@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
-from kg_retrievers.graph.adjacency import is_backward, relation_of
+import numpy as np
+
+from kg_retrievers.graph.adjacency import entries_between, is_backward, label_count, relation_of
+from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.graph_index import GraphIndex
@@ -64,9 +67,9 @@ def tell_apart(index: GraphIndex, keys: Sequence[str]) -> list[Homonym]:
     known = [key for key in dict.fromkeys(keys) if key in graph.entities][:MAX_ENTITIES]
     types = {key: graph.types_of(key) for key in known}
     bearers = Counter(kind for kinds in types.values() for kind in kinds)
-    links = {key: _links(graph, key) for key in known}
-    facts = _own_links(links)
-    return [_homonym(graph, key, [kind for kind in types[key] if bearers[kind] == 1], facts.get(key)) for key in known]
+    links = _own_links(graph, np.array([graph.entities.find(key) for key in known], np.int64))
+    own_types = [[kind for kind in types[key] if bearers[kind] == 1] for key in known]
+    return [_homonym(graph, *one) for one in zip(known, own_types, links, strict=True)]
 
 
 def _homonym(graph: KnowledgeGraph, key: str, own_types: Sequence[str], link: _Link | None) -> Homonym:
@@ -80,27 +83,33 @@ def _homonym(graph: KnowledgeGraph, key: str, own_types: Sequence[str], link: _L
     return Homonym(key=key, label=label, types=graph.types_of(key), fact=fact, text=text)
 
 
-def _links(graph: KnowledgeGraph, key: str) -> list[_Link]:
+def _own_links(graph: KnowledgeGraph, ids: Array) -> list[_Link | None]:
+    """Return for each entity its best fact that no other has.
+
+    Cost: a few passes over at most `MAX_FACTS` facts of each; one text is read for each fact that is as good as the
+    best of its entity.
+    """
     adjacency = graph.adjacency
-    row = adjacency.row(graph.entities.find(key))
-    row = slice(row.start, min(row.stop, row.start + MAX_FACTS))
-    ends = zip(adjacency.labels[row].tolist(), adjacency.neighbors[row].tolist(), strict=True)
-    return [_Link(label, graph.label(graph.entities[end])) for label, end in ends]
+    starts = adjacency.indptr[ids].astype(np.int64)
+    entries, owners = entries_between(starts, np.minimum(adjacency.indptr[ids + 1], starts + MAX_FACTS))
+    labels, names = adjacency.labels[entries].astype(np.int64), graph.labels[adjacency.neighbors[entries]]
+    size = label_count(len(graph.relations))
+    links, kinds = np.unique(labels * len(graph.names) + names, return_inverse=True)
+    of_links, bearers = _once(owners, kinds, len(links))
+    values, shared = np.bincount(labels, minlength=size), _once(owners, labels, size)[1]
+    own = of_links[bearers[kinds[of_links]] == 1]
+    told = _once(owners[own], labels[own], size)[1]
+    owners, labels, names = owners[own], labels[own], names[own]
+    order = np.lexsort((labels, values[labels], is_backward(labels), -shared[labels], -told[labels], owners))
+    owners, labels, names = owners[order], labels[order], names[order]
+    found: list[_Link | None] = [None] * len(ids)
+    for owner, first in zip(*map(Array.tolist, np.unique(owners, return_index=True)), strict=True):
+        best = (owners == owner) & (labels == labels[first])
+        found[owner] = _Link(int(labels[first]), min(graph.names[name] for name in names[best].tolist()))
+    return found
 
 
-def _own_links(links: dict[str, list[_Link]]) -> dict[str, _Link]:
-    """Return for each entity its best fact that no other has."""
-    bearers = Counter(link for of_one in links.values() for link in set(of_one))
-    own = {key: [link for link in of_one if bearers[link] == 1] for key, of_one in links.items()}
-    told, shared = _label_counts(own), _label_counts(links)
-    values = Counter(link.label for of_one in links.values() for link in of_one)
-
-    def cost(link: _Link) -> tuple[int, int, bool, int, _Link]:
-        return -told[link.label], -shared[link.label], is_backward(link.label), values[link.label], link
-
-    return {key: min(of_one, key=cost) for key, of_one in own.items() if of_one}
-
-
-def _label_counts(links: dict[str, list[_Link]]) -> Counter[int]:
-    """Count the entities that have a link with a label."""
-    return Counter(label for of_one in links.values() for label in {link.label for link in of_one})
+def _once(owners: Array, values: Array, size: int) -> tuple[Array, Array]:
+    """Return positions at which each owner has each of its values once, and how many owners have each value."""
+    _, first = np.unique(owners * size + values, return_index=True)
+    return first, np.bincount(values[first], minlength=size)

@@ -10,7 +10,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
-from kg_retrievers.graph.adjacency import is_backward
 from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
@@ -212,16 +211,14 @@ class EntityLinker:
         words = {match for match in matches if _is_word(text.question[match.start : match.end], match.candidates)}
         if not cased or not words:
             return matches
-        around = cache(self._around)
-        near = np.zeros(len(self.index.graph.entities), np.bool_)
-        for match in cased:
-            near[around(match.candidates)[0]] = True
-
-        def is_meant(match: Match) -> bool:
-            ids, is_tail = around(match.candidates)
-            return is_tail or bool(near[ids].any())
-
-        return [match for match in matches if match not in words or is_meant(match)]
+        is_tail, around = cache(self._is_tail), cache(self._around)
+        meant = {match for match in words if is_tail(match.candidates)}
+        if doubtful := words - meant:
+            near = np.zeros(len(self.index.graph.entities), np.bool_)
+            for candidates in {match.candidates for match in cased}:
+                near[around(candidates)] = True
+            meant |= {match for match in doubtful if near[around(match.candidates)].any()}
+        return [match for match in matches if match not in words or match in meant]
 
     def _is_english(self, text: QuestionText, match: Match) -> bool:
         """Return whether a mention is one lower-case word, but for function words, and likelier English than a name.
@@ -233,17 +230,23 @@ class EntityLinker:
         if len(telling) != 1 or not all(character.islower() or character.isspace() for character in written):
             return False
         graph = self.index.graph
-        rows = [graph.adjacency.row(graph.entities.find(candidate.entity)) for candidate in match.candidates]
+        rows = [graph.adjacency.row(id) for id in self._ids(match.candidates)]
         facts: int = sum(row.stop - row.start for row in rows)
         return english_share(telling.pop()) * len(graph) >= facts
 
-    def _around(self, candidates: tuple[LinkedEntity, ...]) -> tuple[Array, bool]:
-        """Return the ids of what a mention may mean and of its neighbors, and whether any is the tail of a fact."""
-        graph, adjacency = self.index.graph, self.index.graph.adjacency
-        ids = [graph.entities.find(candidate.entity) for candidate in candidates]
-        rows = [adjacency.row(id) for id in ids]
-        is_tail = any(is_backward(adjacency.labels[row]).any() for row in rows)
-        return np.concatenate([ids, *(adjacency.neighbors[row] for row in rows)]), is_tail
+    def _is_tail(self, candidates: tuple[LinkedEntity, ...]) -> bool:
+        """Return whether anything that a mention may mean is the tail of a fact."""
+        adjacency = self.index.graph.adjacency
+        halves = (adjacency.half(id, True) for id in self._ids(candidates))
+        return any(half.start < half.stop for half in halves)
+
+    def _around(self, candidates: tuple[LinkedEntity, ...]) -> Array:
+        """Return the ids of what a mention may mean and of its neighbors."""
+        adjacency, ids = self.index.graph.adjacency, self._ids(candidates)
+        return np.concatenate([ids, *(adjacency.neighbors[adjacency.row(id)] for id in ids)])
+
+    def _ids(self, candidates: tuple[LinkedEntity, ...]) -> list[int]:
+        return [self.index.graph.entities.find(candidate.entity) for candidate in candidates]
 
 
 def _nothing_found(question: str, suggestions: Sequence[str]) -> EntityLinkingError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,6 +21,9 @@ SHORT_ENTITIES = 4
 
 #: How many windows of a question are tried, and how many names with the same words are read.
 SHORT_WINDOWS, SHORT_NAMES = 256, 256
+
+#: Words that are all in more names than that are taken to be in too many of them together.
+SHORT_ROWS = 1 << 16
 
 #: One of the so many most frequent words of English is no short form by itself in lower case.
 FREQUENT_WORDS = 2000
@@ -134,8 +136,12 @@ class ShortNames:
 
     def _runs(self, words: Sequence[str]) -> list[_Run]:
         """Return where names of several words hold a run of words; none where too many names have these words."""
-        rows: list[Array] = [self._table.names_with(word) for word in words]
-        names = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), rows)
+        rows = sorted((self._table.names_with(word) for word in words), key=len)
+        names = rows[0]
+        if len(names) > (SHORT_NAMES if len(rows) == 1 else SHORT_ROWS):
+            return []
+        for row in rows[1:]:
+            names = names[_is_among(names, row)]
         if len(names) > SHORT_NAMES:
             return []
         return [run for name in names.tolist() if (run := self._run(words, name))]
@@ -168,6 +174,16 @@ class ShortNames:
         ids = {id for name in names for id in self._graph.name_entities(name)}
         keys = [self._graph.entities[id] for id in sorted(ids)] if len(ids) <= most else []
         return tuple(LinkedEntity(key, self._graph.label(key), SHORT_SCORE, "short") for key in keys)
+
+
+def _is_among(ids: Array, row: Array) -> Array:
+    """Return which of some ids are in a row that is not empty; both ascend.
+
+    Cost: O(ids * log(row)).
+    """
+    at = np.minimum(np.searchsorted(row, ids), len(row) - 1)
+    found: Array = row[at] == ids
+    return found
 
 
 def _words(text: QuestionText, first: int, last: int) -> list[str]:
