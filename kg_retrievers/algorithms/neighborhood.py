@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
+from kg_retrievers.algorithms.local_walk import Int32s, triples_between, walk_around
 from kg_retrievers.algorithms.pagerank import (
     Floats,
     Ids,
@@ -24,21 +25,23 @@ from kg_retrievers.algorithms.pagerank import (
 )
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import is_backward
 
-#: Up to so many adjacency entries the PageRank is computed by "power": it is the faster method there as a rule, and
-#: exact. Measured at the default arguments from 30 seeds each, CPU ms of one core for power and for push, and the share
-#: of the true first 2,000 entities among those of push: MetaQA (0.27 million entries) 15, 34, 99.4 %; FB15k-237 (0.54)
-#: 16, 36, 98.7 %. On larger graphs only the plain power iteration was measured, which takes 3 to 4 times as long:
-#: random graphs with hubs (2.0) 250, 220, 96 %; (4.0) 510, 150, 92 %; (8.6) 3,200, 140, 90 %.
-MAX_POWER_ENTRIES = 2_000_000
+#: Up to so many adjacency entries a neighborhood is cut by the PageRank of the whole graph, beyond by that of a walk
+#: around the seeds. From 30 seeds each, the first takes 8 ms of one core on MetaQA (0.27 million entries), with 54 ms
+#: on a synthetic graph of 2 million. There the second takes 1 to 15 ms on any larger graph, and its 2,000 entities hold
+#: 99.4 % of the PageRank of the true first 2,000 within 3 hops; around the greatest hubs of 4.3 million triples (degree
+#: 4,900 to 46,000), where thousands of neighbors are all but equal, 95 to 99 %.
+MAX_POWER_ENTRIES = 1_000_000
 
-#: How exact the PageRank is that cuts a neighborhood, by the way it is computed. With 5e-3, 2,000 nodes within 3 hops
-#: of 30 films of MetaQA are 99.99 % of those with 1e-12, for half the CPU time of 1e-7 (8 and 16 ms in all; 1e-3: 9 ms,
-#: 100 %; 1e-2: 7.5 ms, 99.97 %); the error of a push goes with the degree.
-CUT_TOLERANCE: dict[Literal["power", "push"], float] = {"power": 5e-3, "push": 1e-7}
+#: How exact the PageRank of the whole graph is that cuts a neighborhood. With 5e-3, 2,000 nodes within 3 hops of 30
+#: films of MetaQA are 99.99 % of those with 1e-12, for half the CPU time of 1e-7 (8 and 16 ms in all; 1e-3: 9 ms,
+#: 100 %; 1e-2: 7.5 ms, 99.97 %).
+CUT_TOLERANCE = 5e-3
 
-Int32s: TypeAlias = npt.NDArray[np.int32]
+#: How many adjacency entries a walk around the seeds looks at besides theirs, at least, and for each node that is kept.
+#: With three times as many the 2,000 around the greatest hub hold 98 % of the PageRank instead of 95 %, in 65 ms
+#: instead of 14.
+MIN_ENTRIES, ENTRIES_A_NODE = 100_000, 50
 
 
 class Neighborhood(NamedTuple):
@@ -49,7 +52,7 @@ class Neighborhood(NamedTuple):
         triples: int32, shape (e): ids of all triples with both ends among the nodes, ascending, each once;
             self-loops and parallel triples included.
         hops: int32, shape (m): how many triples lie between each node and the nearest seed, in the whole graph and in
-            either direction; 0 for a seed.
+            either direction; 0 for a seed. Where a large graph is cut, as far as the walk followed them: never too few.
         truncated: Whether `max_nodes` left out entities within `max_hops`.
     """
 
@@ -65,11 +68,13 @@ def neighborhood(
     """Return the entities within `max_hops` of a seed, at most `max_nodes` of them, and all triples between them.
 
     Where there are more, the seeds stay and those of the others with the highest personalised PageRank from the
-    seeds, computed by `personalized_pagerank` on the whole graph, so that `max_hops` does
-    not change the order; at equal values the lower id stays. A node may stay while those that join it to the seeds
-    do not (1 % of 2,000 nodes within 3 hops on MetaQA, 3 % of 500).
+    seeds; at equal values the lower id stays. On graphs of up to `MAX_POWER_ENTRIES` adjacency entries it is computed
+    on the whole graph, so that `max_hops` does not change the order; on larger ones by `walk_around`, which looks at so
+    many entries as the limits here say. A node may stay while those that join it to the seeds do not (1 % of 2,000
+    nodes within 3 hops on MetaQA, 3 % of 500).
 
-    Cost: linear in the adjacency entries of the entities within `max_hops`, and the PageRank where some are left out.
+    Cost: linear in the adjacency entries of the entities within `max_hops`, and the PageRank where some are left out;
+    with `max_nodes` on a large graph, the entries of the seeds, those of the walk, and the triples whose head is kept.
 
     Args:
         adjacency: The graph, both directions.
@@ -92,20 +97,40 @@ def neighborhood(
         if value is not None and value < least:
             raise InvalidArgumentError(f"neighborhood: {name} must be {least} or more, or None, but got {value}.")
     starts = distinct_seeds("neighborhood", adjacency, seeds)
-    indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
+    size = len(adjacency.indptr) - 1
+    hops = size if max_hops is None else min(max_hops, size)
+    most = size if max_nodes is None else max(max_nodes, len(starts))
+    is_small = len(adjacency.neighbors) <= MAX_POWER_ENTRIES
+    look = _within if most == size or is_small else _around
+    nodes, steps, truncated = look(adjacency, starts, hops, most)
+    return Neighborhood(nodes, triples_between(adjacency, nodes), steps, truncated)
+
+
+def _within(adjacency: Adjacency, seeds: Ids, max_hops: int, most: int) -> tuple[Int32s, Int32s, bool]:
+    """Return nodes, their hops and whether some are left out; all entities within the hops are looked at."""
+    size = len(adjacency.indptr) - 1
     steps, reached = np.zeros(size, np.int32), np.empty(size, np.int32)
-    count = _reach(adjacency, starts, size if max_hops is None else min(max_hops, size), steps, reached)
+    count = _reach(adjacency, seeds, max_hops, steps, reached)
     nodes = np.sort(reached[:count])
-    most = count if max_nodes is None else max(max_nodes, len(starts))
     if count > most:
-        others = nodes[steps[nodes] > 1]
-        way: Literal["power", "push"] = "power" if len(adjacency.neighbors) <= MAX_POWER_ENTRIES else "push"
-        pagerank = personalized_pagerank(adjacency, starts, tolerance=CUT_TOLERANCE[way], method=way)
-        steps[others[~_highest(pagerank[others], most - len(starts))]] = 0
-        nodes = nodes[steps[nodes] > 0]
-    triples = np.empty(int((indptr[nodes + 1] - indptr[nodes]).sum()), np.int32)
-    triples = np.sort(triples[: _induce(adjacency, nodes, steps, triples)])
-    return Neighborhood(nodes, triples, steps[nodes] - 1, count > most)
+        pagerank = personalized_pagerank(adjacency, seeds, tolerance=CUT_TOLERANCE)
+        is_kept = steps[nodes] == 1
+        is_kept[~is_kept] = _highest(pagerank[nodes[~is_kept]], most - len(seeds), nodes[~is_kept])
+        nodes = nodes[is_kept]
+    return nodes, steps[nodes] - 1, count > most
+
+
+def _around(adjacency: Adjacency, seeds: Ids, max_hops: int, most: int) -> tuple[Int32s, Int32s, bool]:
+    """Return the same as `_within` of a large graph, by a walk around the seeds."""
+    entries = max(MIN_ENTRIES, ENTRIES_A_NODE * most)
+    near = walk_around(adjacency, seeds, max_hops=max_hops, most=most, max_entries=entries)
+    is_kept = np.ones(len(near.ids), np.bool_)
+    if len(near.ids) > most:
+        others = slice(len(seeds), None)
+        is_kept[others] = _highest(near.pagerank[others], most - len(seeds), near.ids[others])
+    kept = np.flatnonzero(is_kept)
+    kept = kept[np.argsort(near.ids[kept])]
+    return near.ids[kept], near.hops[kept], len(near.ids) > most
 
 
 def hops_from(adjacency: Adjacency, seeds: Seeds, max_hops: int) -> Int32s:
@@ -132,12 +157,13 @@ def hops_from(adjacency: Adjacency, seeds: Seeds, max_hops: int) -> Int32s:
     return steps - 1
 
 
-def _highest(values: Floats, count: int) -> npt.NDArray[np.bool_]:
-    """Mark the `count` highest, 0 or more but not all of them; the first of equal ones."""
+def _highest(values: Floats, count: int, ids: Int32s) -> npt.NDArray[np.bool_]:
+    """Mark the `count` highest, 0 or more but not all of them; of equal ones those with the lowest ids."""
     last = len(values) - 1 - count
     dropped = np.partition(values, last)[last]  # the highest that is not among them
     highest: npt.NDArray[np.bool_] = values > dropped
-    highest[np.flatnonzero(values == dropped)[: count - np.count_nonzero(highest)]] = True
+    equal, lacking = np.flatnonzero(values == dropped), count - np.count_nonzero(highest)
+    highest[equal[np.argpartition(ids[equal], lacking)[:lacking]]] = True
     return highest
 
 
@@ -161,31 +187,13 @@ def _breadth_first(adjacency: Adjacency, seeds: Ids, max_hops: int, steps: Int32
     return count
 
 
-@compiled
-def _between(adjacency: Adjacency, nodes: Int32s, steps: Int32s, triples: Int32s) -> int:
-    """Fill in the `triples` between the nodes, which have `steps` above 0; return their number."""
-    indptr, neighbors, labels = adjacency.indptr, adjacency.neighbors, adjacency.labels
-    count = 0
-    for u in nodes:
-        for i in range(indptr[u], indptr[u + 1]):
-            if not is_backward(labels[i]) and steps[neighbors[i]] > 0:  # so each triple once
-                triples[count] = adjacency.triples[i]
-                count += 1
-    return count
-
-
-def _entries(
-    sources: int,
-) -> tuple[Callable[[Adjacency, Ids, int, Int32s, Int32s], int], Callable[[Adjacency, Int32s, Int32s, Int32s], int]]:
-    """Return `_breadth_first` and `_between` for Python to call; `sources` as `compiled_entry` asks for."""
+def _entry(sources: int) -> Callable[[Adjacency, Ids, int, Int32s, Int32s], int]:
+    """Return `_breadth_first` for Python to call; `sources` as `compiled_entry` asks for."""
 
     def reach(adjacency: Adjacency, seeds: Ids, max_hops: int, steps: Int32s, reached: Int32s) -> int:
         return _breadth_first(adjacency, seeds, max_hops, steps, reached) if sources > 0 else 0
 
-    def induce(adjacency: Adjacency, nodes: Int32s, steps: Int32s, triples: Int32s) -> int:
-        return _between(adjacency, nodes, steps, triples) if sources > 0 else 0
-
-    return compiled_entry(reach), compiled_entry(induce)
+    return compiled_entry(reach)
 
 
-_reach, _induce = _entries(source_checksum(Path(__file__)))
+_reach = _entry(source_checksum(Path(__file__)))

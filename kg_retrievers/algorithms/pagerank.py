@@ -2,8 +2,7 @@
 
 Sources: L. Page, S. Brin, R. Motwani, T. Winograd: The PageRank Citation Ranking: Bringing Order to the Web. Stanford
 InfoLab, 1999. T. H. Haveliwala: Topic-Sensitive PageRank. WWW 2002. R. S. Varga: Matrix Iterative Analysis.
-Prentice-Hall, 1962, chapters 3 and 4 (successive over-relaxation). R. Andersen, F. Chung, K. Lang: Local Graph
-Partitioning using PageRank Vectors. FOCS 2006, section 3 (push).
+Prentice-Hall, 1962, chapters 3 and 4 (successive over-relaxation).
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +30,6 @@ def personalized_pagerank(
     *,
     restart: float = 0.2,
     tolerance: float = 1e-7,
-    method: Literal["power", "push"] = "power",
 ) -> Floats:
     """Return the stationary distribution of a random walk with restarts at the seeds.
 
@@ -39,7 +37,7 @@ def personalized_pagerank(
     adjacency entries, all alike: a triple is followed in either direction, parallel triples count each, a self-loop
     counts twice. An entity without entries sends everything back to the seeds. Each value is in [0, 1].
 
-    "power" sweeps over the entities, by id, and moves each value by omega times what the formula would change,
+    It sweeps over the entities, by id, and moves each value by omega times what the formula would change,
     with omega = 2 / (1 + sqrt(1 - (1 - restart) ** 2)); what comes later sees the new values (successive
     over-relaxation). Triples are followed both ways, so that this converges on any graph: in the long run a sweep
     shrinks the error to sqrt(omega - 1) at most where there are no self-loops, and to omega - 1 at best, which two-part
@@ -49,14 +47,7 @@ def personalized_pagerank(
     the bound is <= `tolerance`, or after 10 + 2 * log(tolerance / 2) / log(1 - restart) sweeps, where only rounding is
     left. Cost: adjacency entries * sweeps (20 on MetaQA and 22 on FB15k-237 at the default arguments).
 
-    "push" moves the mass r(v) that waits at an entity v on to its neighbours while any r(v) > tolerance * degree(v),
-    and in the end credits restart * r(v), which stays at v in any case. What is missing at v is at most the sum over u
-    of r(u) * x_u(v), where x_u is the walk from u alone; degree(u) * x_u(v) = degree(v) * x_v(u), as triples are
-    followed both ways, hence 0 <= x(v) - p(v) <= tolerance * degree(v). So p sums to at most 1, and x - p to at most
-    tolerance * adjacency entries. Cost: at most 1 / (restart * tolerance) adjacency entries, whatever the size of the
-    graph, and a pass over the entities.
-
-    Both bounds are those of exact arithmetic. *Differs from the code of NSM*, whose subgraphs GNN-RAG uses: there
+    The bound is that of exact arithmetic. *Differs from the code of NSM*, whose subgraphs GNN-RAG uses: there
     `restart` is 0.8. The 500 first entities then hold 83 % of the answers to MetaQA's 3-hop questions, and 91 % at 0.2
     (n = 400; the 2,000 first hold 99 % at either).
 
@@ -64,8 +55,7 @@ def personalized_pagerank(
         adjacency: The graph, both directions.
         seeds: Ids of entities, at least one; repeated ones count once.
         restart: The probability of a return to the seeds in each step, in (0, 1).
-        tolerance: Bounds the error, above 0: that of the sum for "power", that per adjacency entry for "push".
-        method: "power" is exact, and the faster one on graphs of up to some million triples; "push" beyond.
+        tolerance: Bounds the sum of all errors; above 0.
 
     Returns:
         float64, shape (entities).
@@ -83,8 +73,6 @@ def personalized_pagerank(
         raise InvalidArgumentError(f"personalized_pagerank: restart must be above 0 and below 1, but got {restart}.")
     if not 0 < tolerance < math.inf:
         raise InvalidArgumentError(f"personalized_pagerank: tolerance must be above 0 and finite, but got {tolerance}.")
-    if method not in ("power", "push"):
-        raise InvalidArgumentError(f'personalized_pagerank: method must be "power" or "push", but got {method!r}.')
     ids = distinct_seeds("personalized_pagerank", adjacency, seeds)
     indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
     lonely = indptr[ids] == indptr[ids + 1]
@@ -95,12 +83,7 @@ def personalized_pagerank(
     held = share * restart / (share * restart + (1 - share))
     pagerank = np.zeros(size)
     if len(connected):
-        if method == "power":
-            _power(adjacency, connected, restart, tolerance, pagerank)
-        else:
-            waiting = np.zeros(size)
-            _push(adjacency, connected, restart, tolerance, pagerank, waiting, np.empty(size, np.int32))
-            pagerank += restart * waiting
+        _power(adjacency, connected, restart, tolerance, pagerank)
         pagerank *= 1 - held
     if len(isolated):
         pagerank[isolated] = held / len(isolated)
@@ -153,70 +136,14 @@ def _relax(adjacency: Adjacency, seeds: Ids, restart: float, tolerance: float, p
         pagerank[v] /= total
 
 
-@compiled
-def _spread(
-    adjacency: Adjacency,
-    seeds: Ids,
-    restart: float,
-    tolerance: float,
-    pagerank: Floats,
-    waiting: Floats,
-    queue: npt.NDArray[np.int32],
-) -> None:
-    """Fill in `pagerank` and the mass `waiting`, which are 0, by pushes, first come, first served.
-
-    `queue` is scratch for one id per entity, used as a ring: an entity is in it while more than
-    tolerance * degree waits there. Each seed has an adjacency entry.
-    """
-    indptr, neighbors, size = adjacency.indptr, adjacency.neighbors, len(pagerank)
-    first, count = 0, 0
-    for seed in seeds:
-        waiting[seed] = 1 / len(seeds)
-        if waiting[seed] > tolerance * (indptr[seed + 1] - indptr[seed]):
-            queue[count] = seed
-            count += 1
-    while count > 0:
-        u = queue[first]
-        first = (first + 1) % size
-        count -= 1
-        low, high = indptr[u], indptr[u + 1]
-        pagerank[u] += restart * waiting[u]
-        mass = (1 - restart) * waiting[u] / (high - low)
-        waiting[u] = 0.0
-        for i in range(low, high):
-            v = neighbors[i]
-            before = waiting[v]
-            waiting[v] = before + mass
-            if before <= tolerance * (indptr[v + 1] - indptr[v]) < waiting[v]:
-                queue[(first + count) % size] = v
-                count += 1
-
-
-def _entries(
-    sources: int,
-) -> tuple[
-    Callable[[Adjacency, Ids, float, float, Floats], None],
-    Callable[[Adjacency, Ids, float, float, Floats, Floats, npt.NDArray[np.int32]], None],
-]:
-    """Return `_relax` and `_spread` for Python to call; `sources` as `compiled_entry` asks for."""
+def _entry(sources: int) -> Callable[[Adjacency, Ids, float, float, Floats], None]:
+    """Return `_relax` for Python to call; `sources` as `compiled_entry` asks for."""
 
     def power(adjacency: Adjacency, seeds: Ids, restart: float, tolerance: float, pagerank: Floats) -> None:
         if sources > 0:
             _relax(adjacency, seeds, restart, tolerance, pagerank)
 
-    def push(
-        adjacency: Adjacency,
-        seeds: Ids,
-        restart: float,
-        tolerance: float,
-        pagerank: Floats,
-        waiting: Floats,
-        queue: npt.NDArray[np.int32],
-    ) -> None:
-        if sources > 0:
-            _spread(adjacency, seeds, restart, tolerance, pagerank, waiting, queue)
-
-    return compiled_entry(power), compiled_entry(push)
+    return compiled_entry(power)
 
 
-_power, _push = _entries(source_checksum(Path(__file__)))
+_power = _entry(source_checksum(Path(__file__)))

@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_retrievers.algorithms.neighborhood import CUT_TOLERANCE, Neighborhood, hops_from, neighborhood
+from kg_retrievers.algorithms.local_walk import NearEntities, walk_around
+from kg_retrievers.algorithms.neighborhood import (
+    CUT_TOLERANCE,
+    MIN_ENTRIES,
+    Neighborhood,
+    hops_from,
+    neighborhood,
+)
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency, KnowledgeGraph
@@ -38,7 +45,7 @@ def brute_force(graph: KnowledgeGraph, seeds: list[int], max_hops: int | None, m
     undirected.add_edges_from(ends(graph))
     hops = nx.multi_source_dijkstra_path_length(undirected, set(seeds))
     within = sorted(node for node, hop in hops.items() if max_hops is None or hop <= max_hops)
-    pagerank = personalized_pagerank(graph.adjacency, seeds, tolerance=CUT_TOLERANCE["power"], method="power")
+    pagerank = personalized_pagerank(graph.adjacency, seeds, tolerance=CUT_TOLERANCE)
     first = sorted(within, key=lambda node: (node not in seeds, -pagerank[node], node))
     kept = sorted(first[: None if max_nodes is None else max(max_nodes, len(set(seeds)))])
     triples = [number for number, (head, tail) in enumerate(ends(graph)) if head in kept and tail in kept]
@@ -115,18 +122,48 @@ def test_a_hub_may_stay_without_what_joins_it_to_the_seed() -> None:
     assert plain(found) == ([0, 21], [], [0, 2], True)
 
 
-def test_large_graphs_are_cut_by_push(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_graphs_are_cut_by_a_walk_around_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of([(a, 0, b) for a, b in nx.karate_club_graph().edges], 34)
-    first: dict[str, list[int]] = {}
-    for method, tolerance in (("power", 5e-3), ("push", 1.0)):  # so loose that pushes leave out more than they find
-        monkeypatch.setitem(CUT_TOLERANCE, method, tolerance)
-        pagerank = personalized_pagerank(graph.adjacency, [0], tolerance=tolerance, method=method)
-        first[method] = sorted(sorted(range(34), key=lambda node: (node != 0, -pagerank[node], node))[:12])
-    assert first["power"] != first["push"]
+    exact = brute_force(graph, [0], None, 12)
     entries = len(graph.adjacency.neighbors)
-    for limit, method in ((entries, "power"), (entries - 1, "push")):
+    walks: list[int] = []
+
+    def walk(*arguments: Any, **fields: Any) -> NearEntities:
+        walks.append(fields["max_entries"])
+        return walk_around(*arguments, **fields)
+
+    monkeypatch.setattr("kg_retrievers.algorithms.neighborhood.walk_around", walk)
+    for limit, walked in ((entries, []), (entries - 1, [MIN_ENTRIES])):
         monkeypatch.setattr("kg_retrievers.algorithms.neighborhood.MAX_POWER_ENTRIES", limit)
-        assert neighborhood(graph.adjacency, [0], max_nodes=12).nodes.tolist() == first[method]
+        found = neighborhood(graph.adjacency, [0], max_nodes=12)
+        assert plain(found) == plain(exact)
+        assert walks == walked
+    everything = neighborhood(graph.adjacency, [0], max_hops=2)
+    assert plain(everything) == plain(brute_force(graph, [0], 2, None))
+    assert len(walks) == 1  # where nothing is left out, all is looked at
+
+
+@given(cases())
+@settings(max_examples=150)
+def test_a_cut_of_a_large_graph_is_a_neighborhood(
+    case: tuple[KnowledgeGraph, list[int], int | None, int | None],
+) -> None:
+    graph, seeds, max_hops, max_nodes = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kg_retrievers.algorithms.neighborhood.MAX_POWER_ENTRIES", -1)
+        found = neighborhood(graph.adjacency, seeds, max_hops=max_hops, max_nodes=max_nodes)
+    exact = brute_force(graph, seeds, max_hops, max_nodes)
+    nodes, triples, hops, truncated = plain(found)
+    assert (len(nodes), truncated) == (len(exact.nodes), exact.truncated)
+    everything = brute_force(graph, seeds, None, None)
+    nearest = dict(zip(everything.nodes.tolist(), everything.hops.tolist(), strict=True))
+    assert {*seeds} <= {*nodes}
+    assert nodes == sorted({*nodes})
+    farthest = 99 if max_hops is None else max_hops
+    assert all(nearest[node] <= hop <= farthest for node, hop in zip(nodes, hops, strict=True))
+    assert triples == [number for number, pair in enumerate(ends(graph)) if {*pair} <= {*nodes}]
+    if not truncated:
+        assert plain(found) == plain(exact)
 
 
 def test_what_is_out_of_reach_is_not_looked_at() -> None:

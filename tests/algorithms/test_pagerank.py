@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -19,7 +19,6 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 
 Facts = list[tuple[int, int, int]]
-METHODS: tuple[Literal["power", "push"], ...] = ("power", "push")
 
 
 def graph_of(facts: Facts, entities: int) -> KnowledgeGraph:
@@ -67,61 +66,49 @@ def cases(draw: st.DrawFn) -> tuple[KnowledgeGraph, list[int], float, float]:
 def test_errors_stay_within_their_bounds(case: tuple[KnowledgeGraph, list[int], float, float]) -> None:
     graph, seeds, restart, tolerance = case
     wanted = exact(graph, seeds, restart)
-    degrees = np.diff(graph.adjacency.indptr)
-
-    power = personalized_pagerank(graph.adjacency, seeds, restart=restart, tolerance=tolerance, method="power")
+    power = personalized_pagerank(graph.adjacency, seeds, restart=restart, tolerance=tolerance)
     assert power.dtype == np.float64
     assert power.shape == (len(graph.entities),)
     assert power.min() >= 0
     assert power.sum() == pytest.approx(1, abs=1e-12)
     assert np.abs(power - wanted).sum() <= tolerance + 1e-12
 
-    push = personalized_pagerank(graph.adjacency, seeds, restart=restart, tolerance=tolerance, method="push")
-    assert push.min() >= 0
-    assert push.sum() <= 1 + 1e-12
-    assert np.all(wanted - push >= -1e-12)
-    assert np.all(wanted - push <= tolerance * degrees + 1e-12)
-
 
 def test_a_star_by_hand() -> None:
     """Hub h with n leaves, seed h: h = restart + (1 - restart) * leaves and h + leaves = 1."""
     graph = graph_of([(0, 0, leaf) for leaf in range(1, 11)], 11)
-    for method in METHODS:
-        found = personalized_pagerank(graph.adjacency, [0], restart=0.5, tolerance=1e-12, method=method)
-        assert found == pytest.approx([2 / 3] + [1 / 30] * 10)
+    found = personalized_pagerank(graph.adjacency, [0], restart=0.5, tolerance=1e-12)
+    assert found == pytest.approx([2 / 3] + [1 / 30] * 10)
 
 
 def test_parallel_triples_count_each_and_a_self_loop_twice() -> None:
     graph = graph_of([(0, 0, 1), (0, 1, 1), (2, 0, 0), (0, 0, 0)], 3)
     start, matrix = transitions(graph, [0])
     assert matrix[0].tolist() == [2 / 5, 2 / 5, 1 / 5]
-    for method in METHODS:
-        found = personalized_pagerank(graph.adjacency, [0], restart=0.3, tolerance=1e-12, method=method)
-        assert found == pytest.approx(0.3 * start + 0.7 * found @ matrix)
-        assert found[1] == pytest.approx(2 * found[2])
+    found = personalized_pagerank(graph.adjacency, [0], restart=0.3, tolerance=1e-12)
+    assert found == pytest.approx(0.3 * start + 0.7 * found @ matrix)
+    assert found[1] == pytest.approx(2 * found[2])
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_an_isolated_seed_sends_everything_back(method: Literal["power", "push"]) -> None:
+def test_an_isolated_seed_sends_everything_back() -> None:
     graph = graph_of([(0, 0, 1)], 4)
-    alone = personalized_pagerank(graph.adjacency, [2], method=method)
+    alone = personalized_pagerank(graph.adjacency, [2])
     assert alone.tolist() == [0, 0, 1, 0]
-    assert personalized_pagerank(graph.adjacency, [3, 2], method=method).tolist() == [0, 0, 0.5, 0.5]
-    mixed = personalized_pagerank(graph.adjacency, [0, 2], tolerance=1e-12, method=method)
+    assert personalized_pagerank(graph.adjacency, [3, 2]).tolist() == [0, 0, 0.5, 0.5]
+    mixed = personalized_pagerank(graph.adjacency, [0, 2], tolerance=1e-12)
     assert mixed == pytest.approx(exact(graph, [0, 2], 0.2))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_other_components_have_nothing(method: Literal["power", "push"]) -> None:
+def test_other_components_have_nothing() -> None:
     graph = graph_of([(0, 0, 1), (2, 0, 3)], 4)
-    assert personalized_pagerank(graph.adjacency, [0], method=method)[2:].tolist() == [0, 0]
+    assert personalized_pagerank(graph.adjacency, [0])[2:].tolist() == [0, 0]
 
 
 def test_power_agrees_with_networkx_on_a_simple_graph() -> None:
     facts = [(a, 0, b) for a, b in nx.karate_club_graph().edges]
     graph = graph_of(facts, 34)
     wanted = nx.pagerank(nx.Graph(graph.to_networkx().to_undirected()), 0.8, {"0": 1.0}, tol=1e-12, weight=None)
-    found = personalized_pagerank(graph.adjacency, [graph.entities.find("0")], tolerance=1e-12, method="power")
+    found = personalized_pagerank(graph.adjacency, [graph.entities.find("0")], tolerance=1e-12)
     assert found == pytest.approx([wanted[key] for key in graph.entities], abs=1e-9)
 
 
@@ -131,23 +118,22 @@ def test_power_ends_where_only_rounding_is_left(restart: float) -> None:
     chain = [(node + 1, 0, node) for node in reversed(range(30))]
     graph = graph_of([*chain, (3, 0, 3), (30, 0, 30), (4, 0, 6), (7, 1, 8), (0, 1, 0)], 31)
     for seeds in ([0], [30], [5, 17]):
-        found = personalized_pagerank(graph.adjacency, seeds, restart=restart, tolerance=1e-300, method="power")
+        found = personalized_pagerank(graph.adjacency, seeds, restart=restart, tolerance=1e-300)
         assert np.abs(found - exact(graph, seeds, restart)).sum() < 1e-12
         assert found.min() >= 0
         assert found.sum() == pytest.approx(1, abs=1e-14)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_equal_results_however_it_is_asked(method: Literal["power", "push"], tmp_path: Path) -> None:
+def test_equal_results_however_it_is_asked(tmp_path: Path) -> None:
     graph = graph_of([(a, a % 3, b) for a, b in nx.karate_club_graph().edges], 34)
-    first = personalized_pagerank(graph.adjacency, [3, 30], method=method).tolist()
-    assert personalized_pagerank(graph.adjacency, np.array([30, 3, 3], np.int32), method=method).tolist() == first
+    first = personalized_pagerank(graph.adjacency, [3, 30]).tolist()
+    assert personalized_pagerank(graph.adjacency, np.array([30, 3, 3], np.int32)).tolist() == first
     graph.save(tmp_path / "graph")
     opened = KnowledgeGraph.open(tmp_path / "graph")
-    assert personalized_pagerank(opened.adjacency, (30, 3), method=method).tolist() == first
+    assert personalized_pagerank(opened.adjacency, (30, 3)).tolist() == first
     with ThreadPoolExecutor(4) as pool:
         many: Iterator[list[float]] = pool.map(
-            lambda _: personalized_pagerank(graph.adjacency, [3, 30], method=method).tolist(), range(16)
+            lambda _: personalized_pagerank(graph.adjacency, [3, 30]).tolist(), range(16)
         )
         assert all(found == first for found in many)
 
@@ -168,23 +154,11 @@ def test_equal_results_however_it_is_asked(method: Literal["power", "push"], tmp
         ([0], {"restart": float("nan")}, "restart"),
         ([0], {"tolerance": 0.0}, "tolerance"),
         ([0], {"tolerance": float("inf")}, "tolerance"),
-        ([0], {"method": "nibble"}, "'nibble'"),
     ],
 )
 def test_wrong_arguments_are_refused(seeds: Any, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f"personalized_pagerank: .*{message}"):
         personalized_pagerank(graph_of([(0, 0, 1)], 2).adjacency, seeds, **fields)
-
-
-@pytest.mark.real
-def test_push_finds_whom_power_finds_on_metaqa(metaqa_graph: KnowledgeGraph) -> None:
-    adjacency, topic = metaqa_graph.adjacency, metaqa_graph.entities.find("Black Snake Moan")
-    power = personalized_pagerank(adjacency, [topic], tolerance=1e-12, method="power")
-    push = personalized_pagerank(adjacency, [topic], method="push")
-    assert np.all(power - push >= -1e-12)
-    assert np.all(power - push <= 1e-7 * np.diff(adjacency.indptr) + 1e-12)
-    first = [set(np.argsort(-found, kind="stable")[:2000].tolist()) for found in (power, push)]
-    assert len(first[0] & first[1]) > 1900
 
 
 def test_machine_code_is_told_apart_by_the_file_it_was_made_from(tmp_path: Path) -> None:
@@ -201,5 +175,5 @@ def test_machine_code_is_told_apart_by_the_file_it_was_made_from(tmp_path: Path)
 
 def test_a_loose_tolerance_gives_a_distribution() -> None:
     graph = KnowledgeGraph.from_triples([("a", "r", "b"), ("a", "r", "c")])
-    found = personalized_pagerank(graph.adjacency, [0], tolerance=5.0, method="power")
+    found = personalized_pagerank(graph.adjacency, [0], tolerance=5.0)
     assert found.sum() == pytest.approx(1)
