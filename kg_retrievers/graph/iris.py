@@ -87,8 +87,9 @@ class Prefixes:
         names = {namespace: prefix for prefix, namespace in self.namespaces.items()}
         names |= {namespace: prefix for prefix, namespace in self._declared.items()}
         self._prefix_of = names
-        self._odd = [namespace for namespace in names if namespace[-1] not in "/#"]
-        self._odd.sort(key=lambda namespace: (-len(namespace), namespace))
+        odd = [namespace for namespace in names if namespace[-1] not in "/#"]
+        self._odd = tuple(sorted(odd, key=lambda namespace: (-len(namespace), namespace)))
+        self._found: dict[str, str] = {}
 
     def compact(self, iri: str) -> str:
         """Return the short form of an IRI."""
@@ -119,13 +120,19 @@ class Prefixes:
 
     def namespace_of(self, iri: str) -> str:
         """Return the longest known namespace that an IRI begins with; an empty text where there is none."""
-        end, found = len(iri), ""
-        while not found and end > 0:
-            end = max(iri.rfind("/", 0, end), iri.rfind("#", 0, end))
-            if iri[: end + 1] in self._prefix_of:
-                found = iri[: end + 1]
-        odd = next((namespace for namespace in self._odd if iri.startswith(namespace)), "")
-        return max(found, odd, key=len)
+        start = iri[: max(iri.rfind("/"), iri.rfind("#")) + 1]
+        found = self._found.get(start)
+        if found is None:
+            found = self._found[start] = self._namespace_before(start)
+        if not iri.startswith(self._odd):
+            return found
+        return max(found, next(filter(iri.startswith, self._odd)), key=len)
+
+    def _namespace_before(self, start: str) -> str:
+        """Return the longest known namespace that ends at a "/" or "#" of the start of an IRI."""
+        while start and start not in self._prefix_of:
+            start = start[: max(start.rfind("/", 0, -1), start.rfind("#", 0, -1)) + 1]
+        return start
 
     def name_of(self, iri: str) -> str:
         """Return what a relation or type without a label is called: its short form, or else the end of its IRI."""

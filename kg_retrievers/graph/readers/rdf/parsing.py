@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingEx
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.opening import open_bytes, plain_name
 from kg_retrievers.graph.readers.rdf.guards import SHORTEN, GuardedFile, guard_of
+from kg_retrievers.graph.readers.rdf.plain_lines import ParsedLines, whole_lines
 
 if TYPE_CHECKING:
     from pyoxigraph import RdfFormat
@@ -96,22 +98,33 @@ class RdfFile:
         self._oxigraph = module = oxigraph()
         self.terms = Terms(module.NamedNode, module.BlankNode, module.Literal, module.DefaultGraph)
         self.skipped, self._last_line = 0, -1
+        self._file: GuardedFile | ParsedLines | None = None
         self.prefixes: dict[str, str] = {}
 
-    def read(self, begin: Callable[[dict[str, str]], None], take: Callable[[Iterable[Any]], None]) -> None:
+    def read(
+        self,
+        begin: Callable[[dict[str, str]], None],
+        take: Callable[[Iterable[Any]], None],
+        take_plain: Callable[[bytes], bool],
+    ) -> None:
         """Hand all statements to a function, which is called again behind each malformed one.
 
         Args:
             begin: Gets the prefixes that stand before the first statement.
             take: Gets the statements.
+            take_plain: Gets lines of N-Triples as they are, and says whether it took all of them, or none.
 
         Raises:
             GraphLoadError: If the file cannot be read, is malformed or exceeds a limit.
         """
         with open_bytes(self.path, self._limits, by_line=self.format in LINE_FORMATS) as file:
+            if self.format == "N-Triples":
+                begin({})
+                self._read_lines(file, take, take_plain)
+                return
             guard = guard_of(self.format, self._refuse, 4 * self._limits.cell_length)
-            self._file = GuardedFile(file, guard)
-            statements = self._parse(self._file)
+            self._file = guarded = GuardedFile(file, guard)
+            statements = self._parse(guarded)
             first: list[Any] | None = None
             while True:
                 try:
@@ -127,6 +140,30 @@ class RdfFile:
                     self._refuse("a statement has more than 16 MiB, the most that the parser takes.", SHORTEN)
             self.prefixes = dict(statements.prefixes)
 
+    def _read_lines(
+        self, file: io.BufferedReader, take: Callable[[Iterable[Any]], None], take_plain: Callable[[bytes], bool]
+    ) -> None:
+        """Hand over the statements of N-Triples: plain lines as they are, and what the parser makes of the others."""
+        line = 0
+        blocks = whole_lines(file)
+        for block in blocks:
+            if take_plain(block):
+                line += block.count(b"\n")
+                continue
+            guard = guard_of(self.format, self._refuse, 4 * self._limits.cell_length)
+            self._file = lines = ParsedLines(file, block, blocks, guard)
+            statements = self._parse(lines)
+            while True:
+                try:
+                    take(lines.counted(statements))
+                    break
+                except SyntaxError as error:
+                    lines.is_sound = False
+                    self._reject(error, line)
+                except MemoryError:
+                    self._refuse("a statement has more than 16 MiB, the most that the parser takes.", SHORTEN)
+            line += lines.lines
+
     def _parse(self, file: Any) -> Any:
         try:
             format = parser_format(self.format)
@@ -135,19 +172,21 @@ class RdfFile:
             raise InvalidArgumentError(f"base_iri is no absolute IRI: {self._base_iri!r} ({error}).") from None
 
     def _refuse(self, message: str, advice: str = "", limit: str | None = None) -> NoReturn:
-        message = f"{message.removesuffix('.')}, before byte {self._file.size:,}"
+        message = f"{message.removesuffix('.')}, before byte {self._file.size if self._file else 0:,}"
         if limit is not None:
             raise limit_error(self.path, None, message, limit)
         raise GraphLoadError(f"{message}.", self.path, hint_python=advice)
 
-    def _reject(self, error: SyntaxError) -> None:
-        """Raise for a malformed statement, or count its line."""
-        line = error.lineno
+    def _reject(self, error: SyntaxError, before: int = 0) -> None:
+        """Raise for a malformed statement, or count its line, behind so many lines that the parser did not see."""
+        line = None if error.lineno is None else error.lineno + before
         if self._on_error == "skip" and self.format in _RECOVERABLE:
             self.skipped += line != self._last_line
             self._last_line = line or -1
             return
-        reason = re.sub(r"^Parser error (at|between) ", "", str(error.msg)).removesuffix(".")
+        place, colon, what = str(error.msg).partition(": ")
+        place = re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) + before}", place)
+        reason = re.sub(r"^Parser error (at|between) ", "", f"{place}{colon}{what}").removesuffix(".")
         message = f"is no {self.format}: {reason}."
         raise GraphLoadError(message, self.path, line, **self._advice(str(error)))
 

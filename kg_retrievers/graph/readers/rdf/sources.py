@@ -47,7 +47,7 @@ def _read_file(path: Path, format: str | None, options: RdfOptions) -> GraphBuil
     statements = Statements(options, file.terms, path)
     if has_formulas:
         statements.of_other_graphs = "statements within formulas, which state nothing"
-    file.read(statements.begin, statements.take)
+    file.read(statements.begin, statements.take, statements.take_plain)
     builder = _build(statements, file.format, file.prefixes, file.skipped)
     if not (len(builder) or builder.labels or builder.types):
         left = "".join(f", {count:,} {what}" for what, count in builder.reading.left_out.items())

@@ -6,8 +6,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, listed
 from kg_retrievers.graph.building import NONE, TextIds
@@ -17,6 +20,7 @@ from kg_retrievers.graph.readers.file_options import OnError
 from kg_retrievers.graph.readers.limits import Limits, limit_error
 from kg_retrievers.graph.readers.rdf.names import Languages, Names
 from kg_retrievers.graph.readers.rdf.parsing import Terms
+from kg_retrievers.graph.readers.rdf.plain_lines import are_plain, split_plain
 
 Kept = Literal["keep", "drop"]
 
@@ -168,6 +172,28 @@ class Statements:
                 kinds(ids[object.value])
             else:
                 self._take(subject, predicate, role, object, graph)
+
+    def take_plain(self, lines: bytes) -> bool:
+        """Take lines of N-Triples if all are facts of plain IRIs in the default graph; say whether they were taken."""
+        terms = split_plain(lines) if self._takes_default else None
+        if terms is None or not self._are_relations({*terms[1]}):
+            return False
+        subjects, predicates, objects = terms
+        before, ids = len(self.ids), [""] * (3 * len(subjects))
+        ids[::3], ids[1::3], ids[2::3] = predicates, subjects, objects  # as statements one by one are numbered
+        numbers = np.fromiter(map(self.ids.__getitem__, ids), np.intc, len(ids))
+        new = len(self.ids) - before
+        if not are_plain(islice(reversed(self.ids), new)):
+            for _ in range(new):
+                self.ids.popitem()
+            return False
+        for column, at in ((self.relations, 0), (self.heads, 1), (self.tails, 2)):
+            column.frombytes(numbers[at::3].tobytes())
+        return True
+
+    def _are_relations(self, predicates: Iterable[str]) -> bool:
+        """Whether no predicate is for labels, aliases or types."""
+        return all(self._roles.get(predicate, 0) >= 0 for predicate in predicates)
 
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self.terms.default_graph else self._graph(graph)
