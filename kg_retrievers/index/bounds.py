@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kg_retrievers.algorithms.quantized import words_of
+from kg_retrievers.algorithms.quantization import words_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.bounds import check_ids, check_shape, check_starts
@@ -35,7 +35,6 @@ def check_vectors(columns: Mapping[str, Array], graph: KnowledgeGraph, dimension
             _check_type(name, columns[name], "i1" if f"{name}_bits" in columns else "f4")
             if rows is not None:
                 check_ids(f"{name}_rows", rows, count)
-
 
     if "names_bits" in columns:
         check_shape("names_bits", columns["names_bits"], (len(columns["names"]), words_of(dimension)))

@@ -19,7 +19,8 @@ from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.writer import Column, Grown
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.name_columns import changed_name_columns
-from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
+from kg_retrievers.index.quantized_search import QuantizedSearch
+from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
 
 #: The greatest share of the rows of a column of vectors that may belong to nothing.
 MOST_UNUSED = 0.25
@@ -41,13 +42,13 @@ class VectorChange(NamedTuple):
         """Which vectors are new."""
         return self.rows < 0
 
-    def whole(self, before: Array) -> Array:
-        """Return all vectors, given those of before."""
-        vectors = np.empty((len(self.rows), self.new.shape[1]), np.float32)
+    def whole(self, before: Array, new: Array) -> Array:
+        """Return a column of all vectors, given that of before and that of the new ones."""
+        column = np.empty((len(self.rows), new.shape[1]), new.dtype)
         if not self.is_new.all():
-            vectors[~self.is_new] = before[self.rows[~self.is_new]]
-        vectors[self.is_new] = self.new
-        return vectors
+            column[~self.is_new] = before[self.rows[~self.is_new]]
+        column[self.is_new] = new
+        return column
 
     def grown_rows(self, before: int) -> Array:
         """Return the row of each vector if the new ones are put behind so many: int64."""
@@ -73,7 +74,7 @@ class IndexParts(NamedTuple):
 
     graph: KnowledgeGraph
     dimension: int
-    searches: Mapping[str, NameSearch]
+    searches: Mapping[str, ExactSearch | QuantizedSearch | VectorStoreSearch]
     linking: Mapping[str, Array] | None
 
 
@@ -98,7 +99,7 @@ class IndexChange:
         self.graph = change.graph
         self._index, self._change = index, change
         names = index.searches["names"]
-        self._before = {kind: one.vectors for kind, one in index.searches.items() if isinstance(one, ExactSearch)}
+        self._before = {kind: one for kind, one in index.searches.items() if not isinstance(one, VectorStoreSearch)}
         self._vectors = self._embedded(embed_texts)
         self.dimension = index.dimension or self._vectors["names"].new.shape[1]
         self.store: VectorStoreSearch | None = None
@@ -110,8 +111,10 @@ class IndexChange:
 
     def whole_columns(self) -> dict[str, Array]:
         """Return all vectors by kind, in memory, and the numbers of names in a store."""
-        columns = {kind: self._vectors[kind].whole(before) for kind, before in self._before.items()}
-        return columns | self._numbers()
+        columns = self._numbers()
+        for kind in self._before:
+            columns |= self._whole(kind)
+        return columns
 
     def saved_columns(self, grows: bool) -> dict[str, Column]:
         """Return the columns of vectors as they are saved.
@@ -122,12 +125,19 @@ class IndexChange:
         columns: dict[str, Column] = {**self._numbers()}
         for kind, before in self._before.items():
             change = self._vectors[kind]
-            if kind not in ("names", "triples") or not grows or not self._index.dimension or change.wastes(len(before)):
-                columns[kind] = change.whole(before)
+            size = len(before.vectors)
+            if kind not in ("names", "triples") or not grows or not self._index.dimension or change.wastes(size):
+                columns |= self._whole(kind)
             else:
-                columns[kind] = Grown(change.new)
-                columns |= _row_columns(kind, change.grown_rows(len(before)), len(before) + len(change.new))
+                columns |= {kind + end: Grown(new) for end, new in before.encoded(change.new).items()}
+                columns |= _row_columns(kind, change.grown_rows(size), size + len(change.new))
         return columns
+
+    def _whole(self, kind: str) -> dict[str, Array]:
+        """Return the columns of all vectors of a kind."""
+        change, before = self._vectors[kind], self._before[kind]
+        new = before.encoded(change.new)
+        return {kind + end: change.whole(column, new[end]) for end, column in before.columns.items()}
 
     def linking(self) -> dict[str, Array] | None:
         """Return the columns of the table of names; None if the index has none, so that it is made when needed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import combining, normalize
@@ -202,6 +202,11 @@ def embedding_name(embeddings: Embeddings) -> str:
     return f"{type(embeddings).__module__}.{type(embeddings).__qualname__}({', '.join(known)})"
 
 
+def names_its_model(embeddings: Embeddings) -> bool:
+    """Whether embeddings of one class that differ have different names."""
+    return not embedding_name(embeddings).endswith("()")
+
+
 def embed(
     embeddings: Embeddings,
     texts: Sequence[str],
@@ -230,23 +235,62 @@ def embed(
     """
     if batch_size < 1:
         raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
-    name = embedding_name(embeddings)
-    vectors = np.empty((0, 0), np.float32)
-    starts: Iterable[int] = range(0, len(texts), batch_size)
-    for start in track(starts, "Embedding", console=Console(stderr=True)) if progress else starts:
-        batch = texts[start : start + batch_size]
-        rows = cache.get(name, batch) if cache else {}
-        if missing := [text for text in dict.fromkeys(batch) if text not in rows]:
-            new = dict(zip(missing, _unit_rows(embeddings, missing), strict=True))
-            if cache:
-                cache.put(name, new)
-            rows |= new
-        if not start:
-            vectors = np.empty((len(texts), len(rows[batch[0]])), np.float32)
-        if lengths := {len(row) for row in rows.values()} - {vectors.shape[1]}:
-            raise _bad(embeddings, f"vectors of {vectors.shape[1]} and of {min(lengths)} numbers")
-        vectors[start : start + len(batch)] = [rows[text] for text in batch]
+    vectors, done = np.empty((0, 0), np.float32), 0
+    for rows in embed_batches(embeddings, texts, batch_size=batch_size, cache=cache, progress=progress):
+        if not done:
+            vectors = np.empty((len(texts), rows.shape[1]), np.float32)
+        vectors[done : done + len(rows)] = rows
+        done += len(rows)
     return vectors
+
+
+def embed_batches(
+    embeddings: Embeddings,
+    texts: Sequence[str],
+    *,
+    start: int = 0,
+    width: int = 0,
+    batch_size: int = 1024,
+    cache: EmbeddingCache | None = None,
+    progress: bool = False,
+) -> Iterator[Array]:
+    """Yield the vectors of each batch of texts; see `embed`.
+
+    Args:
+        embeddings: As of `embed`.
+        texts: The texts; a slice of them is taken for each batch.
+        start: How many texts to leave out.
+        width: The length of the vectors, where it is known.
+        batch_size: As of `embed`.
+        cache: As of `embed`.
+        progress: As of `embed`.
+    """
+    if batch_size < 1:
+        raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
+    starts: Iterable[int] = range(start, len(texts), batch_size)
+    for first in track(starts, "Embedding", console=Console(stderr=True)) if progress else starts:
+        rows = _embed_batch(embeddings, texts[first : first + batch_size], cache)
+        width = width or rows.shape[1]
+        if rows.shape[1] != width:
+            raise _bad(embeddings, f"vectors of {width} and of {rows.shape[1]} numbers")
+        yield rows
+
+
+def _embed_batch(embeddings: Embeddings, batch: Sequence[str], cache: EmbeddingCache | None) -> Array:
+    """Return the vectors of texts; of equal texts, one is embedded."""
+    name = embedding_name(embeddings)
+    rows = cache.get(name, batch) if cache else {}
+    missing = [text for text in dict.fromkeys(batch) if text not in rows]
+    if len(missing) == len(batch) and not cache:
+        return _unit_rows(embeddings, missing)
+    if missing:
+        new = dict(zip(missing, _unit_rows(embeddings, missing), strict=True))
+        if cache:
+            cache.put(name, new)
+        rows |= new
+    if len(lengths := sorted({len(row) for row in rows.values()})) > 1:
+        raise _bad(embeddings, f"vectors of {lengths[0]} and of {lengths[-1]} numbers")
+    return np.array([rows[text] for text in batch], np.float32)
 
 
 def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:

@@ -19,19 +19,22 @@ from kg_retrievers.graph.cache import Cache, Immutable, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.graph.storage.format_2 import SORTED, triple_rows
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, open_parts, saved_meta
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.changes import IndexChange, IndexParts
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.graph_vectors import embed_graph
 from kg_retrievers.index.name_columns import NAME_COLUMNS, VERSION, name_columns
 from kg_retrievers.index.name_table import NameTable
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN, find_nearest, ids_by_text, sorted_candidates
-from kg_retrievers.index.parts import check_model, check_store, embed_graph, graph_of, identity, make_searches
+from kg_retrievers.index.parts import check_model, check_store, graph_of, identity, make_searches
+from kg_retrievers.index.quantized_search import QuantizedSearch
 from kg_retrievers.index.text_vectors import TextVectors
 from kg_retrievers.index.triple_vectors import TripleVectors
-from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
+from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
 
 #: How many labels of entities are embedded at once.
 LABEL_BATCH = 1024
@@ -89,7 +92,7 @@ class GraphIndex(Immutable):
         graph: KnowledgeGraph,
         embeddings: Embeddings,
         dimension: int,
-        names: NameSearch,
+        names: ExactSearch | QuantizedSearch | VectorStoreSearch,
         relations: ExactSearch,
         types: ExactSearch,
         triples: ExactSearch | None = None,
@@ -148,16 +151,21 @@ class GraphIndex(Immutable):
         if isinstance(cache, str | Path):
             cache = EmbeddingCache(cache)
         with nullcontext() if path is None else FolderWriter(path) as writer:
-            columns = embed_graph(graph, embeddings, triples, batch_size, cache, progress)
-            dimension = columns["names"].shape[1]
-            if store:
-                names = [readable(name) for name in graph.names]
-                store.add(range(len(names)), names, columns.pop("names"), batch_size)
+            columns, files, dimension = embed_graph(
+                graph,
+                embeddings,
+                triples=triples,
+                store=store,
+                cache=cache,
+                batch_size=batch_size,
+                progress=progress,
+                writer=writer,
+            )
             if writer:
                 linking = {_LINKING + name: column for name, column in name_columns(graph).items()}
-                meta = identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION}
+                meta = identity(graph, embeddings, dimension) | {"store": bool(store), "linking": VERSION} | SORTED
                 meta |= {"embeddings_name": embeddings_name} if embeddings_name else {}
-                writer.replace({"graph": graph.to_part(), "index": Part(columns | linking, meta)})
+                writer.replace({"graph": graph.to_part(), "index": Part({**columns, **files, **linking}, meta)})
         return cls(graph, embeddings, dimension, *make_searches(graph, columns, store))
 
     @classmethod
@@ -190,6 +198,7 @@ class GraphIndex(Immutable):
             graph = graph_of(path, meta["graph"], graph, parts.get("graph"))
             if store:
                 check_store(store.with_rows(columns.get("names_rows")), graph)
+            columns = columns | triple_rows(parts["index"], graph.earlier_triples)
             check_vectors(columns, graph, meta["dimension"])
             index = cls(graph, embeddings, meta["dimension"], *make_searches(graph, columns, store))
             if len(graph.relations):
@@ -270,7 +279,7 @@ class GraphIndex(Immutable):
             columns |= {_LINKING + name: column for name, column in (changed.linking() or name_columns(graph)).items()}
             meta = {**saved_meta(Path(path), "index"), **identity(graph, embeddings, changed.dimension)}
             changed.add_to_store()
-            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION})})
+            writer.replace({"graph": graph.to_part(), "index": Part(columns, meta | {"linking": VERSION} | SORTED)})
             changed.remove_from_store()
         return IndexUpdate(cls.open(path, embeddings, store=store), *changed.counts())
 
@@ -394,7 +403,7 @@ class GraphIndex(Immutable):
     @property
     def keeps_names(self) -> bool:
         """Whether the vectors of names are here, and not in a vector store."""
-        return isinstance(self._names, ExactSearch)
+        return not isinstance(self._names, VectorStoreSearch)
 
     def entity_vectors(self, entities: Array) -> Array:
         """Return the vectors of the labels of entities; they are embedded anew where a vector store holds them.
@@ -410,7 +419,7 @@ class GraphIndex(Immutable):
             StaleIndexError: If the embeddings do not fit the index.
         """
         names = self.graph.labels[entities]
-        if isinstance(self._names, ExactSearch):
+        if not isinstance(self._names, VectorStoreSearch):
             return self._names.vectors_of(names)
         blocks = (names[start : start + LABEL_BATCH].tolist() for start in range(0, len(names), LABEL_BATCH))
         vectors = [self._texts.embed_new([readable(self.graph.names[name]) for name in block]) for block in blocks]

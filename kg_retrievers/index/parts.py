@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,9 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.parts import OpenedPart
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.changes import triple_texts
-from kg_retrievers.index.embedding_cache import EmbeddingCache
-from kg_retrievers.index.embeddings import embed, embedding_name
-from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch, stale_store
+from kg_retrievers.index.embeddings import embedding_name
+from kg_retrievers.index.quantized_search import QuantizedSearch
+from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch, stale_store
 
 
 def identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> dict[str, str | int]:
@@ -26,33 +24,21 @@ def identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> d
     return {"graph": graph.fingerprint, "embeddings": embedding_name(embeddings), "dimension": dimension}
 
 
-def embed_graph(
-    graph: KnowledgeGraph,
-    embeddings: Embeddings,
-    triples: bool,
-    batch_size: int,
-    cache: EmbeddingCache | None,
-    progress: bool,
-) -> dict[str, Array]:
-    """Return the vectors of names, relations and types, and of triples where they are wanted."""
-    tables = {"names": graph.names, "relations": graph.relations, "types": graph.types}
-    texts = {kind: [readable(name) for name in table] for kind, table in tables.items()}
-    if triples:
-        texts["triples"] = triple_texts(graph, np.arange(len(graph)))
-    vectors = embed(embeddings, list(chain(*texts.values())), batch_size=batch_size, cache=cache, progress=progress)
-    ends = np.cumsum([len(of_kind) for of_kind in texts.values()])[:-1]
-    return dict(zip(texts, np.split(vectors, ends), strict=True))
-
-
 def make_searches(
     graph: KnowledgeGraph, columns: Mapping[str, Array], store: VectorStoreSearch | None
-) -> tuple[NameSearch, ExactSearch, ExactSearch, ExactSearch | None]:
+) -> tuple[ExactSearch | QuantizedSearch | VectorStoreSearch, ExactSearch, ExactSearch, ExactSearch | None]:
     """Return what searches names, relations and types, and the vectors of triples if there are some.
 
     A store is told all numbers, so that names that an update adds to it later are not found.
     """
-    every = np.arange(len(graph.names))
-    names = store.with_rows(columns.get("names_rows", every)) if store else _search(columns, "names")
+    names: ExactSearch | QuantizedSearch | VectorStoreSearch
+    if store:
+        rows = columns.get("names_rows")
+        names = store.with_rows(np.arange(len(graph.names)) if rows is None else rows)
+    elif "names_bits" in columns:
+        names = QuantizedSearch(columns["names"], columns["names_bits"], columns.get("names_rows"))
+    else:
+        names = _search(columns, "names")
     triples = _search(columns, "triples") if "triples" in columns else None
     return names, ExactSearch(columns["relations"]), ExactSearch(columns["types"]), triples
 

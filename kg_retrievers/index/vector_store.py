@@ -79,6 +79,16 @@ class ExactSearch:
         """The number of ids."""
         return len(self.vectors if self.rows is None else self.rows)
 
+    @property
+    def columns(self) -> dict[str, Array]:
+        """What is saved, by the end of its name."""
+        return {"": self.vectors}
+
+    @staticmethod
+    def encoded(vectors: Array) -> dict[str, Array]:
+        """Return the columns of vectors, by the ends of their names."""
+        return {"": vectors}
+
     def vectors_of(self, ids: Array) -> Array:
         """Return the vectors of some ids."""
         found: Array = self.vectors[ids if self.rows is None else self.rows[ids]]

@@ -8,9 +8,10 @@ A reader finds the earlier save or the new one, never a mixture, whenever a writ
 3. It writes the manifest beside the present one, and renames it.
 4. It removes what the manifest does not name: columns of the earlier save, and what a writer that was killed left.
 
-A column may be given in three ways. An array is written whole. `KEEP` leaves the file as it is. `Grown(rows)` writes
+A column may be given in four ways. An array is written whole. `KEEP` leaves the file as it is. `Grown(rows)` writes
 rows behind those of the saved column, into the same file: readers of the earlier save go on with the rows that they
-know, and a writer that is killed leaves bytes that no manifest names. So a change costs what changed.
+know, and a writer that is killed leaves bytes that no manifest names. So a change costs what changed. A `ColumnFile` is
+written before the save, and what a killed writer left of it is of use to the next one.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +18,7 @@ from kg_retrievers.errors import FileWriteError, InvalidArgumentError
 from kg_retrievers.file_writing import raise_write_errors, sync_folder
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage import format_1
+from kg_retrievers.graph.storage.column_file import ColumnFile
 from kg_retrievers.graph.storage.lock import FolderLock
 from kg_retrievers.graph.storage.manifest import (
     MANIFEST,
@@ -54,7 +55,7 @@ class Grown:
     rows: Array
 
 
-Column = Array | Grown | Keep
+Column = Array | Grown | Keep | ColumnFile
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class FolderWriter:
         folder: The folder; it is made where it is missing.
 
     Attributes:
+        folder: The folder.
         before: What the folder holds; an empty manifest where it holds nothing that can be read.
 
     Example:
@@ -96,7 +98,7 @@ class FolderWriter:
 
     def __init__(self, folder: str | Path) -> None:
         """Name the folder; nothing is done before the block begins."""
-        self._folder = Path(folder)
+        self.folder = self._folder = Path(folder)
         self.before = Manifest()
 
     def __enter__(self) -> FolderWriter:
@@ -151,7 +153,7 @@ class FolderWriter:
                 self._switch(after)
             except BaseException:
                 with suppress(OSError):
-                    _sweep(self._folder, self.before)
+                    _sweep(self._folder, self.before, spared=_column_files(parts))
                 raise
             self.before, self._is_new = after, False
             _sweep(self._folder, after)
@@ -181,6 +183,8 @@ class FolderWriter:
             with open(self._folder / file, "xb") as stream:
                 checksum = _write(stream, values)
             return SavedColumn(file, values.dtype.str, values.shape, checksum)
+        if isinstance(values, ColumnFile):
+            return values.finish()
         if saved is None:
             raise InvalidArgumentError(f"FolderWriter: {self._folder} holds no column {name} to keep.")
         if not isinstance(values, Grown) or not len(values.rows):
@@ -224,11 +228,19 @@ def _write(stream: BinaryIO, values: Array, checksum: int = 0) -> int:
     return checksum
 
 
-def _sweep(folder: Path, manifest: Manifest) -> None:
-    """Remove the files and the ends of files that a manifest does not name."""
+def _column_files(parts: Mapping[str, Part | Keep]) -> set[str]:
+    """Return the names of the files that the next writer may go on with."""
+    columns = [column for part in parts.values() if isinstance(part, Part) for column in part.columns.values()]
+    return {column.name for column in columns if isinstance(column, ColumnFile)}
+
+
+def _sweep(folder: Path, manifest: Manifest, spared: Collection[str] = ()) -> None:
+    """Remove the files and the ends of files that a manifest does not name, but for some that are spared."""
     sizes = manifest.sizes
     for path in own_files(folder):
         with suppress(OSError):  # in use, on Windows: the next save removes it
+            if path.name in spared:
+                continue
             if path.name not in sizes:
                 path.unlink()
             elif path.stat().st_size > sizes[path.name]:

@@ -1,0 +1,116 @@
+"""Nearest vectors among many: their bits pick candidates, and 8-bit numbers rank these."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from kg_retrievers.algorithms.quantization import quantized, unit_rows
+from kg_retrievers.errors import DamagedDataError
+from kg_retrievers.graph.columns import DAMAGED, Array
+
+#: From so many names on, `GraphIndex.build` keeps a byte and a bit for each number of a vector. So many float32 vectors
+#: of 512 numbers take 1 GB, and an exact scan of them 40 ms.
+QUANTIZED_FROM = 500_000
+
+#: How many candidates are ranked for each vector that is wanted, and at least (`benchmarks/name_recall.py`).
+CANDIDATES, LEAST_CANDIDATES = 32, 4096
+
+#: A greater cosine may be that of an equal vector, which is then compared number by number.
+NEARLY_EQUAL = 0.998
+
+# How many rows are rotated at once.
+_ROWS_AT_ONCE = 1 << 16
+
+
+class QuantizedSearch:
+    """Finds nearly all of the nearest vectors, in a fraction of the memory and the time of `ExactSearch`.
+
+    A pass over the bits of all vectors picks the `CANDIDATES * k` that differ in the fewest bits; their 8-bit numbers
+    give the distances, with an error of about 0.01. Vectors with equal 8-bit numbers have a distance of exactly 0; ties
+    go to the smallest ids. `k` of all vectors are found in any case.
+
+    Args:
+        vectors: int8, shape (m, d): rows as `quantized` makes them; may be mapped from disk, and is never copied.
+        bits: uint64, shape (m, w): the `rotated_bits` of these rows.
+        rows: The row of each id: integers of shape (n), where some rows are those of nothing; by default row i is that
+            of id i.
+    """
+
+    def __init__(self, vectors: Array, bits: Array, rows: Array | None = None) -> None:
+        """Keep the arrays as they are."""
+        self.vectors, self.bits, self.rows = np.asarray(vectors), np.asarray(bits), rows
+
+    def __len__(self) -> int:
+        """The number of ids."""
+        return len(self.vectors if self.rows is None else self.rows)
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """What is saved, by the end of its name."""
+        return {"": self.vectors, "_bits": self.bits}
+
+    @staticmethod
+    def encoded(vectors: Array) -> dict[str, Array]:
+        """Return the columns of float vectors, by the ends of their names."""
+        rows = quantized(vectors)
+        return {"": rows, "_bits": bits_of(rows)}
+
+    def vectors_of(self, ids: Array) -> Array:
+        """Return the vectors of some ids, float32: unit rows."""
+        return unit_rows(self.vectors[ids if self.rows is None else self.rows[ids]])
+
+    def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
+        """Find the nearest vectors; see `NameSearch.search`."""
+        from kg_retrievers.algorithms.bit_scan import nearest_by_bits  # loads numba
+
+        k = min(k, len(self))
+        found = np.empty((len(vectors), k), np.int64), np.empty((len(vectors), k), np.float32)
+        if not k or not len(vectors):
+            return found
+        spare = len(self.vectors) / len(self)  # rows of nothing are found too
+        count = min(len(self.vectors), int(spare * max(LEAST_CANDIDATES, CANDIDATES * k)))
+        asked = quantized(vectors)
+        candidates = nearest_by_bits(self.bits, bits_of(asked), count)
+        for question, rows in enumerate(candidates):
+            ids, distances = self._nearest(vectors[question], asked[question], rows, k)
+            found[0][question], found[1][question] = ids, distances
+        return found
+
+    def _nearest(self, vector: Array, asked: Array, rows: Array, k: int) -> tuple[Array, Array]:
+        """Return the ids and distances of the nearest of some rows; of all rows, if too few of them have ids."""
+        from kg_retrievers.algorithms.bit_scan import cosines  # loads numba
+
+        ids = rows
+        if self._ids is not None:
+            ids = self._ids[rows]
+            rows, ids = rows[ids >= 0], ids[ids >= 0]
+            if len(ids) < k:
+                rows, ids = np.asarray(self.rows, np.int64), np.arange(len(self))
+        near = cosines(self.vectors, rows, vector)
+        if not np.isfinite(near).all():
+            raise DamagedDataError("GraphIndex: a vector is damaged.", hint_python=DAMAGED)
+        nearly = np.flatnonzero(near > NEARLY_EQUAL)
+        near[nearly[(self.vectors[rows[nearly]] == asked).all(axis=1)]] = 1
+        least = np.partition(near, len(near) - k)[len(near) - k]
+        kept = np.flatnonzero(near >= least)
+        order = kept[np.lexsort((ids[kept], -near[kept]))[:k]]
+        return ids[order], np.sqrt(2 - 2 * np.minimum(near[order], 1))
+
+    @cached_property
+    def _ids(self) -> Array | None:
+        """The id of each row, -1 for that of nothing; None where the row is the id."""
+        if self.rows is None:
+            return None
+        ids = np.full(len(self.vectors), -1, np.int64)
+        ids[self.rows] = np.arange(len(self.rows))
+        return ids
+
+
+def bits_of(vectors: Array) -> Array:
+    """Return the `rotated_bits` of many rows, which may be mapped from disk."""
+    from kg_retrievers.algorithms.bit_scan import rotated_bits  # loads numba
+
+    starts = range(0, max(1, len(vectors)), _ROWS_AT_ONCE)
+    return np.concatenate([rotated_bits(vectors[start : start + _ROWS_AT_ONCE]) for start in starts])
