@@ -199,7 +199,6 @@ def test_blocks_of_n_triples_change_nothing(
     [
         b"<_:b0> <a:by> <a:Jonze> .\n",
         b"<a:Her> <a:by> <a:Jonze> <a:Ze> .\n<a:Her> <a:by> .\n",
-        b"<a:Her> <a:by> <a:Jonze> .\n# > .\n",
         b"<a:Her> <a:by> <a:Jon\xff> .\n",
         b"<a:Her> <a:by> <a:Jonze> .",
     ],
