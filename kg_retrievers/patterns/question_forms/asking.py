@@ -60,36 +60,42 @@ class Asker:
         self.zero_shot, self.classes = zero_shot, classes
         self.graph = zero_shot.index.graph
 
-    def from_entity(self, tokens: Sequence[Token], at: int, *, max_steps: int = 3) -> list[Way]:
-        """Return the walks from the entity at a position of a text, the likeliest first."""
+    def from_entity(
+        self, tokens: Sequence[Token], at: int, *, max_steps: int = 3, starts: Array | None = None
+    ) -> list[Way]:
+        """Return the walks from the entity at a position of a text, the likeliest first.
+
+        Args:
+            tokens: The text.
+            at: The position.
+            max_steps: The most steps of a walk.
+            starts: The ids of entities that the entity stands for.
+        """
         text, slots = question_of(tokens)
         topic = slots[sum(bool(token.slot) for token in tokens[:at])]
-        return self._ways(text, slots, topic, max_steps)
-
-    def from_class(
-        self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
-    ) -> list[Way]:
-        """Return the walks from the members of a class that some words of a text stand for."""
-        some = spread(self.classes.members[group], MEMBERS).tolist()
-        keys = tuple(self.graph.entities[entity] for entity in some)
-        name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
-        slot = Token(name, QuestionEntity(0, 1, name, keys, len(keys), True))
-        whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
-        return [replace(way, start=group) for way in self.from_entity(whole, span[0], max_steps=max_steps)]
-
-    def noun_nearness(self, noun: Sequence[Token]) -> Array:
-        """Return how near a noun is to each class; zeros for none."""
-        words = " ".join(token.word for token in noun if token.word)
-        return self.classes.nearness(words) if words else np.zeros(len(self.classes.labels))
-
-    def _ways(self, text: str, slots: Sequence[QuestionEntity], topic: QuestionEntity, max_steps: int) -> list[Way]:
-        understood = self.zero_shot.understand_from(text, slots, topic, max_hops=max_steps)
+        understood = self.zero_shot.understand_from(text, slots, topic, max_hops=max_steps, starts=starts)
         if understood is None:
             return []
         return [
             Way(walk.labels, float(np.log(max(walk.probability, 1e-9))), understood.confidence)
             for walk in understood.walks
         ]
+
+    def from_class(
+        self, tokens: Sequence[Token], span: tuple[int, int], group: int, *, max_steps: int = MAX_STEPS
+    ) -> list[Way]:
+        """Return the walks from the members of a class that some words of a text stand for."""
+        some = spread(self.classes.members[group], MEMBERS)
+        name = " ".join(token.text for token in tokens[span[0] : span[1]]) or "it"
+        slot = Token(name, QuestionEntity(0, 1, name, (), 0, True))
+        whole = [*tokens[: span[0]], slot, *tokens[span[1] :]]
+        ways = self.from_entity(whole, span[0], max_steps=max_steps, starts=some)
+        return [replace(way, start=group) for way in ways]
+
+    def noun_nearness(self, noun: Sequence[Token]) -> Array:
+        """Return how near a noun is to each class; zeros for none."""
+        words = " ".join(token.word for token in noun if token.word)
+        return self.classes.nearness(words) if words else np.zeros(len(self.classes.labels))
 
 
 def best_by_class(ways: Sequence[Way], classes: GraphClasses) -> dict[int, Way]:

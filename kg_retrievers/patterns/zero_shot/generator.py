@@ -36,7 +36,7 @@ from kg_retrievers.patterns.zero_shot.reading import (
 )
 from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer
 from kg_retrievers.patterns.zero_shot.understanding import Arm, Choice, RankedWalk, Understanding, meeting_walks
-from kg_retrievers.patterns.zero_shot.walks import compare_directions, rank_walks, walk_ends
+from kg_retrievers.patterns.zero_shot.walks import Surroundings, compare_directions, rank_walks
 
 #: How many entities of a question are looked at, the likeliest first.
 MAX_SLOTS = 4
@@ -127,7 +127,13 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         return max(found, key=lambda understanding: understanding.confidence)
 
     def understand_from(
-        self, question: str, slots: Sequence[QuestionEntity], topic: QuestionEntity, *, max_hops: int = MAX_HOPS
+        self,
+        question: str,
+        slots: Sequence[QuestionEntity],
+        topic: QuestionEntity,
+        *,
+        max_hops: int = MAX_HOPS,
+        starts: Sequence[int] | Array | None = None,
     ) -> Understanding | None:
         """Return what a question asks for by walks from one of its entities; None where this has no facts.
 
@@ -136,24 +142,35 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             slots: Its entities.
             topic: The one from which walks start.
             max_hops: The most steps of a walk.
+            starts: The ids of the entities that are meant; None for those of the topic.
         """
         words = question_words(token_table(), masked_text(question, slots))
-        arm = self._arm(question, slots, topic, words, max_hops)
+        around = self._around(topic) if starts is None else Surroundings(self.index.graph.adjacency, starts)
+        arm = self._arm(question, slots, topic, words, max_hops, around)
         return None if arm is None else self._understanding(Choice([arm], [0]), words, WALKS_COMPARED)
 
     def _understandings(
         self, question: str, slots: Sequence[QuestionEntity], words: Sequence[Word], max_hops: int, max_walks: int
     ) -> Iterator[Understanding]:
         """Yield the best walk from each entity alone, and the best star of all of them."""
-        for slot in slots:
+        around = [self._around(slot) for slot in slots]
+        for slot, around_slot in zip(slots, around, strict=True):
             own = question_words(token_table(), masked_text(question, [slot])) if len(slots) > 1 else words
-            if arm := self._arm(question, [slot], slot, own, max_hops):
+            if arm := self._arm(question, [slot], slot, own, max_hops, around_slot):
                 yield self._understanding(Choice([arm], [0]), own, max_walks)
         if len(slots) > 1:
-            arms = [self._arm(question, slots, slot, words, max_hops) for slot in slots]
+            arms = [
+                self._arm(question, slots, slot, words, max_hops, around_slot)
+                for slot, around_slot in zip(slots, around, strict=True)
+            ]
             whole = [arm for arm in arms if arm]
             if len(whole) == len(slots) and (chosen := meeting_walks(whole)):
                 yield self._understanding(chosen, words, max_walks)
+
+    def _around(self, slot: QuestionEntity) -> Surroundings:
+        """Return where walks from an entity of a question lead."""
+        graph = self.index.graph
+        return Surroundings(graph.adjacency, [graph.entities.find(key) for key in slot.entities[: slot.best]])
 
     def _arm(
         self,
@@ -162,12 +179,12 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         topic: QuestionEntity,
         words: Sequence[Word],
         max_hops: int,
+        around: Surroundings,
     ) -> Arm | None:
         """Rank the walks from an entity; None where it has no facts."""
-        steps, adjacency = self._steps, self.index.graph.adjacency
-        starts = [self.index.graph.entities.find(key) for key in topic.entities[: topic.best]]
+        steps = self._steps
         encoded = self._scorer.encode(masked_text(question, slots, topic))
-        beam = rank_walks(self._scorer, encoded, steps.states, adjacency, starts, max_hops=max_hops)
+        beam = rank_walks(self._scorer, encoded, steps.states, around, max_hops=max_hops)
         walks = [walk.labels for walk in beam.walks[:WALKS_COMPARED]]
         if not walks:
             return None
@@ -191,7 +208,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
                 revisits = decide(
                     None, excluded=excluded, turning=turns([bool(is_backward(label)) for label in labels])
                 )
-                reached = walk_ends(adjacency, starts, labels, revisits=revisits.allowed)
+                reached = around.ends(labels, revisits=revisits.allowed)
                 if not len(reached):
                     continue
                 ends.append(reached)
@@ -201,7 +218,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         walks = [walks[position] for position in order]
         direction = 1.0
         if steps.alike[relation_of(first := walks[0][0])]:
-            direction = compare_directions(self._scorer, encoded, steps.states, adjacency, starts, first)
+            direction = compare_directions(self._scorer, encoded, steps.states, around, first)
         return Arm(topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, direction)
 
     def _kinds(self, asked: str | None, walks: Sequence[Sequence[int]]) -> Array:
@@ -257,17 +274,13 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
         A claim asks for no answer, so that nothing is said of how likely one is right.
         """
-        steps, graph = self._steps, self.index.graph
+        steps = self._steps
         words = question_words(token_table(), masked_text(question, slots))
         first, second = slots
-        starts, there = ([graph.entities.find(key) for key in slot.entities[: slot.best]] for slot in slots)
+        around, there = (self._around(slot) for slot in slots)
         encoded = self._scorer.encode(masked_text(question, slots, first))
-        beam = rank_walks(self._scorer, encoded, steps.states, graph.adjacency, starts, max_hops=1)
-        joining = [
-            walk
-            for walk in beam.walks
-            if np.isin(walk_ends(graph.adjacency, starts, walk.labels, revisits=True), there).any()
-        ]
+        beam = rank_walks(self._scorer, encoded, steps.states, around, max_hops=1)
+        joining = [walk for walk in beam.walks if np.isin(around.ends(walk.labels, revisits=True), there.starts).any()]
         if not joining:
             return None
         walks, unasked = [walk.labels for walk in joining], np.zeros(len(joining))

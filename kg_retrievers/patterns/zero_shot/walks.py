@@ -22,6 +22,10 @@ MARGIN = 8.0
 #: How many entities, and how many of their adjacency entries, are looked at to tell where a walk can go on.
 MAX_FRONTIER, MAX_ENTRIES = 2_000, 200_000
 
+#: Up to so many adjacency entries are all looked at for those with a label, and those of up to so many entities one by
+#: one; of more, the entries are found by halving all rows at once.
+SCANNED, FEW = 30_000, 30
+
 
 class ScoredWalk(NamedTuple):
     """The adjacency labels of a walk, and the logarithm of how likely the question asks for it."""
@@ -42,18 +46,24 @@ class Beam(NamedTuple):
     nothing: float
 
 
+class _Longer(NamedTuple):
+    """Walks that are one step longer than others: logarithms of how likely they are, the positions of these, labels."""
+
+    logs: Array
+    rows: Array
+    labels: Array
+
+
 class _Prefix(NamedTuple):
     labels: tuple[int, ...]
     log_probability: float
-    frontier: Array
 
 
 def rank_walks(
     scorer: RelationScorer,
     question: Encoded,
     steps: StepStates,
-    adjacency: Adjacency,
-    starts: Sequence[int],
+    around: Surroundings,
     *,
     max_hops: int,
     beam_width: int = BEAM_WIDTH,
@@ -64,49 +74,41 @@ def rank_walks(
         scorer: Scores each next step.
         question: The question.
         steps: The steps of the graph, a row for each label.
-        adjacency: The graph.
-        starts: The ids of the entities where walks start.
+        around: Where walks lead from the entities where they start.
         max_hops: The most steps of a walk.
         beam_width: How many beginnings are followed at each hop.
     """
-    prefixes = [_Prefix((), 0.0, np.asarray(starts, np.int64))]
+    prefixes = [_Prefix((), 0.0)]
     states = scorer.begin(question)
     found: list[ScoredWalk] = []
     nothing = 0.0
     for hop in range(max_hops + 1):
-        options = [_onward(adjacency, prefix) if hop < max_hops else np.empty(0, np.int64) for prefix in prefixes]
+        options = [around.onward(prefix.labels) if hop < max_hops else np.empty(0, np.int64) for prefix in prefixes]
         offered = np.unique(np.concatenate(options))
         offered_states = steps.take(offered)
         if hop == max_hops:
             found += [ScoredWalk(prefix.labels, prefix.log_probability) for prefix in prefixes]
             break
         decisions = scorer.decide(question, states, hop, offered_states)
-        longer: list[tuple[float, int, int]] = []
+        longer: list[_Longer] = []
         for row, (prefix, labels) in enumerate(zip(prefixes, options, strict=True)):
             logs = _log_shares(decisions, row, np.searchsorted(offered, labels), hop)
             nothing += float(np.exp(prefix.log_probability + logs[-1]))
             if hop:
                 found.append(ScoredWalk(prefix.labels, prefix.log_probability + float(logs[-2])))
-            shares = zip(labels.tolist(), logs.tolist(), strict=False)
-            longer += [(prefix.log_probability + log, row, label) for label, log in shares]
-        best = max([walk.log_probability for walk in found] + [item[0] for item in longer], default=0.0)
-        longer = [item for item in longer if item[0] > best - MARGIN]
-        longer = sorted(longer, key=lambda item: (-item[0], item[1], item[2]))[:beam_width]
-        if not longer:
+            longer.append(_Longer(prefix.log_probability + logs[: len(labels)], np.full(len(labels), row), labels))
+        best = max((walk.log_probability for walk in found), default=-np.inf)
+        logs, rows, labels = _likeliest(longer, best, beam_width)
+        if not len(logs):
             break
-        rows, labels = (np.array([item[part] for item in longer]) for part in (1, 2))
         states = scorer.extend(states, decisions, rows, steps.take(labels))
-        prefixes = [_longer(adjacency, prefixes[row], label, log) for log, row, label in longer]
+        chosen = zip(logs.tolist(), rows.tolist(), labels.tolist(), strict=True)
+        prefixes = [_Prefix((*prefixes[row].labels, label), log) for log, row, label in chosen]
     return Beam(sorted(found, key=lambda walk: (-walk.log_probability, walk.labels)), nothing)
 
 
 def compare_directions(
-    scorer: RelationScorer,
-    question: Encoded,
-    steps: StepStates,
-    adjacency: Adjacency,
-    starts: Sequence[int],
-    label: int,
+    scorer: RelationScorer, question: Encoded, steps: StepStates, around: Surroundings, label: int
 ) -> float:
     """Return how likely a question asks for a first step, compared with its opposite; 1 where it is as likely, or more.
 
@@ -117,12 +119,11 @@ def compare_directions(
         scorer: Scores both steps.
         question: The question.
         steps: The steps of the graph, a row for each label.
-        adjacency: The graph.
-        starts: The ids of the entities where walks start.
+        around: Where walks lead from the entities where they start.
         label: The adjacency label of the step.
     """
     opposite = reversed_label(label)
-    if any(_count(adjacency, start, opposite) for start in starts):
+    if any(around.adjacency.has_label(start, opposite) for start in around.starts.tolist()):
         return 1.0
     both = steps.take(np.array([label, opposite]))
     here, there = scorer.decide(question, scorer.begin(question), 0, both).steps[0].tolist()
@@ -138,49 +139,92 @@ def _log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Arr
     return logs
 
 
-def _entries(adjacency: Adjacency, entities: Array) -> Array:
-    """Return the adjacency entries of entities, at most `MAX_ENTRIES`."""
-    entries, _ = entries_between(adjacency.indptr[entities], adjacency.indptr[entities + 1], MAX_ENTRIES)
-    return entries
+def _likeliest(longer: Sequence[_Longer], best: float, most: int) -> _Longer:
+    """Return the likeliest of some walks, of those nearly as likely as all others and as some found before."""
+    logs, rows, labels = (np.concatenate(part) for part in zip(*longer, strict=True))
+    near = np.flatnonzero(logs > max(best, logs.max(initial=-np.inf)) - MARGIN)
+    order = near[np.lexsort((labels[near], rows[near], -logs[near]))[:most]]
+    return _Longer(logs[order], rows[order], labels[order])
 
 
-def _onward(adjacency: Adjacency, prefix: _Prefix) -> Array:
-    """Return the labels by which a walk can go on, ascending; back along its last step only to another entity."""
-    entries = _entries(adjacency, prefix.frontier)
-    labels = adjacency.labels[entries]
-    present = np.bincount(labels, minlength=1) > 0
-    if prefix.labels and (back := reversed_label(prefix.labels[-1])) < len(present) and present[back]:
-        fork = any(_count(adjacency, entity, back) > 1 for entity in prefix.frontier.tolist())
-        present[back] = fork
-    return np.flatnonzero(present)
-
-
-def _count(adjacency: Adjacency, entity: int, label: int) -> int:
-    entries = adjacency.entries_with(entity, label)
-    return int(entries.stop) - int(entries.start)
-
-
-def _longer(adjacency: Adjacency, prefix: _Prefix, label: int, log_probability: float) -> _Prefix:
-    entries = _entries(adjacency, prefix.frontier)
-    entries = entries[adjacency.labels[entries] == label]
-    return _Prefix((*prefix.labels, label), log_probability, np.unique(adjacency.neighbors[entries])[:MAX_FRONTIER])
-
-
-def walk_ends(adjacency: Adjacency, starts: Sequence[int], labels: Sequence[int], *, revisits: bool) -> Array:
-    """Return the ids of the entities where walks end, ascending.
+class Surroundings:
+    """Where walks from some entities lead; each is looked up once. For one question and one thread.
 
     At most `MAX_ENTRIES` adjacency entries are looked at for a step; walks along further ones are left out.
 
     Args:
         adjacency: The graph.
-        starts: Where they start.
-        labels: The adjacency labels of their steps.
-        revisits: Whether they may come to an entity where they start.
+        starts: The ids of the entities.
     """
-    named = np.unique(np.asarray(starts, np.int64))
-    here = named
-    for label in labels:
-        entries = _entries(adjacency, here)
-        here = np.unique(adjacency.neighbors[entries[adjacency.labels[entries] == label]])
-        here = here if revisits else np.setdiff1d(here, named)
-    return here
+
+    def __init__(self, adjacency: Adjacency, starts: Sequence[int] | Array) -> None:
+        """Begin with walks of no steps."""
+        self.adjacency, self.starts = adjacency, np.asarray(starts, np.int64)
+        self._frontiers: dict[tuple[int, ...], Array] = {(): self.starts}
+        self._onward: dict[tuple[int, ...], Array] = {}
+        self._ends: dict[tuple[bool, tuple[int, ...]], Array] = {}
+
+    def onward(self, labels: tuple[int, ...]) -> Array:
+        """Return the labels by which a walk can go on, ascending; back along its last step only to another entity."""
+        if labels not in self._onward:
+            frontier = self._frontier(labels)
+            present = np.bincount(self._labels(frontier), minlength=1) > 0
+            if labels and (back := reversed_label(labels[-1])) < len(present) and present[back]:
+                present[back] = self._forks(frontier, back)
+            self._onward[labels] = np.flatnonzero(present)
+        return self._onward[labels]
+
+    def ends(self, labels: tuple[int, ...], *, revisits: bool) -> Array:
+        """Return the ids of the entities where a walk ends, ascending.
+
+        Args:
+            labels: The adjacency labels of its steps.
+            revisits: Whether it may come to an entity where it starts.
+        """
+        if not labels:
+            return np.unique(self.starts)
+        key = revisits, labels
+        if key not in self._ends:
+            ends = self._step(self.ends(labels[:-1], revisits=revisits), labels[-1])
+            self._ends[key] = ends if revisits else np.setdiff1d(ends, self.starts)
+        return self._ends[key]
+
+    def _frontier(self, labels: tuple[int, ...]) -> Array:
+        """Return some of the entities where a walk ends."""
+        if labels not in self._frontiers:
+            self._frontiers[labels] = self._step(self._frontier(labels[:-1]), labels[-1])[:MAX_FRONTIER]
+        return self._frontiers[labels]
+
+    def _step(self, entities: Array, label: int) -> Array:
+        """Return the entities to which a label leads from some, ascending."""
+        adjacency = self.adjacency
+        if len(entities) == 1:
+            entries = adjacency.entries_with(int(entities[0]), label)
+            after = int(adjacency.indptr[entities[0]]) + MAX_ENTRIES
+            return np.unique(adjacency.neighbors[entries.start : min(entries.stop, after)])
+        begin, end = adjacency.indptr[entities], adjacency.indptr[entities + 1]
+        counts = np.cumsum(end - begin, dtype=np.int64)
+        if not len(counts) or counts[-1] <= SCANNED:
+            found, _ = entries_between(begin, end)
+            found = found[adjacency.labels[found] == label]
+        else:
+            seen = begin + np.maximum(MAX_ENTRIES - counts + (end - begin), 0)
+            firsts, lasts = adjacency.ranges_with(entities, label)
+            found, _ = entries_between(np.minimum(firsts, seen), np.minimum(lasts, seen))
+        return np.unique(adjacency.neighbors[found])
+
+    def _labels(self, entities: Array) -> Array:
+        """Return the labels of the adjacency entries of entities."""
+        adjacency = self.adjacency
+        if len(entities) == 1:
+            return adjacency.labels[adjacency.row(int(entities[0]))][:MAX_ENTRIES]
+        entries, _ = entries_between(adjacency.indptr[entities], adjacency.indptr[entities + 1], MAX_ENTRIES)
+        return adjacency.labels[entries]
+
+    def _forks(self, entities: Array, label: int) -> bool:
+        """Return whether a label leads from one of some entities to several."""
+        if len(entities) > FEW:
+            firsts, lasts = self.adjacency.ranges_with(entities, label)
+            return bool((lasts - firsts).max() > 1)
+        entries = (self.adjacency.entries_with(entity, label) for entity in entities.tolist())
+        return any(of_one.stop - of_one.start > 1 for of_one in entries)
