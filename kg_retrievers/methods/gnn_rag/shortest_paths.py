@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.local_walk import Int32s
-from kg_retrievers.algorithms.neighborhood import hops_from
 from kg_retrievers.algorithms.pagerank import Seeds
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.methods.gnn_rag.target_hops import steps_to
 
 
 class PathIds(NamedTuple):
@@ -55,9 +55,8 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
     Paths from the seed to itself, of which the paper has none, are its self-loops; else those to a neighbor and back
     by another triple; else those to a neighbor and back by the same triple.
 
-    Cost: linear in the adjacency entries of the entities within `max_hops` and, a target, at most `max_paths` + 1
-    paths with the adjacency entries of what lies on them, each row read once a call; of the seed's row once a path to
-    itself.
+    Cost: that of `steps_to` and, a target, at most `max_paths` + 1 paths with the adjacency entries of what lies on
+    them, each row read once a call; of the seed's row once a path to itself.
 
     Args:
         adjacency: The graph, both directions.
@@ -91,32 +90,32 @@ def shortest_paths(adjacency: Adjacency, seed: int, targets: Seeds, *, max_hops:
             f"shortest_paths: seed and targets must be ids of the graph's {size} entities, integers from 0, but got "
             f"{seed} and {targets}. `graph.entities.find(key)` gives the id of a key, -1 where there is none."
         )
-    hops = hops_from(adjacency, [seed], max_hops)
+    steps = steps_to(adjacency, seed, ids[1:], max_hops)
     rows: dict[int, list[tuple[int, int]]] = {}
     found = []
     for target in ids[1:].tolist():
         if target == seed:
             every = _closed_paths(seed, adjacency, max_hops)
         else:
-            every = _paths_to(target, adjacency, hops, max_paths + 1, rows)
+            every = _paths_to(target, adjacency, steps, max_paths + 1, rows)
         paths = list(islice(every, max_paths + 1))
         found.append(PathsTo(target, paths[:max_paths], len(paths) > max_paths))
     return found
 
 
 def _paths_to(
-    target: int, adjacency: Adjacency, hops: Int32s, most: int, rows: dict[int, list[tuple[int, int]]]
+    target: int, adjacency: Adjacency, steps: Array, most: int, rows: dict[int, list[tuple[int, int]]]
 ) -> Iterator[PathIds]:
     """Yield the paths to the target, at least the first `most`; `rows` keeps what `_nearer` returned."""
-    unfinished = [PathIds((target,), ())] if hops[target] > 0 else []
+    unfinished = [PathIds((target,), ())] if steps[target] > 1 else []
     while unfinished:
         entities, triples = unfinished.pop()
         first = entities[0]
-        if hops[first] == 0:
+        if steps[first] == 1:
             yield PathIds(entities, triples)
             continue
         if first not in rows:
-            rows[first] = _nearer(first, adjacency, hops, most)
+            rows[first] = _nearer(first, adjacency, steps, most)
         unfinished += [PathIds((entity, *entities), (triple, *triples)) for entity, triple in rows[first]]
 
 
@@ -139,12 +138,13 @@ def _closed_paths(seed: int, adjacency: Adjacency, max_hops: int) -> Iterator[Pa
                     yield PathIds((seed, there, seed), (out, back))
 
 
-def _nearer(entity: int, adjacency: Adjacency, hops: Int32s, most: int) -> list[tuple[int, int]]:
+def _nearer(entity: int, adjacency: Adjacency, steps: Array, most: int) -> list[tuple[int, int]]:
     """Return the neighbors one hop nearer to the seed, each with a triple that joins it, falling by triple.
 
     Each is the last step of one path or more, so that the `most` lowest triples suffice for as many paths.
     """
-    neighbors, triples = adjacency.neighbors[adjacency.row(entity)], adjacency.row_triples(entity)
-    nearer = (hops[neighbors] == hops[entity] - 1).nonzero()[0]
-    nearer = nearer[triples[nearer].argsort()[:most][::-1]]
-    return list(zip(neighbors[nearer].tolist(), triples[nearer].tolist(), strict=True))
+    row = adjacency.row(entity)
+    nearer = row.start + (steps[adjacency.neighbors[row]] == steps[entity] - 1).nonzero()[0]
+    triples = adjacency.triples_of(nearer, entity)
+    order = triples.argsort()[:most][::-1]
+    return list(zip(adjacency.neighbors[nearer[order]].tolist(), triples[order].tolist(), strict=True))
