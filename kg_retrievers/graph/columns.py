@@ -22,6 +22,9 @@ DAMAGED = "Save or build it again. To see what else is damaged: kg-retrievers in
 #: Strings of up to so many bytes are hashed word by word, all strings at once.
 HASHED_BY_WORDS = 64
 
+#: Strings of up to so many bytes may be words for truth, with blanks around them.
+SHORT = 8
+
 _MASK = 2**64 - 1
 
 #: An odd factor with bits all over it: 2**64 divided by the golden ratio.
@@ -152,6 +155,20 @@ class StringTable(Sequence[str]):
         equal[different] = False
         return equal
 
+    def with_digits(self, ids: Array) -> Array:
+        """Return which of some strings hold a digit of ASCII, or have at most `SHORT` bytes: bool.
+
+        Example:
+            >>> StringTable.from_strings(["Apollo 13", "Apollo Program", "yes"]).with_digits(np.arange(3)).tolist()
+            [True, False, True]
+        """
+        starts, lengths = self._offsets[ids].astype(np.int64), self._offsets[ids + 1] - self._offsets[ids]
+        found: Array = lengths <= SHORT
+        inside = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths - starts, lengths)
+        digits = np.flatnonzero(self._data[inside] - np.uint8(ord("0")) < 10)
+        found[np.searchsorted(np.cumsum(lengths), digits, "right")] = True
+        return found
+
     def first_bytes(self, ids: Array) -> Array:
         """Return the first byte of each of some strings, 0 of an empty one: uint8.
 
@@ -219,6 +236,20 @@ def spread(values: Array, most: int) -> Array:
     """
     some: Array = values[np.linspace(0, len(values) - 1, min(most, len(values))).astype(np.int64)]
     return some
+
+
+def distinct(values: Array) -> Array:
+    """Return values ascending, each once: `np.unique`, several times faster for integers.
+
+    Example:
+        >>> distinct(np.array([3, 1, 3])).tolist()
+        [1, 3]
+    """
+    ordered = np.sort(values)
+    firsts = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=firsts[1:])
+    found: Array = ordered[firsts]
+    return found
 
 
 def offset_type(most: int) -> type[np.signedinteger]:

@@ -26,7 +26,10 @@ class NamedEntities(Protocol):
 
     entities: StringTable
     names: StringTable
-    labels: Array
+
+    @property
+    def labels(self) -> Array:
+        """The label of each entity, as the id of a name."""
 
     def entity_value(self, entity: int) -> Value | None:
         """Return the value of an entity, by its id."""
@@ -58,7 +61,7 @@ class ValueColumns:
         self._graph = graph
         self.numbers = np.full(size, np.nan)
         self.units = np.zeros(size, np.int32)
-        self.first, self.last = np.full(size, NO_DAY, np.int32), np.full(size, NO_DAY, np.int32)
+        self.first, self.last = np.zeros(size, np.int32), np.zeros(size, np.int32)  # `NO_DAY`
         self.truths = np.full(size, -1, np.int8)
         self.unit_symbols = {"": 0}
         self._unread = np.ones(size, np.bool_)
@@ -73,7 +76,7 @@ class ValueColumns:
             for first in range(0, len(new), NAMES_AT_ONCE):
                 check_deadline()
                 some = new[first : first + NAMES_AT_ONCE]
-                for entity in some.tolist():
+                for entity in some[self._graph.names.with_digits(self._graph.labels[some])].tolist():
                     if (value := self._graph.entity_value(entity)) is not None:
                         self._write(entity, value)
                 self._unread[some] = False

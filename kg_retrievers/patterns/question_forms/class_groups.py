@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kg_retrievers.graph.adjacency import Adjacency, entries_between, reversed_label
-from kg_retrievers.graph.columns import Array, spread
+from kg_retrievers.graph.columns import Array, distinct, spread
 
 #: Ends of two relations are one class where at least this share of those of one of them are ends of the other, too.
 COMMON = 0.5
@@ -15,8 +15,8 @@ COMMON = 0.5
 #: How many ends of a relation are looked at for that, spread over all of them.
 ENDS_SEEN = 64
 
-#: How many entities and how many of their adjacency entries are looked at at once.
-_ENTITIES, _ENTRIES = 1 << 14, 1 << 21
+#: How many labels, and how many adjacency entries of entities, are looked at at once.
+_LABELS, _ENTRIES = 64, 1 << 21
 
 
 def class_groups(adjacency: Adjacency, ends: Sequence[Array], entities: Array) -> Array:
@@ -41,19 +41,18 @@ def _alike(adjacency: Adjacency, ends: Sequence[Array], entities: Array) -> Iter
     seen = [spread(ends[one], ENDS_SEEN) for one in ones.tolist()]
     if not seen:
         return
-    different = np.unique(np.concatenate(seen))
+    different = distinct(np.concatenate(seen))
     labels, indptr = leading_labels(adjacency, different)
-    at_once = _ENTITIES // ENDS_SEEN
-    for first in range(0, len(ones), at_once):
-        some = seen[first : first + at_once]
+    for first in range(0, len(ones), _LABELS):
+        some = seen[first : first + _LABELS]
         sizes = np.array([len(of_one) for of_one in some])
         at = np.searchsorted(different, np.concatenate(some))
         entries, of_entries = entries_between(indptr[at], indptr[at + 1])
         of_ends = np.repeat(np.arange(len(some)), sizes)
-        codes, counts = np.unique(of_ends[of_entries] * len(ends) + labels[entries], return_counts=True)
-        many = (counts >= COMMON * sizes[codes // len(ends)]) & entities[codes % len(ends)]
-        pairs = codes[many]
-        yield from zip(ones[first + pairs // len(ends)].tolist(), (pairs % len(ends)).tolist(), strict=True)
+        codes = of_ends[of_entries] * len(ends) + labels[entries]
+        counts = np.bincount(codes, minlength=len(some) * len(ends)).reshape(len(some), len(ends))
+        of_some, others = np.nonzero((counts >= COMMON * sizes[:, None]) & entities)
+        yield from zip(ones[first + of_some].tolist(), others.tolist(), strict=True)
 
 
 def leading_labels(adjacency: Adjacency, entities: Array) -> tuple[Array, Array]:

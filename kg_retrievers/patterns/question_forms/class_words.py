@@ -66,7 +66,8 @@ class ClassWords:
     ) -> None:
         """Read the names of the relations."""
         self._ids: dict[str, int] = {"": 0}
-        ends = {name: tuple(map(self._numbers, _ends(name))) for of_one in relations for name, _ in of_one}
+        different = dict.fromkeys(name for of_one in relations for name, _ in of_one)
+        ends = {name: tuple(map(self._numbers, _ends(name))) for name in different}
         named, to_it, its = list[list[int]](), list[list[int]](), list[list[list[int]]]()
         for of_one, of_types in zip(relations, types, strict=True):
             forward = [ends[name] for name, backward in of_one if not backward]

@@ -9,7 +9,7 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import entries_between, is_backward, label_of, relation_of, reversed_label
-from kg_retrievers.graph.columns import Array, spread
+from kg_retrievers.graph.columns import Array, distinct, spread
 from kg_retrievers.graph.value_columns import NO_DAY, ValueColumns
 from kg_retrievers.index.token_table import TokenTable
 from kg_retrievers.patterns.question_forms.class_groups import class_groups, leading_labels
@@ -60,7 +60,7 @@ class GraphClasses:
         self.of_label = class_groups(graph.adjacency, ends, np.array([not kind for kind in kinds], bool) & ~of_kind)
         count = int(self.of_label.max(initial=-1)) + 1
         self.labels = [np.flatnonzero(self.of_label == group).tolist() for group in range(count)]
-        self.members = [np.unique(np.concatenate([ends[label] for label in labels])) for labels in self.labels]
+        self.members = [_union([ends[label] for label in labels]) for labels in self.labels]
         self.kinds = [kinds[labels[0]] for labels in self.labels]
         self.counts = samples.sources[reversed_label(np.arange(len(ends)))].tolist()
         self._single = np.repeat(samples.facts, 2) == samples.sources
@@ -167,6 +167,10 @@ def value_kind_of(columns: ValueColumns, entities: Array) -> str:
     return "number" if (numbers | dates).mean() > 0.8 else ""
 
 
+def _union(ends: Sequence[Array]) -> Array:
+    return ends[0] if len(ends) == 1 else distinct(np.concatenate(ends))
+
+
 def _value_kinds(columns: ValueColumns, ends: Sequence[Array]) -> list[str]:
     """Return what most of the entities to which each label leads are as values; see `value_kind_of`."""
     kinds = [""] * len(ends)
@@ -190,7 +194,7 @@ def told_ends(graph: KnowledgeGraph) -> list[Array]:
         return [samples.ends_of(label) for label in labels]
     indptr = samples.facts_indptr.tolist()
     return [
-        np.unique(
+        distinct(
             (samples.heads if is_backward(label) else samples.tails)[
                 indptr[relation_of(label)] : indptr[relation_of(label) + 1]
             ]
@@ -204,7 +208,7 @@ def told_values(graph: KnowledgeGraph) -> ValueColumns:
     samples = graph.relation_samples
     if samples.is_whole:
         return graph.value_columns
-    graph.lazy_values.read(np.unique(np.concatenate([samples.heads, samples.tails])))
+    graph.lazy_values.read(distinct(np.concatenate([samples.heads, samples.tails])))
     return graph.lazy_values
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
 from kg_retrievers.graph.adjacency import Adjacency, entries_between, is_backward, label_count, label_of
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.relation_samples import FACTS
 from kg_retrievers.patterns.zero_shot.scorer import KINDS
 
@@ -102,7 +102,7 @@ def _around(adjacency: Adjacency, entities: Array, relations: Array, own: Array)
         relations: The relation of each.
         own: The label of each relation that does not count.
     """
-    size, seen = label_count(len(own)), np.unique(entities)
+    size, seen = label_count(len(own)), distinct(entities)
     labels, indptr = _labels_of(adjacency, seen, size)
     at = np.searchsorted(seen, entities)
     found = [np.empty((2, 0), np.int64)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import entries_between, reversed_label
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.patterns.zero_shot.scorer import Decisions, Encoded, RelationScorer, StepStates
 
 #: How many beginnings of walks are followed at each hop.
@@ -201,7 +201,7 @@ class Surroundings:
         if len(entities) == 1:
             entries = adjacency.entries_with(int(entities[0]), label)
             after = int(adjacency.indptr[entities[0]]) + MAX_ENTRIES
-            return np.unique(adjacency.neighbors[entries.start : min(entries.stop, after)])
+            return distinct(adjacency.neighbors[entries.start : min(entries.stop, after)])
         begin, end = adjacency.indptr[entities], adjacency.indptr[entities + 1]
         counts = np.cumsum(end - begin, dtype=np.int64)
         if not len(counts) or counts[-1] <= SCANNED:
@@ -211,7 +211,7 @@ class Surroundings:
             seen = begin + np.maximum(MAX_ENTRIES - counts + (end - begin), 0)
             firsts, lasts = adjacency.ranges_with(entities, label)
             found, _ = entries_between(np.minimum(firsts, seen), np.minimum(lasts, seen))
-        return np.unique(adjacency.neighbors[found])
+        return distinct(adjacency.neighbors[found])
 
     def _labels(self, entities: Array) -> Array:
         """Return the labels of the adjacency entries of entities."""
