@@ -21,8 +21,17 @@ from hypothesis import strategies as st
 from kg_retrievers.algorithms.compiled import source_checksum
 from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.methods.simgrag.matching import Candidates, Match, MatchNode, MatchQuery, match_pattern
+from kg_retrievers.methods.simgrag.matching import (
+    Candidates,
+    Match,
+    MatchNode,
+    MatchQuery,
+    match_pattern,
+    plan,
+    solving,
+)
 from kg_retrievers.methods.simgrag.matching.plan import plan_query
+from kg_retrievers.methods.simgrag.matching.state import Scratch
 
 Facts = list[tuple[int, int, int]]
 #: What tells two merged matches apart: known entities, known relations by edge, type distances of typed unknowns.
@@ -207,6 +216,31 @@ def test_merged_matches_equal_brute_force(problem: tuple[KnowledgeGraph, MatchQu
     assert all(keys.count(key) <= len(key) for key in keys)
 
 
+@settings(max_examples=1000, deadline=None)
+@given(
+    st.one_of(problems(), problems(most_entities=3, many_types=True)),
+    st.fixed_dictionaries({**modes, "ties": st.sampled_from(["merge", "break"])}),
+    st.sampled_from([0, 64]),
+)
+def test_rounds_give_what_a_search_among_all_candidates_gives(
+    problem: tuple[KnowledgeGraph, MatchQuery], mode: dict[str, Any], eager_above: int
+) -> None:
+    graph, query = problem
+    matches = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "EAGER_ABOVE", eager_above)
+        patch.setattr(solving, "WIDENING", 2)
+        for first in (64, 1):  # more than there are candidates; then as few as possible
+            patch.setattr(solving, "FIRST_ROUND", first)
+            matches.append(str(match_pattern(graph.adjacency, len(graph.relations), query, **mode)))
+        distances = [match.distance for match in match_pattern(graph.adjacency, len(graph.relations), query, **mode)]
+    assert matches[0] == matches[1]
+    costs = sorted(cost for cost, *_ in brute_force(graph, query, mode["distinct"], mode["direction"]))
+    nearest = [cost for cost in costs if cost <= mode["max_distance"]][: mode["k"]]
+    assert distances[:1] == nearest[:1]
+    assert mode["ties"] == "merge" or distances == nearest
+
+
 def _relations_of(match: Match, key: Key, query: MatchQuery) -> list[tuple[int, int, int]]:
     of_key = iter(key[1])
     return [
@@ -285,8 +319,8 @@ def test_search_begins_where_conditions_leave_fewer_edges_than_a_hub_has() -> No
     limited = MatchNode(types=(np.zeros(1), [year]), limited=year)
     relations = [Candidates(np.array([relation], np.int32), np.zeros(1, np.float32)) for relation in (0, 1)]
     query = MatchQuery([MatchNode(genre), MatchNode(), limited], relations, [(1, 0, 0), (1, 1, 2)])
-    plan = plan_query(graph.adjacency, 2, query, "known", "respect", "merge")
-    assert plan.nodes["parent"].tolist() == [1, 2, -1]
+    laid_out = plan_query(graph.adjacency, 2, query, "known", "respect", "merge")
+    assert laid_out.nodes["parent"].tolist() == [1, 2, -1]
     assert [match.entities[1].tolist() for match in match_pattern(graph.adjacency, 2, query)] == [sorted(films)]
 
 
@@ -310,7 +344,7 @@ def test_max_bindings_keeps_the_sets_consistent(hub: KnowledgeGraph) -> None:
 def test_buffers_grow(hub: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = found(hub, star(hub, 3), k=2, ties="break", distinct="nodes")
     merged = found(hub, star(hub, 3))
-    monkeypatch.setattr("kg_retrievers.methods.simgrag.matching.FIRST_CAPACITY", 2)
+    monkeypatch.setattr("kg_retrievers.methods.simgrag.matching.solving.FIRST_CAPACITY", 2)
     assert str(found(hub, star(hub, 3), k=2, ties="break", distinct="nodes")) == str(expected)
     assert str(found(hub, star(hub, 3))) == str(merged)
 
@@ -371,6 +405,31 @@ def test_threads_do_not_disturb_each_other(hub: KnowledgeGraph) -> None:
 def test_numbers_out_of_range_are_refused(hub: KnowledgeGraph, option: str, value: float) -> None:
     with pytest.raises(InvalidArgumentError, match=option):
         found(hub, star(hub, 1), **{option: value})
+
+
+def test_many_candidates_are_searched_in_rounds_and_what_a_cut_round_found_is_kept(hub: KnowledgeGraph) -> None:
+    everything = np.arange(len(hub.entities), dtype=np.int32)
+    vague = MatchNode(Candidates(everything, np.linspace(0.1, 1, len(everything), dtype=np.float32)))
+    query = MatchQuery([vague, MatchNode(), vague], [None, None], [(0, 0, 1), (1, 1, 2)])
+    matches = found(hub, query, k=3)
+    assert not any(match.truncated for match in matches)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(solving, "FIRST_ROUND", 10_000)
+        assert str(found(hub, query, k=3)) == str(matches)
+    cut = found(hub, query, k=3, max_scans=12_000)
+    assert cut[0].truncated or str(cut) == str(matches)
+
+
+def test_marks_begin_anew_when_they_run_out(hub: KnowledgeGraph) -> None:
+    expected = str(found(hub, star(hub, 3)))
+    with pytest.MonkeyPatch.context() as patch:
+        scratch = Scratch()
+        scratch.arrays(1, len(hub.entities), 1, 1)
+        scratch.stamp = 2**31 - 20
+        scratch.stamps[:] = 2**31 - 21
+        patch.setattr(solving, "_IDLE", [scratch])
+        assert str(found(hub, star(hub, 3))) == expected
+        assert scratch.stamp < 1000
 
 
 def test_no_candidates_or_no_facts_give_no_match(hub: KnowledgeGraph) -> None:

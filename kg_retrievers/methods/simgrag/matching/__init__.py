@@ -31,16 +31,13 @@ from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, SCALE, Match, MatchNode, MatchQuery, plan_query
-from kg_retrievers.methods.simgrag.matching.search import find_matches
+from kg_retrievers.methods.simgrag.matching.solving import Limits, find_matches
 
 __all__ = ["MAX", "Candidates", "Match", "MatchNode", "MatchQuery", "match_pattern"]
 
 
 #: The largest values of `k`, and of `max_bindings` and `max_scans`.
 MAX_K, MAX = 1_000_000, 1 << 60
-
-#: How many items the buffers of a search take at first.
-FIRST_CAPACITY = 1 << 15
 
 
 def match_pattern(
@@ -98,18 +95,14 @@ def match_pattern(
     if not len(adjacency.backward_triples) or any(empty):
         return []
     plan = plan_query(adjacency, relations, query, distinct, direction, ties)
-    limit = int(min(max_distance * SCALE, INFINITE - 1)) + 1
+    cost = int(min(max_distance * SCALE, INFINITE - 1)) + 1
     stop = np.zeros(1, np.int64)
     timer = threading.Timer(max_seconds, stop.fill, (1,)) if max_seconds is not None else None
     if timer is not None:
         timer.daemon = True
         timer.start()
     try:
-        capacity, found = FIRST_CAPACITY, None
-        while found is None:  # sets, options or facts outgrew their buffers: the same search in larger ones
-            found = find_matches(adjacency, plan, k, limit, max_bindings, max_scans, stop, capacity)
-            capacity *= 8
+        return find_matches(adjacency, plan, Limits(k, cost, max_bindings, max_scans), stop)
     finally:
         if timer is not None:
             timer.cancel()
-    return found

@@ -4,274 +4,324 @@ from __future__ import annotations
 
 from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import half_of, relation_of
-from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, Plan
+from kg_retrievers.graph.adjacency import relation_of
+from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, START, Plan
+from kg_retrievers.methods.simgrag.matching.rows import end_of_run, other_side, part_of, ways
+from kg_retrievers.methods.simgrag.matching.state import (
+    STOPPED,
+    State,
+    is_marked,
+    least_of,
+    lower_cost,
+    mark,
+    own_cost,
+    spend,
+    unmark,
+    worst_bound,
+)
 
 #: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
 MESSAGE_SHARE = 0.5
 
 
-@non_allocating
-def first_not_below(values: Array, low: int, high: int, wanted: int) -> int:
-    """Return the first position in `values[low:high]`, ascending, whose value is not below `wanted`."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@non_allocating
-def ways(side: int) -> tuple[int, int]:
-    """Return the directions that a step may take, as a range: 0 is forward, 1 is backward."""
-    return (1 if side > 0 else 0), (1 if side == 0 else 2)
-
-
-@non_allocating
-def other_side(side: int) -> int:
-    """Return the direction that a step wants, seen from its other end."""
-    return side if side < 0 else 1 - side
-
-
-@non_allocating
-def least_of(costs: Array, low: int, high: int) -> int:
-    """Return the least of `costs[low:high]`; INFINITE if there is none."""
-    least = INFINITE
-    for i in range(low, high):
-        least = min(least, costs[i])
-    return least
-
-
-@non_allocating
-def own_cost(plan: Plan, node: int, entity: int) -> int:
-    """Return what an entity costs at a node; INFINITE if it is no candidate."""
-    if plan.nodes[node].known:
-        high = plan.starts[node + 1]
-        position = first_not_below(plan.candidates, plan.starts[node], high, entity)
-        if position < high and plan.candidates[position] == entity:
-            return int(plan.candidate_costs[position])
-        return INFINITE
-    row = plan.nodes[node].level_row
-    if row >= 0:
-        level = plan.levels[row, entity]
-        return int(plan.level_costs[row, level]) if level >= 0 else INFINITE
-    return 0
-
-
-@non_allocating
-def weight_of(adjacency: Adjacency, reached: Array, row: int, reach: int) -> int:
-    """Return how many adjacency entries the entities in a row of `reached` have."""
-    weight = 0
-    for i in range(reach):
-        weight += adjacency.indptr[reached[row, i] + 1] - adjacency.indptr[reached[row, i]]
-    return weight
+# --- what a node reaches ---------------------------------------------------------------------------------------------
 
 
 @inlined
-def _next_child(plan: Plan, nodes: Array, v: int) -> int:
+def _reach(state: State, v: int, entity: int, cost: int) -> None:
+    """Let a node reach an entity at a cost."""
+    row = state.nodes[v].lower_row
+    state.lower[row, entity] = INFINITE - cost
+    mark(state.present, row, entity)
+    state.reached[row, state.nodes[v].reach] = entity
+    state.nodes[v].reach += 1
+
+
+@inlined
+def _keep_below(state: State, row: int, kept: int, entity: int, cost: int, most: int) -> int:
+    """Keep an entity that is reached at its new cost, if that is below `most`; return how many are kept then."""
+    if cost < most:
+        state.lower[row, entity] = INFINITE - cost
+        state.reached[row, kept] = entity
+        return kept + 1
+    state.lower[row, entity] = 0
+    unmark(state.present, row, entity)
+    return kept
+
+
+@non_allocating
+def _weigh(adjacency: Adjacency, state: State, v: int) -> None:
+    """Write how many adjacency entries the entities have that a node reaches."""
+    row, weight = state.nodes[v].lower_row, 0
+    for i in range(state.nodes[v].reach):
+        entity = state.reached[row, i]
+        weight += adjacency.indptr[entity + 1] - adjacency.indptr[entity]
+    state.nodes[v].weight = weight
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+@non_allocating
+def _ask(adjacency: Adjacency, plan: Plan, state: State, v: int, c: int, s: int, side: int, most: int) -> None:
+    """Add to what a node reaches the least cost at the other end of a step, reading the rows of the node.
+
+    Args:
+        adjacency: The graph.
+        plan: The pattern.
+        state: Where the search stands.
+        v: The node.
+        c: The node at the other end.
+        s: The step. If it closes a cycle, only the relation counts, by what it costs beyond the cheapest one.
+        side: Its direction, seen from the node.
+        most: Entities with this cost or a higher one are dropped.
+    """
+    row, from_row, costs = state.nodes[v].lower_row, state.nodes[c].lower_row, plan.relation_costs[plan.steps[s].term]
+    closes = plan.steps[s].kind == CYCLE
+    floor = least_of(costs, 0, len(costs)) if closes else 0
+    first, last = ways(-1, side)
+    kept = 0
+    for j in range(state.nodes[v].reach):
+        x = state.reached[row, j]
+        base = lower_cost(state, row, x)
+        best = most - base
+        for way in range(first, last):
+            i, end = part_of(adjacency, x, -1, way)
+            if spend(state, end - i):
+                return
+            while i < end:
+                cost = costs[relation_of(adjacency.labels[i])]
+                if cost == INFINITE or cost - floor >= best:
+                    i = end_of_run(adjacency.labels, i, end)
+                    continue
+                a = adjacency.neighbors[i]
+                if is_marked(state.present, from_row, a):
+                    best = min(best, cost - floor + (0 if closes else lower_cost(state, from_row, a)))
+                i += 1
+        kept = _keep_below(state, row, kept, x, base + best, most)
+    state.nodes[v].reach = kept
+
+
+@non_allocating
+def _tell(
+    adjacency: Adjacency, plan: Plan, state: State, v: int, c: int, s: int, side: int, most: int, begun: bool
+) -> int:
+    """Write in `message` what the other end of a step costs by entity of a node, reading the rows of the other end.
+
+    Args:
+        adjacency: The graph.
+        plan: The pattern.
+        state: Where the search stands.
+        v: The node.
+        c: The node at the other end.
+        s: The step, as in `_ask`.
+        side: Its direction, seen from the other end.
+        most: What costs this or more is left out.
+        begun: Whether the node reaches something already; the message holds nothing else then.
+
+    Returns:
+        How many entities the message holds, those in `touched`.
+    """
+    row, from_row, costs = state.nodes[v].lower_row, state.nodes[c].lower_row, plan.relation_costs[plan.steps[s].term]
+    closes = plan.steps[s].kind == CYCLE
+    floor = least_of(costs, 0, len(costs)) if closes else 0
+    first, last = ways(-1, side)
+    count = 0
+    for j in range(state.nodes[c].reach):
+        x = state.reached[from_row, j]
+        base = -floor if closes else lower_cost(state, from_row, x)
+        for way in range(first, last):
+            i, end = part_of(adjacency, x, -1, way)
+            if spend(state, end - i):
+                return count
+            while i < end:
+                cost = costs[relation_of(adjacency.labels[i])]
+                if cost == INFINITE or cost + base >= most:
+                    i = end_of_run(adjacency.labels, i, end)
+                    continue
+                a = adjacency.neighbors[i]
+                i += 1
+                if begun and not is_marked(state.present, row, a):
+                    continue
+                if state.message[a] == 0:
+                    state.touched[count] = a
+                    count += 1
+                state.message[a] = max(state.message[a], INFINITE - cost - base)
+    return count
+
+
+@inlined
+def _take_message(plan: Plan, state: State, v: int, count: int, most: int, begun: bool) -> None:
+    """Join a message to what a node reaches, or let it begin with what the message holds; then forget the message."""
+    row = state.nodes[v].lower_row
+    if begun:
+        kept = 0
+        for i in range(state.nodes[v].reach):
+            a = state.reached[row, i]
+            gain = state.message[a]
+            cost = lower_cost(state, row, a) + INFINITE - gain if gain > 0 else INFINITE
+            kept = _keep_below(state, row, kept, a, cost, most)
+        state.nodes[v].reach = kept
+    else:
+        for i in range(count):
+            a = state.touched[i]
+            cost = own_cost(plan, v, a) + INFINITE - state.message[a] + state.nodes[v].below
+            if cost < most:
+                _reach(state, v, a, cost)
+    for i in range(count):
+        state.message[state.touched[i]] = 0
+
+
+@non_allocating
+def _hear(adjacency: Adjacency, plan: Plan, state: State, v: int, c: int, s: int, most: int, begun: bool) -> bool:
+    """Bound a node by what another end of a step reaches; return whether that was possible, and little enough to read.
+
+    The rows are read at the end that has fewer entries.
+    """
+    side = plan.steps[s].side if plan.steps[s].near == v else other_side(plan.steps[s].side)
+    asked = state.nodes[v].weight if begun else INFINITE
+    read = min(state.nodes[c].weight, asked)
+    if state.nodes[v].lower_row < 0 or state.nodes[c].lower_row < 0 or read > MESSAGE_SHARE * len(adjacency.neighbors):
+        return False
+    if asked < state.nodes[c].weight:
+        _ask(adjacency, plan, state, v, c, s, side, most)
+    else:
+        floor = state.nodes[v].floor
+        count = _tell(adjacency, plan, state, v, c, s, other_side(side), most - floor, begun)
+        _take_message(plan, state, v, count, most, begun)
+    _weigh(adjacency, state, v)
+    return True
+
+
+# --- the bounds of all nodes -----------------------------------------------------------------------------------------
+
+
+@inlined
+def _next_child(plan: Plan, state: State, v: int) -> int:
     """Return the child with the fewest edges of those that have sent nothing; -1 where all have.
 
     It comes first, since those after it need to answer only for the entities that it reaches.
     """
     c = -1
-    for other in range(len(nodes)):
-        if plan.nodes[other].parent == v and nodes[other].sent == 0:
-            c = other if c < 0 or nodes[other].weight < nodes[c].weight else c
+    for other in range(len(state.nodes)):
+        if plan.nodes[other].parent == v and state.nodes[other].sent == 0:
+            c = other if c < 0 or state.nodes[other].weight < state.nodes[c].weight else c
     return c
 
 
 @inlined
-def _begin_with_candidates(plan: Plan, nodes: Array, lower: Array, reached: Array, v: int) -> None:
-    """Let a known node reach its candidates, at their own costs."""
-    row, low, high = nodes[v].lower_row, plan.starts[v], plan.starts[v + 1]
-    for i in range(low, high):
-        lower[row, plan.candidates[i]] = plan.candidate_costs[i]
-        reached[row, i - low] = plan.candidates[i]
-    nodes[v].reach = high - low
-
-
-@inlined
-def _begin_with_message(
-    plan: Plan,
-    nodes: Array,
-    lower: Array,
-    reached: Array,
-    message: Array,
-    touched: Array,
-    v: int,
-    count: int,
-    more: int,
-) -> None:
-    """Let an unknown node reach what the first message says, at its cost, the own cost and `more`."""
-    row = nodes[v].lower_row
-    for i in range(count):
-        a = touched[i]
-        price = own_cost(plan, v, a)
-        if price < INFINITE:
-            lower[row, a] = price + message[a] + more
-            reached[row, nodes[v].reach] = a
-            nodes[v].reach += 1
-
-
-@inlined
-def _join_message(nodes: Array, lower: Array, reached: Array, message: Array, v: int) -> None:
-    """Keep what a node reaches and the message says too, with the costs of both."""
-    row, kept = nodes[v].lower_row, 0
-    for i in range(nodes[v].reach):
-        a = reached[row, i]
-        if message[a] < INFINITE:
-            lower[row, a] += message[a]
-            reached[row, kept] = a
-            kept += 1
-        else:
-            lower[row, a] = INFINITE
-    nodes[v].reach = kept
-
-
-@inlined
-def _send_message(
-    adjacency: Adjacency,
-    plan: Plan,
-    nodes: Array,
-    lower: Array,
-    reached: Array,
-    message: Array,
-    touched: Array,
-    c: int,
-    from_parent: bool,
-) -> int:
-    """Write in `message` what a child costs by entity of its parent, and these entities in `touched`.
-
-    The edges are read at what the parent reaches, or at what the child reaches. Returns how many are `touched`.
-    """
-    s = plan.nodes[c].step
-    costs, from_row = plan.relation_costs[plan.steps[s].term], nodes[c].lower_row
-    reader = plan.nodes[c].parent if from_parent else c
-    side = plan.steps[s].side if from_parent else other_side(plan.steps[s].side)
-    first, last = ways(side)
-    count = 0
-    for j in range(nodes[reader].reach):
-        x = reached[nodes[reader].lower_row, j]
-        for way in range(first, last):
-            i, end = half_of(adjacency, x, way)
-            while i < end:
-                label = adjacency.labels[i]
-                cost = costs[relation_of(label)]
-                if cost == INFINITE:
-                    i = first_not_below(adjacency.labels, i, end, label + 1)
-                    continue
-                a, below = adjacency.neighbors[i], x
-                if from_parent:
-                    a, below = x, a
-                i += 1
-                if lower[from_row, below] == INFINITE:
-                    continue
-                if message[a] == INFINITE:
-                    touched[count] = a
-                    count += 1
-                message[a] = min(message[a], cost + lower[from_row, below])
-    return count
-
-
-@inlined
-def _finish_node(
-    adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array, reached: Array, v: int, begun: bool
-) -> None:
-    """Write the least cost of a node's subtree, and the weight of what it reaches."""
+def _finish_node(plan: Plan, state: State, v: int, begun: bool) -> None:
+    """Write the least cost of a node's subtree."""
     if not begun:
-        nodes[v].lower_row = -1
-        nodes[v].least = nodes[v].below
-        if plan.nodes[v].known:
-            nodes[v].least += least_of(plan.candidate_costs, plan.starts[v], plan.starts[v + 1])
-        elif plan.nodes[v].level_row >= 0:
-            nodes[v].least += plan.level_costs[plan.nodes[v].level_row, 0]
+        state.nodes[v].lower_row = -1
+        state.nodes[v].least = state.nodes[v].below + _own_floor(plan, v)
         return
-    row = nodes[v].lower_row
-    nodes[v].least = INFINITE
-    for i in range(nodes[v].reach):
-        nodes[v].least = min(nodes[v].least, lower[row, reached[row, i]])
-    nodes[v].weight = weight_of(adjacency, reached, row, nodes[v].reach)
-
-
-@inlined
-def _bound_node(
-    adjacency: Adjacency,
-    plan: Plan,
-    nodes: Array,
-    lower: Array,
-    reached: Array,
-    message: Array,
-    touched: Array,
-    v: int,
-) -> int:
-    """Bound one node, whose children are bound; return the number of adjacency entries looked at."""
-    row, scans = nodes[v].lower_row, 0
-    begun = row >= 0 and plan.nodes[v].known != 0
-    if begun:
-        _begin_with_candidates(plan, nodes, lower, reached, v)
-    while True:
-        c = _next_child(plan, nodes, v)
-        if c < 0:
-            break
-        nodes[c].sent = 1
-        costs = plan.relation_costs[plan.steps[plan.nodes[c].step].term]
-        cheapest = nodes[c].least + least_of(costs, 0, len(costs))
-        asked = weight_of(adjacency, reached, row, nodes[v].reach) if begun else INFINITE
-        read = min(nodes[c].weight, asked)
-        if row < 0 or nodes[c].lower_row < 0 or read > MESSAGE_SHARE * len(adjacency.neighbors):
-            if begun:
-                for i in range(nodes[v].reach):
-                    lower[row, reached[row, i]] += cheapest
-            nodes[v].below += cheapest
-            continue
-        scans += read
-        from_parent = asked < nodes[c].weight
-        count = _send_message(adjacency, plan, nodes, lower, reached, message, touched, c, from_parent)
-        if begun:
-            _join_message(nodes, lower, reached, message, v)
-        else:
-            _begin_with_message(plan, nodes, lower, reached, message, touched, v, count, nodes[v].below)
-            begun = True
-        nodes[v].below += cheapest
-        for i in range(count):
-            message[touched[i]] = INFINITE
-    _finish_node(adjacency, plan, nodes, lower, reached, v, begun)
-    return scans
+    row, least = state.nodes[v].lower_row, INFINITE
+    for i in range(state.nodes[v].reach):
+        least = min(least, lower_cost(state, row, state.reached[row, i]))
+    state.nodes[v].least = least
 
 
 @non_allocating
-def lower_bounds(
-    adjacency: Adjacency, plan: Plan, nodes: Array, lower: Array, reached: Array, message: Array, touched: Array
-) -> int:
-    """Bound from below what the subtree of each node costs.
+def _own_floor(plan: Plan, v: int) -> int:
+    """Return the least that an entity costs at a node."""
+    if plan.nodes[v].known:
+        return least_of(plan.candidate_costs, plan.starts[v], plan.starts[v + 1])
+    row = plan.nodes[v].level_row
+    return int(plan.level_costs[row, 0]) if row >= 0 else 0
 
-    Args:
-        adjacency: The graph.
-        plan: The pattern.
-        nodes: (v) filled in: `lower_row`, the row of a node in the next two, -1 where own cost + `below` must do;
-            `reach`, how many entities it reaches, and `weight`, how many adjacency entries these have; `below`, the
-            least cost of what hangs below it; `least`, the least cost of its subtree; `sent`, 1 once its parent knows.
-        lower: int32, (informing nodes, entities), INFINITE; filled in: the least cost of a node's subtree for each
-            entity, its own cost included.
-        reached: int32, (informing nodes, entities); filled in: the entities that are not INFINITE.
-        message: int32, (entities), INFINITE, and so again afterwards.
-        touched: int32, (entities), scratch.
 
-    Returns:
-        The number of adjacency entries looked at.
-    """
-    row = 0
-    for v in range(len(nodes)):
-        nodes[v].lower_row = -1
-        if plan.nodes[v].informs and plan.nodes[v].parent >= 0:
-            nodes[v].lower_row = row
+@inlined
+def _bound_node(adjacency: Adjacency, plan: Plan, state: State, v: int, room: int) -> None:
+    """Bound one node, whose children are bound; entities that cost `room` beyond the least possible are dropped."""
+    begun = state.nodes[v].lower_row >= 0 and plan.nodes[v].known != 0
+    while True:
+        c = _next_child(plan, state, v)
+        if c < 0:
+            break
+        state.nodes[c].sent = 1
+        s = plan.nodes[c].step
+        costs = plan.relation_costs[plan.steps[s].term]
+        edge = least_of(costs, 0, len(costs))
+        floor = state.nodes[v].floor + edge + state.nodes[c].floor
+        if _hear(adjacency, plan, state, v, c, s, min(floor + room, INFINITE), begun):
+            begun = True
+        elif begun:
+            row = state.nodes[v].lower_row
+            for i in range(state.nodes[v].reach):
+                state.lower[row, state.reached[row, i]] = max(
+                    state.lower[row, state.reached[row, i]] - edge - state.nodes[c].least, 0
+                )
+        state.nodes[v].floor = floor
+        state.nodes[v].below += edge + state.nodes[c].least
+    for s in range(len(plan.steps)):
+        if plan.eager and plan.steps[s].closes_at == v:
+            u = plan.steps[s].near + plan.steps[s].far - v
+            begun |= _hear(adjacency, plan, state, v, u, s, min(state.nodes[v].floor + room, INFINITE), begun)
+    _finish_node(plan, state, v, begun)
+
+
+@inlined
+def _begin(adjacency: Adjacency, plan: Plan, state: State) -> int:
+    """Number the rows, let the known nodes reach their candidates, and return the least that anything may cost."""
+    row, total = 0, 0
+    for v in range(len(state.nodes)):
+        state.nodes[v].lower_row = -1
+        state.nodes[v].floor = _own_floor(plan, v)
+        total += state.nodes[v].floor
+        inner = plan.nodes[v].informs and plan.nodes[v].parent >= 0
+        if inner or (plan.eager and (plan.nodes[v].closes or plan.nodes[v].known)):
+            state.nodes[v].lower_row = row
             row += 1
-    scans = 0
+            if plan.nodes[v].known:
+                for i in range(plan.starts[v], plan.starts[v + 1]):
+                    _reach(state, v, plan.candidates[i], plan.candidate_costs[i])
+                _weigh(adjacency, state, v)
+    for s in range(len(plan.steps)):
+        if plan.steps[s].kind != START:
+            costs = plan.relation_costs[plan.steps[s].term]
+            total += least_of(costs, 0, len(costs))
+    return total
+
+
+@non_allocating
+def lower_bounds(adjacency: Adjacency, plan: Plan, state: State) -> None:
+    """Bound from below what the subtree of each node costs, unless the search is stopped meanwhile.
+
+    Filled in, of `state.nodes`: `lower_row`, the row of a node in the next ones, -1 where own cost + `below` must do;
+    `reach`, how many entities it reaches, and `weight`, how many adjacency entries these have; `below`, the least cost
+    of what hangs below it; `least`, the least cost of its subtree; `sent`, 1 once its parent knows. Filled in, of
+    `state`: `lower`, `present` and `reached`, the least cost of a node's subtree for each entity, its own cost
+    included. Entities that no match below the limit of the search can have are left out.
+    """
+    room = worst_bound(state) - _begin(adjacency, plan, state)
     for s in range(len(plan.steps) - 1, -1, -1):
         if plan.steps[s].kind != CYCLE:
-            far = plan.steps[s].far
-            scans += _bound_node(adjacency, plan, nodes, lower, reached, message, touched, far)
-    return scans
+            _bound_node(adjacency, plan, state, plan.steps[s].far, room)
+            if state.counts[STOPPED] != 0:
+                return
+
+
+@non_allocating
+def clear_bounds(state: State) -> None:
+    """Leave `lower` and `present` as the next search wants them."""
+    for v in range(len(state.nodes)):
+        row = state.nodes[v].lower_row
+        if row >= 0:
+            for i in range(state.nodes[v].reach):
+                state.lower[row, state.reached[row, i]] = 0
+                unmark(state.present, row, state.reached[row, i])
+
+
+@non_allocating
+def add_pending(plan: Plan, state: State) -> None:
+    """Write the least cost of what is neither placed before a step nor below it."""
+    for s in range(len(plan.steps)):
+        for later in range(len(plan.steps)):
+            if not plan.outside[s, later]:
+                continue
+            if plan.steps[later].kind != CYCLE:
+                state.steps[s].pending += state.nodes[plan.steps[later].far].least
+            if plan.steps[later].kind != START:
+                costs = plan.relation_costs[plan.steps[later].term]
+                state.steps[s].pending += least_of(costs, 0, len(costs))

@@ -10,8 +10,8 @@ from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of, triple_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.bounds import ways
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, START, TREE, Plan
+from kg_retrievers.methods.simgrag.matching.rows import part_of, ways
 from kg_retrievers.methods.simgrag.matching.state import (
     BINDINGS,
     EDGES,
@@ -19,11 +19,10 @@ from kg_retrievers.methods.simgrag.matching.state import (
     LEFT_OUT,
     MATCH,
     MAX_BINDINGS,
-    STAMP,
     State,
     has_room,
     make_set,
-    part_of,
+    next_stamp,
     spend,
 )
 
@@ -34,15 +33,14 @@ def _keep_supported(adjacency: Adjacency, plan: Plan, state: State, row: int, ch
     s = plan.nodes[child].step
     parent, relation, side = plan.steps[s].near, state.steps[s].relation, plan.steps[s].side
     costs = plan.relation_costs[plan.steps[s].term]
-    state.counts[STAMP] += 1
-    stamp = state.counts[STAMP]
+    stamp = next_stamp(state, 1)
     for p in range(state.sets[row, child, 0], state.sets[row, child, 1]):
         state.stamps[state.pool[p]] = stamp
     begin, end, top = state.sets[row, parent, 0], state.sets[row, parent, 1], state.steps[row].top
     if not has_room(state, state.pool, top, end - begin):
         return False
     count = 0
-    first, last = ways(side)
+    first, last = ways(relation, side)
     for p in range(begin, end):
         a = state.pool[p]
         looked, found = 1, False
@@ -81,9 +79,8 @@ def _keep_reached(adjacency: Adjacency, plan: Plan, state: State, s: int) -> boo
     """Keep in the set of the far end of a step what the near end reaches; return whether anything is left."""
     row, near, far = len(plan.steps), plan.steps[s].near, plan.steps[s].far
     relation, side, costs = state.steps[s].relation, plan.steps[s].side, plan.relation_costs[plan.steps[s].term]
-    state.counts[STAMP] += 1
-    stamp = state.counts[STAMP]
-    first, last = ways(side)
+    stamp = next_stamp(state, 1)
+    first, last = ways(relation, side)
     for p in range(state.sets[row, near, 0], state.sets[row, near, 1]):
         for way in range(first, last):
             low, high = part_of(adjacency, state.pool[p], relation, way)
@@ -120,6 +117,12 @@ def _make_consistent(adjacency: Adjacency, plan: Plan, state: State) -> bool:
     return True
 
 
+@non_allocating
+def _is_bound(state: State, bit: int) -> bool:
+    """Return whether an entity is bound in the match, by the number of its bit: node * entities + entity."""
+    return bool((state.is_bound[bit >> 3] >> (bit & 7)) & 1)
+
+
 @inlined
 def _leave_out(adjacency: Adjacency, plan: Plan, state: State) -> bool:
     """Cut the sets down to `max_bindings`; return whether something is left of all of them."""
@@ -135,8 +138,9 @@ def _leave_out(adjacency: Adjacency, plan: Plan, state: State) -> bool:
         count = 0
         for p in range(begin, end):
             e = state.pool[p]
-            if state.is_bound[first + e] or room > 0:
-                room -= 0 if state.is_bound[first + e] else 1
+            bound = _is_bound(state, first + e)
+            if bound or room > 0:
+                room -= 0 if bound else 1
                 state.pool[top + count] = e
                 count += 1
         if count < end - begin:
@@ -157,8 +161,8 @@ def _collect_bindings(adjacency: Adjacency, plan: Plan, state: State) -> bool:
             return False
         for p in range(begin, end):
             bit = v * size + state.pool[p]
-            if not state.is_bound[bit]:
-                state.is_bound[bit] = True
+            if not _is_bound(state, bit):
+                state.is_bound[bit >> 3] |= 1 << (bit & 7)
                 state.nodes[v].bound += 1
                 state.bindings[state.counts[BINDINGS]] = state.counts[MATCH] * len(plan.nodes) * size + bit
                 state.counts[BINDINGS] += 1
@@ -170,12 +174,11 @@ def _collect_facts(adjacency: Adjacency, plan: Plan, state: State, s: int) -> bo
     """Add the triples that join the two sets of a step to the facts; return whether there was room and time."""
     row, u, v = len(plan.steps), plan.steps[s].near, plan.steps[s].far
     relation, side, costs = state.steps[s].relation, plan.steps[s].side, plan.relation_costs[plan.steps[s].term]
-    state.counts[STAMP] += 1
-    stamp = state.counts[STAMP]
+    stamp = next_stamp(state, 1)
     for p in range(state.sets[row, v, 0], state.sets[row, v, 1]):
         state.stamps[state.pool[p]] = stamp
     edge = state.counts[MATCH] * state.counts[EDGES] + plan.steps[s].edge
-    first, last = ways(side)
+    first, last = ways(relation, side)
     for p in range(state.sets[row, u, 0], state.sets[row, u, 1]):
         a = state.pool[p]
         for way in range(first, last):

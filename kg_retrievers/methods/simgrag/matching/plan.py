@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, product
+from itertools import accumulate, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,9 @@ SCALE = 1 << 20
 
 #: More than any sum of distances.
 INFINITE = 1 << 30
+
+#: With so many candidates of the root, more of a pattern is bounded before it is searched.
+EAGER_ABOVE = 64
 
 #: Kinds of steps: place a root, place a node at the end of an edge, join two placed nodes.
 START, TREE, CYCLE = 0, 1, 2
@@ -92,6 +95,7 @@ STEP = np.dtype(
         ("free", np.int64),  # 1 if the relation is unknown and need not be the same anywhere else
         ("first_use", np.int64),  # the step that binds the unknown relation shared with this one; -1 for other terms
         ("in_key", np.int64),  # 1 if the relation tells matches apart
+        ("closes_at", np.int64),  # of a CYCLE with a known end, the other end; -1 otherwise
     ]
 )
 
@@ -105,6 +109,7 @@ NODE = np.dtype(
         ("known", np.int64),
         ("level_row", np.int64),  # its row in `levels`; -1 if known or without type
         ("key", np.int64),  # what of it tells matches apart: NOTHING, its ENTITY, or the LEVEL of its type
+        ("closes", np.int64),  # 1 if a known node, or the other end of a CYCLE with a known end, is at or below it
     ]
 )
 
@@ -122,6 +127,7 @@ class Plan(NamedTuple):
     levels: Array  # int32, (rows, entities): the level of the nearest candidate type; -1 for entities of none
     level_costs: Array  # int32, (rows, levels): the distinct distances of the candidate types, ascending
     relation_costs: Array  # int32, (t, relations); INFINITE where not a candidate
+    eager: int  # 1 if the root and both ends of cycles are bounded too, since there are many candidates
 
 
 def plan_query(
@@ -142,14 +148,32 @@ def plan_query(
     unknown = tuple(relation is None for relation in query.relations)
     edges, different = tuple(query.edges), tuple(query.different)
     shape = _Shape(edges, different, roots, known, typed, unknown, distinct, direction, ties)
-    return Plan(
-        *_layout(shape),
-        starts,
-        candidates,
-        candidate_costs,
-        levels,
-        level_costs,
-        relation_costs,
+    eager = int(known[roots[0]] and starts[roots[0] + 1] - starts[roots[0]] > EAGER_ABOVE)
+    return Plan(*_layout(shape), starts, candidates, candidate_costs, levels, level_costs, relation_costs, eager)
+
+
+def least_costs(plan: Plan) -> tuple[Array, Array]:
+    """Return the least that each node costs, and each relation term: int64."""
+    nodes = np.zeros(len(plan.nodes), np.int64)
+    for v, (low, high) in enumerate(pairwise(plan.starts.tolist())):
+        row = int(plan.nodes["level_row"][v])
+        if high > low:
+            nodes[v] = plan.candidate_costs[low:high].min()
+        elif row >= 0:
+            nodes[v] = plan.level_costs[row, 0]
+    return nodes, plan.relation_costs.min(axis=1).astype(np.int64)
+
+
+def restricted(plan: Plan, most_of_nodes: Array, most_of_terms: Array) -> Plan:
+    """Return a plan with the candidates alone that cost less than what is given for their node, or relation term."""
+    counts = np.diff(plan.starts)
+    keep = plan.candidate_costs < np.repeat(most_of_nodes, counts)
+    kept = np.append(0, np.cumsum(keep))
+    return plan._replace(
+        starts=kept[plan.starts],
+        candidates=plan.candidates[keep],
+        candidate_costs=plan.candidate_costs[keep],
+        relation_costs=np.where(plan.relation_costs < most_of_terms[:, None], plan.relation_costs, np.int32(INFINITE)),
     )
 
 
@@ -256,15 +280,24 @@ def _step_table(shape: _Shape, order: Sequence[_Edge], as_set: Sequence[bool]) -
     steps: list[tuple[Any, ...]] = []
     for s, (kind, near, far, e) in enumerate(order):
         if kind == START:
-            steps.append((kind, near, far, -1, -1, -1, 0, -1, 0))
+            steps.append((kind, near, far, -1, -1, -1, 0, -1, 0, -1))
             continue
         if kind == CYCLE and as_set[far] and not as_set[near]:
             near, far = far, near
         head, term, _ = shape.edges[e]
         side = -1 if shape.direction == "ignore" else int(head != near)
         first = bound_by.setdefault(term, s) if unknown[term] and not free[term] else -1
-        steps.append((kind, near, far, term, side, e, free[term], first, not unknown[term] or shape.ties == "break"))
+        in_key = not unknown[term] or shape.ties == "break"
+        closes_at = _closed_at(shape, kind, near, far)
+        steps.append((kind, near, far, term, side, e, free[term], first, in_key, closes_at))
     return steps
+
+
+def _closed_at(shape: _Shape, kind: int, near: int, far: int) -> int:
+    """Return the end of an edge that is bounded by the other end, a known one, since the edge closes a cycle; or -1."""
+    if kind != CYCLE or near == far:
+        return -1
+    return near if shape.known[far] else far if shape.known[near] else -1
 
 
 def _outside(steps: Sequence[tuple[Any, ...]], step: dict[int, int]) -> Array:
@@ -283,15 +316,20 @@ def _node_table(
     """Return the rows of NODE."""
     known, typed = shape.known, shape.typed
     parent = {far: near for kind, near, far, _ in order if kind != CYCLE}
-    informs = list(known)
+    informs, closes = list(known), list(known)
+    for kind, near, far, _ in order:
+        if (closed_at := _closed_at(shape, kind, near, far)) >= 0:
+            closes[closed_at] = True
     for kind, near, far, _ in reversed(order):
         if kind == TREE:
             informs[near] |= informs[far]
+            closes[near] |= closes[far]
     has_levels = [typed[v] and not known[v] for v in range(len(known))]
     table = []
     for v, level_row in zip(range(len(known)), accumulate(has_levels, initial=0), strict=False):
         key = ENTITY if known[v] or shape.ties == "break" else LEVEL if typed[v] else NOTHING
-        table.append((parent[v], step[v], as_set[v], informs[v], known[v], level_row if has_levels[v] else -1, key))
+        row = level_row if has_levels[v] else -1
+        table.append((parent[v], step[v], as_set[v], informs[v], known[v], row, key, closes[v]))
     return table
 
 
@@ -370,9 +408,16 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
         counts.append(len(entities.ids) if entities is not None else 0)
     starts = np.cumsum(counts)
     candidates, candidate_costs = np.concatenate(ids, dtype=np.int32), _costs(np.concatenate(distances))
-    order = np.lexsort((candidates, np.repeat(np.arange(len(nodes)), counts[1:])))
+    order = np.concatenate([low + _order(candidates[low:high]) for low, high in pairwise(starts.tolist())])
     padded = np.full((len(levels), max(map(len, level_costs), default=0)), INFINITE, np.int32)
     for row, costs in zip(padded, level_costs, strict=True):
         row[: len(costs)] = costs
     stacked = np.array(levels, np.int32).reshape(len(levels), size)
     return starts, candidates[order], candidate_costs[order], stacked, padded
+
+
+def _order(ids: Array) -> Array:
+    """Return the order that sorts ids, as one sort of integers, which is several times faster than `argsort`."""
+    codes = ids.astype(np.int64) << 32 | np.arange(len(ids))
+    codes.sort()
+    return codes & 0xFFFFFFFF

@@ -1,70 +1,40 @@
-"""Branch and bound over a plan: the k best combinations, then each of them completed."""
+"""Branch and bound over a plan: tries the choices of each step, best first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from kg_retrievers.algorithms.compiled import compiled_entry, inlined, non_allocating, source_checksum
-from kg_retrievers.errors import SearchBudgetError
+from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
-from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.bounds import (
-    first_not_below,
-    least_of,
-    lower_bounds,
-    other_side,
-    own_cost,
-    ways,
-)
-from kg_retrievers.methods.simgrag.matching.complete import collect, grouped, propagate
+from kg_retrievers.methods.simgrag.matching.complete import collect, propagate
 from kg_retrievers.methods.simgrag.matching.plan import (
     CYCLE,
     INFINITE,
     LEVEL,
     NOTHING,
-    SCALE,
     START,
     TREE,
-    Match,
     Plan,
 )
+from kg_retrievers.methods.simgrag.matching.rows import end_of_run, joined, other_side, part_of, ways
 from kg_retrievers.methods.simgrag.matching.state import (
-    BINDINGS,
-    EDGES,
-    FACTS,
     FOUND,
-    FULL,
-    LEFT_OUT,
     MATCH,
-    MAX_BINDINGS,
-    MAX_SCANS,
-    NODE_STATE,
-    SCANS,
-    STAMP,
-    STEP_STATE,
     STOPPED,
-    Scratch,
     State,
     allowed,
     code_of,
     fits_match,
     has_room,
-    joined,
     make_set,
-    part_of,
+    next_stamp,
+    own_cost,
     sort_pairs,
     spend,
     subtree_cost,
     worst_bound,
 )
-
-_SCRATCH = Scratch()
-
 
 # --- the options of a step -------------------------------------------------------------------------------------------
 
@@ -139,14 +109,23 @@ def _keep_in_slot(state: State, listing: _Listing, relation: int, code: int, bou
 
 
 @inlined
+def _list_choice(plan: Plan, state: State, listing: _Listing, end: int, relation: int, entity: int, bound: int) -> int:
+    """List a relation and an entity, or its level; return the new end of the options."""
+    if listing.by_slot:
+        _keep_in_slot(state, listing, relation, code_of(plan, plan.steps[listing.step].far, entity), bound)
+        return end
+    return _add_option(state, listing, end, 0 if listing.free else relation, entity, bound)
+
+
+@inlined
 def _list_starts(adjacency: Adjacency, plan: Plan, state: State, listing: _Listing, end: int) -> int:
     """List the entities, or levels, of a root; return the end of the options."""
-    v, known = plan.steps[listing.step].far, plan.nodes[plan.steps[listing.step].far].known
-    low, high = (plan.starts[v], plan.starts[v + 1]) if known else (0, len(adjacency.indptr) - 1)
-    if spend(state, high - low) or not has_room(state, state.options, end, high - low):
+    v = plan.steps[listing.step].far
+    count = _count_starts(adjacency, plan, state, v)
+    if spend(state, count) or not has_room(state, state.options, end, count):
         return end
-    for i in range(low, high):
-        e = plan.candidates[i] if known else i
+    for i in range(count):
+        e = _start(plan, state, v, i)
         code = code_of(plan, v, e)
         bound = listing.rest + subtree_cost(plan, state, v, e)
         if code < 0 or bound >= listing.worst or not fits_match(plan, state, v, e):
@@ -156,6 +135,26 @@ def _list_starts(adjacency: Adjacency, plan: Plan, state: State, listing: _Listi
         elif allowed(plan, state, v, e, listing.step):
             end = _add_option(state, listing, end, 0, e, bound)
     return end
+
+
+@inlined
+def _count_starts(adjacency: Adjacency, plan: Plan, state: State, v: int) -> int:
+    """Return how many entities a root may be."""
+    if plan.nodes[v].known and state.nodes[v].only >= 0:
+        return 1
+    if state.nodes[v].lower_row >= 0:
+        return int(state.nodes[v].reach)
+    return plan.starts[v + 1] - plan.starts[v] if plan.nodes[v].known else len(adjacency.indptr) - 1
+
+
+@inlined
+def _start(plan: Plan, state: State, v: int, i: int) -> int:
+    """Return one of the entities that a root may be."""
+    if plan.nodes[v].known and state.nodes[v].only >= 0:
+        return int(state.nodes[v].only)
+    if state.nodes[v].lower_row >= 0:
+        return int(state.reached[state.nodes[v].lower_row, i])
+    return int(plan.candidates[plan.starts[v] + i]) if plan.nodes[v].known else i
 
 
 @inlined
@@ -173,13 +172,13 @@ def _list_joining(adjacency: Adjacency, plan: Plan, state: State, listing: _List
     s = listing.step
     u, v, side = plan.steps[s].near, plan.steps[s].far, plan.steps[s].side
     costs, only = plan.relation_costs[plan.steps[s].term], _relation_wanted(plan, state, s)
-    first, last = ways(side)
+    first, last = ways(only, side)
     for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
         a = state.pool[p]
         for way in range(first, last):
             wanted = a if u == v else state.nodes[v].code
             i, stop = part_of(adjacency, a, only, way)
-            other, other_stop = part_of(adjacency, wanted, only, 1 - way)
+            other, other_stop = part_of(adjacency, wanted, only, other_side(way))
             if other_stop - other < stop - i:  # the part of the other end is shorter
                 i, stop, wanted = other, other_stop, a
             if spend(state, stop - i + (1 if way == first else 0)) or not has_room(state, state.options, end, stop - i):
@@ -188,7 +187,7 @@ def _list_joining(adjacency: Adjacency, plan: Plan, state: State, listing: _List
                 label = adjacency.labels[i]
                 cost = costs[relation_of(label)]
                 if cost == INFINITE or listing.rest + cost >= listing.worst:
-                    i = first_not_below(adjacency.labels, i, stop, label + 1)
+                    i = end_of_run(adjacency.labels, i, stop)
                     continue
                 if adjacency.neighbors[i] == wanted:
                     _keep_in_slot(state, listing, relation_of(label), 0, listing.rest + cost)
@@ -208,7 +207,7 @@ def _list_neighbors(adjacency: Adjacency, plan: Plan, state: State, listing: _Li
     from_far = _is_far_end_lighter(adjacency, plan, state, s, only)
     if from_far:
         begin_set, end_set, side = 0, state.nodes[v].reach, other_side(side)
-    first, last = ways(side)
+    first, last = ways(only, side)
     for p in range(begin_set, end_set):
         a = state.reached[state.nodes[v].lower_row, p] if from_far else state.pool[p]
         for way in range(first, last):
@@ -219,7 +218,7 @@ def _list_neighbors(adjacency: Adjacency, plan: Plan, state: State, listing: _Li
                 label = adjacency.labels[i]
                 cost = costs[relation_of(label)]
                 if cost == INFINITE or listing.rest + cost >= listing.worst:
-                    i = first_not_below(adjacency.labels, i, stop, label + 1)
+                    i = end_of_run(adjacency.labels, i, stop)
                     continue
                 e = adjacency.neighbors[i]
                 i += 1
@@ -229,12 +228,9 @@ def _list_neighbors(adjacency: Adjacency, plan: Plan, state: State, listing: _Li
                 bound = listing.rest + cost + subtree_cost(plan, state, v, e)
                 if bound >= listing.worst or not _may_take(plan, state, v, e, s):
                     continue
-                if not listing.by_slot:
-                    end = _add_option(state, listing, end, 0 if listing.free else relation_of(label), e, bound)
-                    continue
-                _keep_in_slot(state, listing, relation_of(label), code_of(plan, v, e), bound)
+                end = _list_choice(plan, state, listing, end, relation_of(label), e, bound)
                 if alike:
-                    i = first_not_below(adjacency.labels, i, stop, label + 1)
+                    i = end_of_run(adjacency.labels, i - 1, stop)
     return end
 
 
@@ -245,7 +241,7 @@ def _is_far_end_lighter(adjacency: Adjacency, plan: Plan, state: State, s: int, 
     begin, end = state.sets[s, u, 0], state.sets[s, u, 1]
     if state.nodes[v].lower_row < 0 or end - begin != 1:
         return False
-    first, last = ways(plan.steps[s].side)
+    first, last = ways(only, plan.steps[s].side)
     count = 0
     for way in range(first, last):
         low, high = part_of(adjacency, state.pool[begin], only, way)
@@ -309,14 +305,16 @@ def _place_neighbors(adjacency: Adjacency, plan: Plan, state: State, s: int) -> 
     row, u, v = s + 1, plan.steps[s].near, plan.steps[s].far
     relation, code, side = state.steps[s].relation, state.nodes[v].code, plan.steps[s].side
     costs, worst = plan.relation_costs[plan.steps[s].term], worst_bound(state)
-    state.counts[STAMP] += 2
-    taken, refused = state.counts[STAMP], state.counts[STAMP] - 1
+    taken = next_stamp(state, 2)
+    refused = taken - 1
     top, count = state.steps[row].top, 0
-    first, last = ways(side)
+    first, last = ways(relation, side)
     for p in range(state.sets[s, u, 0], state.sets[s, u, 1]):
         for way in range(first, last):
             low, high = part_of(adjacency, state.pool[p], relation, way)
-            if spend(state, high - low + (1 if way == first else 0)) or not has_room(state, state.pool, top + count, high - low):
+            if spend(state, high - low + (1 if way == first else 0)) or not has_room(
+                state, state.pool, top + count, high - low
+            ):
                 return False
             for i in range(low, high):
                 e = adjacency.neighbors[i]
@@ -409,9 +407,8 @@ def _is_kept(state: State) -> bool:
 
 
 @non_allocating
-def _keep(plan: Plan, state: State, cost: int) -> None:
-    """Put a complete combination among the k best, unless it is there already."""
-    _write_key(plan, state)
+def keep_key(state: State, cost: int) -> None:
+    """Put the combination in `key` among the k best, unless it is there already."""
     if _is_kept(state):
         return
     k, found, position = len(state.keys), state.counts[FOUND], state.counts[FOUND]
@@ -444,7 +441,7 @@ def _cost_of(plan: Plan, s: int, relation: int, code: int) -> int:
 
 
 @non_allocating
-def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
+def walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
     """Try the options of each step, best first, depth first."""
     width, steps = _key_width(adjacency, plan), len(plan.steps)
     state.steps[0].option = state.steps[0].first_option = 0
@@ -471,187 +468,7 @@ def _walk(adjacency: Adjacency, plan: Plan, state: State) -> None:
             state.steps[s].option = state.steps[s + 1].first_option = state.steps[s].first_option
             _options(adjacency, plan, state, s, total)
         elif state.counts[MATCH] < 0:
-            _keep(plan, state, total)
+            _write_key(plan, state)
+            keep_key(state, total)
         else:
             collect(adjacency, plan, state)
-
-
-# --- the whole search ------------------------------------------------------------------------------------------------
-
-
-@inlined
-def _add_pending(plan: Plan, state: State) -> None:
-    """Write the least cost of what is neither placed before a step nor below it."""
-    for s in range(len(plan.steps)):
-        for later in range(len(plan.steps)):
-            if not plan.outside[s, later]:
-                continue
-            if plan.steps[later].kind != CYCLE:
-                state.steps[s].pending += state.nodes[plan.steps[later].far].least
-            if plan.steps[later].kind != START:
-                costs = plan.relation_costs[plan.steps[later].term]
-                state.steps[s].pending += least_of(costs, 0, len(costs))
-
-
-@inlined
-def _complete(adjacency: Adjacency, plan: Plan, state: State, match: int) -> None:
-    """Collect the bindings and facts of one of the best combinations, by a search for it alone."""
-    counts, steps = state.counts, len(plan.steps)
-    counts[MATCH], counts[SCANS], counts[STOPPED], counts[LEFT_OUT] = match, 0, 0, 0
-    first = counts[BINDINGS]
-    for i in range(len(state.costs)):
-        state.costs[i] = state.best_costs[match] + 1
-    for s in range(steps):
-        state.steps[s].only = state.keys[match, s]
-    for v in range(len(plan.nodes)):
-        state.nodes[v].only = state.keys[match, steps + v]
-        state.nodes[v].bound = 0
-    _walk(adjacency, plan, state)
-    bits = len(plan.nodes) * (len(adjacency.indptr) - 1)
-    for i in range(first, counts[BINDINGS]):
-        state.is_bound[state.bindings[i] % bits] = False
-
-
-@inlined
-def _clear_bounds(state: State) -> None:
-    """Leave `lower` as the next search wants it."""
-    for v in range(len(state.nodes)):
-        row = state.nodes[v].lower_row
-        if row >= 0:
-            for i in range(state.nodes[v].reach):
-                state.lower[row, state.reached[row, i]] = INFINITE
-
-
-@non_allocating
-def _solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
-    """Find the k best combinations, collect the bindings and facts of each, and return how many there are."""
-    counts = state.counts
-    counts[SCANS] = lower_bounds(adjacency, plan, state.nodes, state.lower, state.reached, state.message, state.touched)
-    _add_pending(plan, state)
-    _walk(adjacency, plan, state)
-    found, cut = counts[FOUND], counts[STOPPED] != 0
-    for i in range(found):
-        state.best_costs[i] = state.costs[i]
-    counts[FOUND] = 0
-    for match in range(found):
-        if counts[FULL] != 0:
-            break
-        _complete(adjacency, plan, state, match)
-        state.truncated[match] = cut or counts[STOPPED] != 0 or counts[LEFT_OUT] != 0
-    _clear_bounds(state)
-    return int(found)
-
-
-def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:
-    """Return `_solve` for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
-        return _solve(adjacency, plan, state) if sources > 0 else 0
-
-    return compiled_entry(solve, allocates=False)
-
-
-_run = _entry(source_checksum(Path(__file__).parent))
-
-
-def find_matches(
-    adjacency: Adjacency,
-    plan: Plan,
-    k: int,
-    limit: int,
-    max_bindings: int,
-    max_scans: int,
-    stop: Array,
-    capacity: int,
-) -> list[Match] | None:
-    """Find the k best combinations and complete each.
-
-    Args:
-        adjacency: The graph.
-        plan: The pattern.
-        k: How many matches.
-        limit: Matches at this cost or above are left out.
-        max_bindings: The most entities of one unknown node in one match.
-        max_scans: The most adjacency entries to look at.
-        stop: Shape (1); the search for the best ends soon after it is set to 1.
-        capacity: The size of the buffers for sets, options, bindings and facts.
-
-    Returns:
-        The matches, ascending by distance; None if a buffer was too small.
-
-    Raises:
-        SearchBudgetError: If a budget ends the search before anything is found.
-    """
-    state = _fresh_state(adjacency, plan, k, limit, max_bindings, max_scans, stop, capacity)
-    counts = state.counts
-    try:
-        found = _run(adjacency, plan, state)
-        _SCRATCH.stamp = int(counts[STAMP])
-    except BaseException:
-        _SCRATCH.__init__()  # type: ignore[misc]
-        raise
-    if counts[FULL]:
-        return None
-    matches = _matches(adjacency, plan, state, found)
-    if counts[STOPPED] and not matches:
-        raise SearchBudgetError(
-            f"match_pattern: a budget (max_scans={max_scans} or max_seconds) ended the search before anything was "
-            "found. Raise it, or name more in the pattern."
-        )
-    return matches
-
-
-def _edge_steps(plan: Plan) -> list[int]:
-    """Return the step of each edge of the pattern."""
-    edges = plan.steps["edge"]
-    steps = np.argsort(edges, kind="stable")
-    return [int(s) for s in steps[edges[steps] >= 0]]
-
-
-def _fresh_state(
-    adjacency: Adjacency,
-    plan: Plan,
-    k: int,
-    limit: int,
-    max_bindings: int,
-    max_scans: int,
-    stop: Array,
-    capacity: int,
-) -> State:
-    """Return the state in which a search begins; arguments as in `find_matches`."""
-    steps, nodes, size = len(plan.steps), len(plan.nodes), len(adjacency.indptr) - 1
-    counts = np.zeros(12, np.int64)
-    given = [_SCRATCH.stamp, -1, max_scans, max_bindings, len(_edge_steps(plan))]
-    counts[[STAMP, MATCH, MAX_SCANS, MAX_BINDINGS, EDGES]] = given
-    state = State(
-        np.zeros(steps + 1, STEP_STATE),
-        np.zeros(nodes, NODE_STATE),
-        np.zeros((steps + 1, nodes, 2), np.int64),
-        np.full((k, steps + nodes), -1, np.int64),
-        np.full(k + 1, limit, np.int64),
-        np.empty(steps + nodes, np.int64),
-        np.empty(k, np.int64),
-        np.zeros(k, np.bool_),
-        counts,
-        stop,
-        np.empty(plan.relation_costs.shape[1] * max(plan.level_costs.shape[1], 1), np.int64),
-        *_SCRATCH.arrays(capacity, size, int(np.count_nonzero(plan.nodes["informs"])), nodes),
-    )
-    state.steps["only"] = state.nodes["only"] = -1
-    return state
-
-
-def _matches(adjacency: Adjacency, plan: Plan, state: State, found: int) -> list[Match]:
-    """Read the matches from the state in which a search ended."""
-    edge_steps, nodes, counts = _edge_steps(plan), len(plan.nodes), state.counts
-    edges = len(edge_steps)
-    entities = grouped(state.bindings[: counts[BINDINGS]], found * nodes, len(adjacency.indptr) - 1)
-    facts = grouped(state.facts[: counts[FACTS]], found * edges, len(adjacency.backward_triples))
-    matches = []
-    for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True)):
-        of_nodes = tuple(entities[i * nodes : (i + 1) * nodes])
-        of_edges = tuple(facts[i * edges : (i + 1) * edges])
-        if all(map(len, of_nodes)):  # else the budget ended before anything was bound
-            chosen = tuple(key[s] for s in edge_steps)
-            matches.append(Match(cost / SCALE, of_nodes, of_edges, chosen, bool(state.truncated.any())))
-    return matches

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from typing import NamedTuple
 
 import numpy as np
 
 from kg_retrievers.algorithms.compiled import non_allocating
-from kg_retrievers.graph import Adjacency
-from kg_retrievers.graph.adjacency import half_of, label_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.bounds import first_not_below, own_cost, ways
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, LEVEL, Plan
+from kg_retrievers.methods.simgrag.matching.rows import first_not_below
 
 #: Positions in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the
 #: last stamp, whether `max_bindings` left something out, facts and bindings collected, the match that is completed, -1
-#: while searching; then what the caller set.
-SCANS, STOPPED, FULL, FOUND, STAMP, LEFT_OUT, FACTS, BINDINGS, MATCH, MAX_SCANS, MAX_BINDINGS, EDGES = range(12)
+#: while searching, whether the matches are completed; then what the caller set: budgets for finding the matches and for
+#: completing each, a cost below which the k best are the best of all, how many are given.
+SCANS, STOPPED, FULL, FOUND, STAMP, LEFT_OUT, FACTS, BINDINGS, MATCH, COMPLETED = range(10)
+MAX_SCANS, SCANS_OF_EACH, MAX_BINDINGS, EDGES, CERTAIN_BELOW, GIVEN = range(10, 16)
 
 #: How a step stands.
 STEP_STATE = np.dtype(
@@ -41,6 +40,7 @@ NODE_STATE = np.dtype(
         ("reach", np.int64),
         ("weight", np.int64),
         ("sent", np.int64),
+        ("floor", np.int64),
         ("below", np.int64),
         ("least", np.int64),
         ("bound", np.int64),  # how many entities it takes in the match that is completed
@@ -59,6 +59,7 @@ class State(NamedTuple):
     key: Array  # int64, (s + v): the combination at hand
     best_costs: Array  # int64, (k): their costs
     truncated: Array  # bool, (k): whether something of a match was left out
+    given: Array  # int64, (k, 1 + s + v): costs and keys of combinations that are known before the search
     counts: Array  # int64: see above
     stop: Array  # int64, (1): set from outside when the time is up
     slots: Array  # int64, (relations * levels): the best bound of each of a few options
@@ -67,6 +68,7 @@ class State(NamedTuple):
     bindings: Array
     facts: Array
     lower: Array
+    present: Array
     reached: Array
     message: Array
     touched: Array
@@ -74,24 +76,33 @@ class State(NamedTuple):
     is_bound: Array
 
 
-class Scratch(threading.local):
-    """Arrays that a thread keeps from one search to the next: fresh memory costs more than most searches do.
+#: Marks of sets begin anew above this one; they are 32-bit integers.
+LAST_STAMP = 2**31 - 16
+
+
+class Scratch:
+    """Arrays that serve one search after the other: fresh memory costs more than most searches do.
+
+    Those with a place for each entity are zero between searches, so that the system gives memory only for what searches
+    touch: at most 4 * (rows + 2) + (rows + nodes) / 8 bytes an entity, and as much again where the lists of a search
+    hold all entities.
 
     Attributes:
         pool: int32, (capacity): the sets.
         options: int64, (capacity, 2): bound, and relation * width + code, where the width is above every code.
         bindings: int64, (capacity): (match * nodes + node) * entities + entity.
         facts: int64, (capacity): (match * edges + edge) * triples + triple.
-        lower: int32, (informing nodes, entities): as in `lower_bounds`; INFINITE between searches.
-        reached: int32, (informing nodes, entities): as in `lower_bounds`.
-        message: int32, (entities): as in `lower_bounds`.
-        touched: int32, (entities): as in `lower_bounds`.
-        stamps: int64, (entities): marks of the set that is compared at the moment; older marks mean nothing.
-        is_bound: bool, (nodes * entities): what the nodes take in the match that is completed; False between searches.
+        lower: int32, (rows, entities): INFINITE less the least cost of a node's subtree; see `lower_bounds`.
+        present: uint8, (rows, entities / 8): a bit for each entity that a node reaches.
+        reached: int32, (rows, entities): the entities that nodes reach, as lists.
+        message: int32, (entities): INFINITE less what the entities of the parent pay for a child.
+        touched: int32, (entities): the entities in `message`, as a list.
+        stamps: int32, (entities): marks of the set that is compared at the moment; older marks mean nothing.
+        is_bound: uint8, (nodes * entities / 8): bits of what the nodes take in the match that is completed.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing, and again after an interrupt, when older marks may not be older."""
+        """Begin with nothing."""
         self.capacity = self.entities = self.rows = self.bits = self.stamp = 0
 
     def arrays(self, capacity: int, entities: int, rows: int, nodes: int) -> tuple[Array, ...]:
@@ -101,18 +112,81 @@ class Scratch(threading.local):
             self.pool, self.options = np.empty(capacity, np.int32), np.empty((capacity, 2), np.int64)
             self.bindings, self.facts = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
         if entities > self.entities or rows > self.rows:
-            self.rows = max(rows, self.rows)
-            self.lower = np.full((self.rows, max(entities, self.entities)), INFINITE, np.int32)
+            self.rows, size = max(rows, self.rows), max(entities, self.entities)
+            self.lower, self.present = (
+                np.zeros((self.rows, size), np.int32),
+                np.zeros((self.rows, size // 8 + 1), np.uint8),
+            )
             self.reached = np.empty_like(self.lower)
         if entities > self.entities:
-            self.entities = entities
-            self.message, self.touched = np.full(entities, INFINITE, np.int32), np.empty(entities, np.int32)
-            self.stamps = np.zeros(entities, np.int64)
+            self.entities, self.stamp = entities, 0
+            self.message, self.touched = np.zeros(entities, np.int32), np.empty(entities, np.int32)
+            self.stamps = np.zeros(entities, np.int32)
         if nodes * entities > self.bits:
             self.bits = nodes * entities
-            self.is_bound = np.zeros(self.bits, np.bool_)
+            self.is_bound = np.zeros(self.bits // 8 + 1, np.uint8)
         buffers = (self.pool, self.options, self.bindings, self.facts)
-        return (*buffers, self.lower, self.reached, self.message, self.touched, self.stamps, self.is_bound)
+        bounds = (self.lower, self.present, self.reached, self.message, self.touched)
+        return (*buffers, *bounds, self.stamps, self.is_bound)
+
+
+@non_allocating
+def mark(bits: Array, row: int, entity: int) -> None:
+    """Set the bit of an entity."""
+    bits[row, entity >> 3] |= 1 << (entity & 7)
+
+
+@non_allocating
+def unmark(bits: Array, row: int, entity: int) -> None:
+    """Clear the bit of an entity."""
+    bits[row, entity >> 3] &= ~(1 << (entity & 7))
+
+
+@non_allocating
+def is_marked(bits: Array, row: int, entity: int) -> bool:
+    """Return the bit of an entity."""
+    return bool((bits[row, entity >> 3] >> (entity & 7)) & 1)
+
+
+@non_allocating
+def lower_cost(state: State, row: int, entity: int) -> int:
+    """Return the least cost of a node's subtree with an entity; INFINITE where there is none."""
+    return int(INFINITE - state.lower[row, entity])
+
+
+@non_allocating
+def next_stamp(state: State, count: int) -> int:
+    """Return the last of so many fresh marks of sets."""
+    if state.counts[STAMP] > LAST_STAMP:
+        state.stamps[:] = 0
+        state.counts[STAMP] = 0
+    state.counts[STAMP] += count
+    return int(state.counts[STAMP])
+
+
+@non_allocating
+def least_of(costs: Array, low: int, high: int) -> int:
+    """Return the least of `costs[low:high]`; INFINITE if there is none."""
+    least = INFINITE
+    for i in range(low, high):
+        least = min(least, costs[i])
+    return least
+
+
+@non_allocating
+def own_cost(plan: Plan, node: int, entity: int) -> int:
+    """Return what an entity costs at a node; INFINITE if it is no candidate."""
+    if plan.nodes[node].known:
+        high = plan.starts[node + 1]
+        position = first_not_below(plan.candidates, plan.starts[node], high, entity)
+        if position < high and plan.candidates[position] == entity:
+            return int(plan.candidate_costs[position])
+        return INFINITE
+    row = plan.nodes[node].level_row
+    if row >= 0:
+        level = plan.levels[row, entity]
+        return int(plan.level_costs[row, level]) if level >= 0 else INFINITE
+    return 0
 
 
 @non_allocating
@@ -149,31 +223,6 @@ def make_set(state: State, row: int, node: int, count: int) -> None:
 
 
 @non_allocating
-def part_of(adjacency: Adjacency, entity: int, relation: int, way: int) -> tuple[int, int]:
-    """Return the part of an entity's row with a relation (-1: any) in a direction: 0 forward, 1 backward."""
-    low, high = half_of(adjacency, entity, way)
-    if relation >= 0:
-        low = first_not_below(adjacency.labels, low, high, label_of(relation, way))
-        high = first_not_below(adjacency.labels, low, high, label_of(relation, way) + 1)
-    return low, high
-
-
-@non_allocating
-def joined(adjacency: Adjacency, a: int, b: int, relation: int, side: int) -> bool:
-    """Return whether a triple of the relation (-1: any) joins a to b, seen from a."""
-    first, last = ways(side)
-    for way in range(first, last):
-        low, high = part_of(adjacency, a, relation, way)
-        if relation >= 0:  # one relation and direction: ascending neighbors
-            low = first_not_below(adjacency.neighbors, low, high, b)
-            high = min(low + 1, high)
-        for i in range(low, high):
-            if adjacency.neighbors[i] == b:
-                return True
-    return False
-
-
-@non_allocating
 def code_of(plan: Plan, node: int, entity: int) -> int:
     """Return what tells branches that place an entity apart: itself, its level, or nothing; -1 if it has no level."""
     if not plan.nodes[node].as_set:
@@ -196,8 +245,9 @@ def fits_match(plan: Plan, state: State, node: int, entity: int) -> bool:
 @non_allocating
 def subtree_cost(plan: Plan, state: State, node: int, entity: int) -> int:
     """Return the least cost of a node's subtree with this entity; INFINITE if impossible."""
-    if state.nodes[node].lower_row >= 0:
-        return int(state.lower[state.nodes[node].lower_row, entity])
+    row = state.nodes[node].lower_row
+    if row >= 0:
+        return lower_cost(state, row, entity) if is_marked(state.present, row, entity) else INFINITE
     return int(min(own_cost(plan, node, entity) + state.nodes[node].below, INFINITE))
 
 

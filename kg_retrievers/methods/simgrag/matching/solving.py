@@ -1,0 +1,313 @@
+"""Finds the k best combinations of a plan, among the nearest candidates first, and completes each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kg_retrievers.algorithms.compiled import compiled_entry, inlined, non_allocating, source_checksum
+from kg_retrievers.errors import SearchBudgetError
+from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.methods.simgrag.matching.bounds import add_pending, clear_bounds, lower_bounds
+from kg_retrievers.methods.simgrag.matching.complete import grouped
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, SCALE, Match, Plan, least_costs, restricted
+from kg_retrievers.methods.simgrag.matching.search import keep_key, walk
+from kg_retrievers.methods.simgrag.matching.state import (
+    BINDINGS,
+    CERTAIN_BELOW,
+    COMPLETED,
+    EDGES,
+    FACTS,
+    FOUND,
+    FULL,
+    GIVEN,
+    LEFT_OUT,
+    MATCH,
+    MAX_BINDINGS,
+    MAX_SCANS,
+    NODE_STATE,
+    SCANS,
+    SCANS_OF_EACH,
+    STAMP,
+    STEP_STATE,
+    STOPPED,
+    Scratch,
+    State,
+    worst_bound,
+)
+
+#: A node has so many candidates in the first round, and so many times as many in each further one.
+FIRST_ROUND, WIDENING = 64, 8
+
+#: A round may look at this share of the adjacency entries that the candidates have, and at so many in any case. Where
+#: nothing is found in a round, nothing bounds it; a search among all candidates is better then.
+ROUND_SHARE, LEAST_SCANS = 0.25, 10_000
+
+#: How many items the buffers of a search take at first.
+FIRST_CAPACITY = 1 << 15
+
+#: Scratch that no search uses at the moment.
+_IDLE: list[Scratch] = []
+
+
+class Limits(NamedTuple):
+    """What a search may find, and spend.
+
+    Attributes:
+        matches: How many matches.
+        cost: Matches at this cost or above are left out.
+        bindings: The most entities of one unknown node in one match.
+        scans: The most adjacency entries to look at.
+    """
+
+    matches: int
+    cost: int
+    bindings: int
+    scans: int
+
+
+class _Round(NamedTuple):
+    """A search among some of the candidates.
+
+    Attributes:
+        plan: The pattern, with these candidates.
+        certain_below: What is found below this cost is the best of all.
+        scans: The most adjacency entries to look at.
+        given: Combinations that are known already: int64, costs and keys.
+    """
+
+    plan: Plan
+    certain_below: int
+    scans: int
+    given: Array
+
+
+# --- the search ------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def _complete(adjacency: Adjacency, plan: Plan, state: State, match: int) -> None:
+    """Collect the bindings and facts of one of the best combinations, by a search for it alone."""
+    counts, steps = state.counts, len(plan.steps)
+    counts[MATCH], counts[SCANS], counts[STOPPED], counts[LEFT_OUT] = match, 0, 0, 0
+    counts[MAX_SCANS] = counts[SCANS_OF_EACH]
+    first = counts[BINDINGS]
+    for i in range(len(state.costs)):
+        state.costs[i] = state.best_costs[match] + 1
+    for s in range(steps):
+        state.steps[s].only = state.keys[match, s]
+    for v in range(len(plan.nodes)):
+        state.nodes[v].only = state.keys[match, steps + v]
+        state.nodes[v].bound = 0
+    walk(adjacency, plan, state)
+    bits = len(plan.nodes) * (len(adjacency.indptr) - 1)
+    for i in range(first, counts[BINDINGS]):
+        state.is_bound[(state.bindings[i] % bits) >> 3] = 0
+
+
+@inlined
+def _find(adjacency: Adjacency, plan: Plan, state: State) -> None:
+    """Find the k best combinations; those that are given are among them only where the search is cut."""
+    lower_bounds(adjacency, plan, state)
+    if state.counts[STOPPED] == 0:
+        add_pending(plan, state)
+        walk(adjacency, plan, state)
+    else:  # what is given is completed without bounds
+        clear_bounds(state)
+        for v in range(len(state.nodes)):
+            state.nodes[v].lower_row = -1
+            state.nodes[v].reach = state.nodes[v].below = state.nodes[v].least = 0
+    if state.counts[STOPPED] != 0:
+        for i in range(state.counts[GIVEN]):
+            for j in range(len(state.key)):
+                state.key[j] = state.given[i, j + 1]
+            if state.given[i, 0] < worst_bound(state):
+                keep_key(state, state.given[i, 0])
+
+
+@non_allocating
+def _solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
+    """Find the k best combinations and return how many there are; complete them if they are certain."""
+    counts = state.counts
+    _find(adjacency, plan, state)
+    found, cut = counts[FOUND], counts[STOPPED] != 0
+    best = worst_bound(state) + (1 if found == len(state.keys) else 0)
+    for i in range(found):
+        state.best_costs[i] = state.costs[i]
+    if counts[FULL] == 0 and (counts[CERTAIN_BELOW] > INFINITE or (not cut and best <= counts[CERTAIN_BELOW])):
+        counts[COMPLETED], counts[FOUND] = 1, 0
+        for match in range(found):
+            if counts[FULL] != 0:
+                break
+            _complete(adjacency, plan, state, match)
+            state.truncated[match] = cut or counts[STOPPED] != 0 or counts[LEFT_OUT] != 0
+    clear_bounds(state)
+    return int(found)
+
+
+def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:
+    """Return `_solve` for Python to call; `sources` as `compiled_entry` asks for."""
+
+    def solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
+        return _solve(adjacency, plan, state) if sources > 0 else 0
+
+    return compiled_entry(solve, allocates=False)
+
+
+_run = _entry(source_checksum(Path(__file__).parent))
+
+
+# --- from few candidates to all --------------------------------------------------------------------------------------
+
+
+def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) -> list[Match]:
+    """Find the k best combinations and complete each.
+
+    Many candidates are searched in rounds: the 64 nearest of each node first, then 8 times as many. What a round finds
+    bounds the next one: a candidate that costs too much beside the cheapest ones of everything else is left out. It
+    ends where the best are certain. So the result, with its order, is that of a search among all candidates.
+
+    Args:
+        adjacency: The graph.
+        plan: The pattern.
+        limits: What may be found and spent.
+        stop: int64, shape (1); the search for the best ends soon after it is set to 1.
+
+    Returns:
+        The matches, ascending by distance.
+
+    Raises:
+        SearchBudgetError: If a budget ends the search before anything is found.
+    """
+    with _scratch() as scratch:
+        width, left, given = FIRST_ROUND, limits, np.zeros((0, 1 + len(plan.steps) + len(plan.nodes)), np.int64)
+        least = least_costs(plan)
+        while True:
+            around = _next_round(adjacency, plan, least, left, width, given)
+            state, found = _search(adjacency, around, left, limits.scans, stop, scratch)
+            if state.counts[COMPLETED]:
+                break
+            given = np.column_stack([state.best_costs[:found], state.keys[:found]])
+            if found == limits.matches:
+                left = left._replace(cost=int(state.best_costs[found - 1]) + 1)
+            left = left._replace(scans=max(left.scans - int(state.counts[SCANS]), 1))
+            width = INFINITE if state.counts[STOPPED] else width * WIDENING
+        matches = _matches(adjacency, around.plan, state, found)
+    if state.counts[STOPPED] and not matches:
+        raise SearchBudgetError(
+            f"match_pattern: a budget (max_scans={limits.scans} or max_seconds) ended the search before anything was "
+            "found. Raise it, or name more in the pattern."
+        )
+    return matches
+
+
+def _next_round(
+    adjacency: Adjacency, plan: Plan, least: tuple[Array, Array], limits: Limits, width: int, given: Array
+) -> _Round:
+    """Return a search among so many candidates of each node, of those that cost little enough to be in a match."""
+    if np.diff(plan.starts).max() <= width and limits.cost > INFINITE // 2:
+        return _Round(plan, 2 * INFINITE, limits.scans, given)
+    total = int(least[0].sum() + least[1][plan.steps["term"][plan.steps["term"] >= 0]].sum())
+    room = limits.cost - total
+    plan = restricted(plan, least[0] + room, least[1] + room)
+    counts = np.diff(plan.starts)
+    if counts.max() <= 2 * width:
+        return _Round(plan, 2 * INFINITE, limits.scans, given)
+    most, certain_below = least[0] + room, limits.cost
+    for v in np.flatnonzero(counts > width).tolist():
+        costs = plan.candidate_costs[plan.starts[v] : plan.starts[v + 1]]
+        most[v] = np.partition(costs, width - 1)[width - 1] + 1
+        beyond = costs[costs >= most[v]]
+        if len(beyond):
+            certain_below = min(certain_below, total + int(beyond.min() - least[0][v]))
+    entries = (adjacency.indptr[plan.candidates + 1] - adjacency.indptr[plan.candidates]).sum()
+    scans = min(max(int(ROUND_SHARE * entries), LEAST_SCANS), limits.scans)
+    return _Round(restricted(plan, most, least[1] + room), certain_below, scans, given)
+
+
+def _search(
+    adjacency: Adjacency, around: _Round, limits: Limits, scans_of_each: int, stop: Array, scratch: Scratch
+) -> tuple[State, int]:
+    """Run a search, in larger buffers where they are outgrown; return its last state and how many it found."""
+    capacity = FIRST_CAPACITY
+    while True:
+        state = _fresh_state(adjacency, around, limits, scans_of_each, stop, scratch, capacity)
+        found = _run(adjacency, around.plan, state)
+        scratch.stamp = int(state.counts[STAMP])
+        if not state.counts[FULL]:
+            return state, found
+        capacity *= 8
+
+
+@contextmanager
+def _scratch() -> Iterator[Scratch]:
+    """Lend arrays to a search; after an interrupt they are not used again, since they may not be zero."""
+    scratch = _IDLE.pop() if _IDLE else Scratch()
+    yield scratch
+    _IDLE.append(scratch)
+
+
+def _edge_steps(plan: Plan) -> list[int]:
+    """Return the step of each edge of the pattern."""
+    edges = plan.steps["edge"]
+    steps = np.argsort(edges, kind="stable")
+    return [int(s) for s in steps[edges[steps] >= 0]]
+
+
+def _fresh_state(
+    adjacency: Adjacency,
+    around: _Round,
+    limits: Limits,
+    scans_of_each: int,
+    stop: Array,
+    scratch: Scratch,
+    capacity: int,
+) -> State:
+    """Return the state in which a search begins; arguments as in `_search`."""
+    plan, k = around.plan, limits.matches
+    steps, nodes, size = len(plan.steps), len(plan.nodes), len(adjacency.indptr) - 1
+    rows = int(np.count_nonzero(plan.nodes["closes"] if plan.eager else plan.nodes["informs"]))
+    arrays = scratch.arrays(capacity, size, rows, nodes)
+    counts = np.zeros(16, np.int64)
+    counts[[STAMP, MATCH]] = scratch.stamp, -1
+    counts[[MAX_SCANS, SCANS_OF_EACH, MAX_BINDINGS]] = around.scans, scans_of_each, limits.bindings
+    counts[[CERTAIN_BELOW, GIVEN]] = around.certain_below, len(around.given)
+    counts[EDGES] = np.count_nonzero(plan.steps["edge"] >= 0)
+    state = State(
+        np.zeros(steps + 1, STEP_STATE),
+        np.zeros(nodes, NODE_STATE),
+        np.zeros((steps + 1, nodes, 2), np.int64),
+        np.full((k, steps + nodes), -1, np.int64),
+        np.full(k + 1, limits.cost, np.int64),
+        np.empty(steps + nodes, np.int64),
+        np.empty(k, np.int64),
+        np.zeros(k, np.bool_),
+        around.given,
+        counts,
+        stop,
+        np.empty(plan.relation_costs.shape[1] * max(plan.level_costs.shape[1], 1), np.int64),
+        *arrays,
+    )
+    state.steps["only"] = state.nodes["only"] = -1
+    return state
+
+
+def _matches(adjacency: Adjacency, plan: Plan, state: State, found: int) -> list[Match]:
+    """Read the matches from the state in which a search ended."""
+    edge_steps, nodes, counts = _edge_steps(plan), len(plan.nodes), state.counts
+    edges = len(edge_steps)
+    entities = grouped(state.bindings[: counts[BINDINGS]], found * nodes, len(adjacency.indptr) - 1)
+    facts = grouped(state.facts[: counts[FACTS]], found * edges, len(adjacency.backward_triples))
+    matches = []
+    for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True)):
+        of_nodes = tuple(entities[i * nodes : (i + 1) * nodes])
+        of_edges = tuple(facts[i * edges : (i + 1) * edges])
+        if all(map(len, of_nodes)):  # else the budget ended before anything was bound
+            chosen = tuple(key[s] for s in edge_steps)
+            matches.append(Match(cost / SCALE, of_nodes, of_edges, chosen, bool(state.truncated.any())))
+    return matches
