@@ -141,8 +141,8 @@ class Prefixes:
 
     def used(self, names: Iterable[str]) -> dict[str, str]:
         """Return the prefixes that some short forms have, in sorted order."""
-        prefixes = {name.partition(":")[0] for name in names}
-        return {prefix: self.namespaces[prefix] for prefix in sorted(prefixes & self.namespaces.keys())}
+        prefixes = {prefix for name in names if (prefix := name.partition(":")[0]) in self.namespaces}
+        return {prefix: self.namespaces[prefix] for prefix in sorted(prefixes)}
 
 
 def local_words(iri: str) -> str:

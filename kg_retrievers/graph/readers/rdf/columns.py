@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.iris import Prefixes, local_words
+from kg_retrievers.graph.readers.rdf.reading import PLAIN_FACTS
 from kg_retrievers.graph.readers.rdf.statements import Statements
+
+#: How many facts, and entities, are looked at at once.
+_FACTS_AT_ONCE, _ENTITIES_AT_ONCE = 1 << 20, 1 << 16
 
 #: Things of these types are classes, properties and ontologies: they describe relations and types.
 SCHEMA_TYPES = (
@@ -41,9 +47,11 @@ class RdfColumns:
         heads: The number of the head of each fact.
         relations: The number of its relation.
         tails: The number of its tail; ~number for a literal.
-        numbers: The number of each IRI and blank node.
         iris: The IRI of each number, or "_:" and the name of a blank node.
-        keys: The key of each entity that is no literal, by its number, in the order of their ids.
+        keys: The key of each entity, by its id; an empty text for a literal.
+        ids: The id of each entity by its number, `NONE` for what is no entity; behind all IRIs those of literals.
+        plain_facts: How many facts have each of the predicates of `PLAIN_FACTS`.
+        blanks: How many entities are blank nodes.
         local_names: How many entities and relations are called by the end of their IRI.
         described: How many classes and properties, in no fact themselves, describe types and relations.
         blank_types: How many types were left out because they are blank nodes.
@@ -58,35 +66,44 @@ class RdfColumns:
         self.schema_types = {
             number for name in SCHEMA_TYPES if (number := statements.ids.get(prefixes.expand(name))) is not None
         }
-        self.numbers: dict[str, int] = statements.ids
         self.iris = [*statements.ids]
-        self.keys: dict[int, str] = {}
-        self.local_names = self.described = self.blank_types = 0
+        self.keys: list[str] = []
+        self.ids = np.empty(0, np.intc)
+        self.plain_facts = {what: self._facts_by(iri) for what, (iri, _) in PLAIN_FACTS.items()}
+        self.local_names = self.described = self.blank_types = self.blanks = 0
 
     def fill(self) -> None:
         """Fill the builder."""
         order = self._entities_of_facts()
         relations = self._relation_labels()
         order = np.concatenate([order, self._described_alone(order, relations)])
+        self.ids = np.full(len(self.iris) + len(self._statements.literals), NONE, np.intc)
+        self.ids[order] = np.arange(len(order))
+        graphs = [self._statements.ids.get(name, NONE) for name in self._statements.graphs]
+        self._statements.ids.clear()  # since what follows is as large
         self._name_keys(order)
-        self._add_facts(order, relations)
-        self._name_entities()
+        used = self._prefixes.used(filter(None, self.keys))
+        self._name_entities(order)
+        self._name_literals(order)
+        self._add_facts(relations, graphs)
         self._add_types()
         builder = self._builder
-        names = [*self.keys.values(), *relations.values(), *builder.datatypes.values()]
-        types = [builder.type_ids.get(name, name) for names in builder.types.values() for name in names]
-        builder.prefixes = self._prefixes.used([*names, *types])
+        types = {builder.type_ids.get(name, name) for names in builder.types.values() for name in names}
+        used |= self._prefixes.used({*relations.values(), *builder.datatypes.values(), *types})
+        builder.prefixes = dict(sorted(used.items()))
+
+    def _facts_by(self, iri: str) -> int:
+        number = self._statements.ids.get(iri)
+        return 0 if number is None else int((self.relations == number).sum())
 
     def _entities_of_facts(self) -> Array:
         """Return the entities of facts in the order of appearance: numbers of IRIs, then, further up, of literals."""
         never = 2 * len(self.heads) + 1
         first = np.full(len(self.iris) + len(self._statements.literals), never, np.int64)
-        tails = self._codes(self.tails)
-        places = np.arange(len(self.heads))[::-1]
-        first[tails[::-1]] = 2 * places + 1  # of several values for one place the last is kept
-        by_head = np.full(len(self.iris), never, np.int64)
-        by_head[self.heads[::-1]] = 2 * places
-        np.minimum(first[: len(self.iris)], by_head, out=first[: len(self.iris)])
+        for start in reversed(range(0, len(self.heads), _FACTS_AT_ONCE)):  # so that the first place stays
+            facts = slice(start, start + _FACTS_AT_ONCE)
+            ends = np.stack([self.heads[facts], self._codes(self.tails[facts])], axis=1).ravel()[::-1]
+            first[ends] = np.arange(2 * start, 2 * start + len(ends))[::-1]  # of several values the last is kept
         order = np.argsort(first, kind="stable")
         return order[: int((first != never).sum())]
 
@@ -121,13 +138,15 @@ class RdfColumns:
         iri = self.iris[number]
         if not iri.startswith(WIKIDATA_PROPERTIES):
             return None
-        return self.numbers.get(WIKIDATA_ENTITIES + iri.rpartition("/")[2])
+        return self._statements.ids.get(WIKIDATA_ENTITIES + iri.rpartition("/")[2])
 
     def _described_alone(self, order: Array, relations: dict[int, str]) -> Array:
         """Return the entities that have names or types and no fact, in the order of appearance."""
         statements = self._statements
-        things = set(statements.typed) | statements.names.things()
-        things -= set(order[order < len(self.iris)].tolist())
+        described = np.array([*(set(statements.typed) | statements.names.things())], np.int64)
+        is_known = np.zeros(len(self.iris), bool)
+        is_known[order[order < len(self.iris)]] = True
+        things: set[int] = set(described[~is_known[described]].tolist())
         schema = set(relations) | set(statements.kinds)
         schema |= {entity for number in relations if (entity := self._wikidata_entity(number)) is not None}
         self.described = len(things & schema)
@@ -140,59 +159,75 @@ class RdfColumns:
         return np.array(sorted(things - schema - unused), np.int64)
 
     def _name_keys(self, order: Array) -> None:
-        """Give the entities their keys: prefixed names, "_:b0" and so on, and the texts of literals."""
-        blanks = 0
-        for number in order[order < len(self.iris)].tolist():
-            iri = self.iris[number]
-            if iri.startswith("_:"):
-                self.keys[number] = f"_:b{blanks}"
-                blanks += 1
-            else:
-                self.keys[number] = self._prefixes.compact(iri)
-        self._name_literals(order)
+        """Give the entities their keys: prefixed names, "_:b0" and so on; literals get theirs later."""
+        iris, compact, append = self.iris, self._prefixes.compact, self.keys.append
+        for start in range(0, len(order), _ENTITIES_AT_ONCE):
+            for number in order[start : start + _ENTITIES_AT_ONCE].tolist():
+                if number >= len(iris):
+                    append("")
+                elif iris[number].startswith("_:"):
+                    append(f"_:b{self.blanks}")
+                    self.blanks += 1
+                else:
+                    append(compact(iris[number]))
 
     def _name_literals(self, order: Array) -> None:
+        """Give literals their keys, and number all entities."""
         builder, texts, first = self._builder, [*self._statements.literals], len(self.iris)
-        taken, kinds = set(self.keys.values()), self._statements.datatypes
         iris, short = self._statements.datatype_ids, self._prefixes.datatype
         datatypes = [name if name.startswith("@") else short(name) for name in iris]
-        for number in order.tolist():
-            if number < first:
-                builder.entity(self.keys[number])
-                continue
-            key = text = texts[number - first]
+        kinds = self._statements.datatypes
+        taken = set(self.keys) if texts else set()
+        for id in np.flatnonzero(order >= first).tolist():
+            literal = int(order[id]) - first
+            key = text = texts[literal]
             if text in taken:
                 key = _free_key(text, taken, self._statements.literals)
                 builder.labels[key] = text
-            builder.entity(key)
-            builder.datatypes[key] = datatypes[kinds[number - first]]
+            self.keys[id] = key
+            builder.datatypes[key] = datatypes[kinds[literal]]
+        builder.entities(self.keys)
         for literal, kind in self._statements.retyped:
             key = _free_key(texts[literal], taken, self._statements.literals)
             builder.set_datatype(key, datatypes[kind])
 
-    def _add_facts(self, order: Array, relations: dict[int, str]) -> None:
-        builder, statements = self._builder, self._statements
-        new = np.zeros(len(self.iris) + len(statements.literals), np.intc)
-        new[order] = np.arange(len(order))
-        relation = np.zeros(len(self.iris), np.intc)
-        relation[[*relations]] = np.arange(len(relations))
-        sources = None
-        if statements.sources:
-            ids = [builder.source(self._source_name(*graph)) for graph in statements.graphs.items()]
-            sources = np.full(len(self.heads), NONE, np.intc)
-            found = np.frombuffer(statements.sources, np.intc)
-            sources[: len(found)] = np.where(found == NONE, NONE, np.array(ids)[found])
-        builder.add_ids(new[self.heads], relation[self.relations], new[self._codes(self.tails)], sources)
-
-    def _source_name(self, name: str, number: int) -> str:
+    def _source_name(self, name: str, number: int, entity: int) -> str:
         """Return the name of a graph: "_:g0" and so on for a blank node that is no entity."""
         if not name.startswith("_:"):
             return self._prefixes.compact(name)
-        return self.keys.get(self.numbers.get(name, NONE), f"_:g{number}")
+        id = NONE if entity == NONE else int(self.ids[entity])
+        return f"_:g{number}" if id == NONE else self.keys[id]
 
-    def _name_entities(self) -> None:
+    def _add_facts(self, relations: dict[int, str], graphs: list[int]) -> None:
+        """Add the facts.
+
+        Args:
+            relations: The relations by their numbers, in the order of their ids.
+            graphs: The number of each graph among IRIs and blank nodes, `NONE` for one that is no thing.
+        """
+        relation = np.zeros(len(self.iris), np.intc)
+        relation[[*relations]] = np.arange(len(relations))
+        found = np.frombuffer(self._statements.sources, np.intc)
+        named = zip(self._statements.graphs.items(), graphs, strict=True) if len(found) else ()
+        sources = [self._builder.source(self._source_name(*graph, entity)) for graph, entity in named]
+        of_source = np.array([*sources, NONE], np.intc)
+        for start in range(0, len(self.heads), _FACTS_AT_ONCE):
+            facts = slice(start, start + _FACTS_AT_ONCE)
+            heads, tails = self.ids[self.heads[facts]], self.ids[self._codes(self.tails[facts])]
+            given = None
+            if len(found):
+                given = np.full(len(heads), NONE, np.intc)
+                given[: len(found[facts])] = of_source[found[facts]]
+            self._builder.add_ids(heads, relation[self.relations[facts]], tails, given)
+
+    def _name_entities(self, order: Array) -> None:
         names, builder = self._statements.names, self._builder
-        for number, key in self.keys.items():
+        numbers = chain.from_iterable(
+            order[start : start + _ENTITIES_AT_ONCE].tolist() for start in range(0, len(order), _ENTITIES_AT_ONCE)
+        )
+        for number, key in zip(numbers, self.keys, strict=True):
+            if not key:
+                continue
             label = names.label(number)
             if label is None and not key.startswith("_:"):
                 label = local_words(self.iris[number])
@@ -216,14 +251,14 @@ class RdfColumns:
         self._builder.type_ids = {name: id for name, id in zip(names, ids, strict=True) if name != id}
         ranks = np.full(len(self.iris), NONE, np.int64)
         ranks[numbers] = np.argsort(np.argsort(names))
-        is_entity = np.zeros(len(self.iris), bool)
-        is_entity[[*self.keys]] = True
+        is_entity = self.ids != NONE
         self.blank_types = int((ranks[kinds] == NONE).sum())
         wanted = is_entity[things] & (ranks[kinds] != NONE)
         pairs = np.unique(things[wanted].astype(np.int64) * len(names) + ranks[kinds[wanted]])
         found, in_order = self._builder.types, sorted(names)
         for thing, rank in zip((pairs // len(names)).tolist(), (pairs % len(names)).tolist(), strict=True):
-            found[self.keys[thing]] = [*found.get(self.keys[thing], ()), in_order[rank]]
+            key = self.keys[self.ids[thing]]
+            found[key] = [*found.get(key, ()), in_order[rank]]
 
 
 def _free_key(text: str, taken: set[str], literals: dict[str, int]) -> str:

@@ -39,7 +39,7 @@ def describe_reading(
         "the end of the IRI": columns.local_names
     }
     kinds = Counter(builder.datatypes.values())
-    blanks = sum(key.startswith("_:") for key in columns.keys.values())
+    blanks = columns.blanks
     said = {
         "labels": _counts(named),
         "aliases": _count(statements.uses[ALIAS], f"by {', '.join(options.alias_predicates)}"),
@@ -51,7 +51,7 @@ def describe_reading(
         "blank nodes": _count(blanks, f"kept as _:b0 to _:b{blanks - 1}" if blanks > 1 else "kept as _:b0"),
         "graphs": _count(len(statements.graphs), "named ones, kept as sources of facts"),
     }
-    said |= {what: _count(_facts_by(columns, iri), text) for what, (iri, text) in PLAIN_FACTS.items()}
+    said |= {what: _count(columns.plain_facts[what], text) for what, (_, text) in PLAIN_FACTS.items()}
     reading.understood |= {what: text for what, text in said.items() if text}
     reading.leave_out('names in other languages (languages=[..., "*"])', statements.names.left_out)
     reading.leave_out('literals in other languages (languages=[..., "*"])', statements.foreign_count)
@@ -88,8 +88,3 @@ def _counts(counts: Mapping[str, int]) -> str:
 def _languages(wanted: Sequence[str], foreign: Counter[str]) -> str:
     text = ", then ".join([*wanted, "no language"])
     return f"{text}; {foreign.total():,} labels in others ({_counts(foreign)})" if foreign else text
-
-
-def _facts_by(columns: RdfColumns, iri: str) -> int:
-    number = columns.numbers.get(iri)
-    return 0 if number is None else int((columns.relations == number).sum())
