@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -104,7 +103,7 @@ class GraphIndex(Immutable):
         self.fingerprint = fingerprint({}, identity(graph, embeddings, dimension))
         self._names, self._relations, self._types = names, relations, types
         self._folder: Path | None = None
-        self._texts = TextVectors(embeddings, dimension)
+        self._texts = TextVectors(embeddings, dimension, lambda: self._held_texts)
         self._triples = TripleVectors(graph, dimension, self._texts.embed_new, triples)
         self._linking: dict[str, Array] | None = None
         #: What is derived from the index and shared by all that use it, such as its linker.
@@ -328,7 +327,7 @@ class GraphIndex(Immutable):
         return f"GraphIndex({self.graph!r}, {embedding_name(self.embeddings)})"
 
     def embed(self, texts: Sequence[str]) -> Array:
-        """Embed texts in one call of the embeddings, or none for texts seen lately.
+        """Embed texts in one call of the embeddings, or none for texts of relations and types and those seen lately.
 
         Returns:
             float32, shape (texts, dimension): unit rows.
@@ -339,8 +338,23 @@ class GraphIndex(Immutable):
         """
         return self._texts.embed(texts)
 
+    def exact_entities(self, texts: Sequence[str]) -> list[Candidates]:
+        """Find the entities that are called as each text, or have it as a key; nothing is embedded.
+
+        Returns:
+            The candidates that `nearest_entities` gives with k = 1 to a text that is a name; none for other texts.
+        """
+        found = []
+        for text in texts:
+            names = np.array([name for name in (self.graph.names.find(text),) if name >= 0], np.int64)
+            entities, _ = self.graph.entities_of_names(names)
+            if not len(entities) and (key := self.graph.entities.find(text)) >= 0:
+                entities = np.array([key])
+            found.append(Candidates(entities.astype(np.int32), np.zeros(len(entities), np.float32)))
+        return found
+
     def nearest_entities(self, texts: Sequence[str], k: int) -> list[Candidates]:
-        """Find the entities whose names are nearest to each text.
+        """Find the entities whose names are nearest to each text; of a name and k = 1, without looking at the others.
 
         Args:
             texts: The texts; a name or an entity key written exactly is always among its own candidates.
@@ -358,9 +372,8 @@ class GraphIndex(Immutable):
 
         found = []
         for text, names in zip(texts, find_nearest(self._names, graph.names, texts, k, self.embed, exact), strict=True):
-            rows = [graph.name_entities(name) for name in names.ids.tolist()]
-            entities = np.array(list(chain.from_iterable(rows)), np.int32)
-            distances = np.repeat(names.distances, [len(row) for row in rows])
+            entities, counts = graph.entities_of_names(names.ids)
+            distances = np.repeat(names.distances, counts)
             if graph.names.find(text) < 0 <= (key := graph.entities.find(text)):
                 entities = np.append(entities, np.int32(key))
                 distances = np.append(np.maximum(distances, np.float32(EXACT_NAME_MARGIN)), np.float32(0))
@@ -438,7 +451,7 @@ class GraphIndex(Immutable):
         (arXiv:2306.04136).
 
         Where the index was built without triples, those that no earlier call needed are embedded now, and kept in
-        memory: `4 * dimension` bytes a triple, reserved for all of them and used for these.
+        memory: `4 * dimension` bytes each, and room for as many again.
 
         Args:
             text: The text; it is embedded as it is.
@@ -461,6 +474,12 @@ class GraphIndex(Immutable):
                 f"{ids.min()} to {ids.max()}."
             )
         return self._triples.similarities(self.embed([text])[0], ids)
+
+    @cached_property
+    def _held_texts(self) -> dict[str, Array]:
+        """The vectors of relations and types by their texts."""
+        tables = (self.graph.types, self._types.vectors), (self.graph.relations, self._relations.vectors)
+        return {readable(name): row for table, vectors in tables for name, row in zip(table, vectors, strict=True)}
 
     @cached_property
     def _exact_relations(self) -> dict[str, list[int]]:

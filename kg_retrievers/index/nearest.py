@@ -35,7 +35,7 @@ def find_nearest(
         search: Finds vectors of the table.
         table: The names.
         texts: The texts.
-        k: How many to find for each; 1 or more.
+        k: How many to find for each; 1 or more. A text that equals so many is not embedded.
         embed: Embeds texts.
         exact: Returns the ids that a text equals.
 
@@ -57,8 +57,14 @@ def find_nearest(
         return list(zip(ids, distances, strict=True))
 
     shares = len(table) >= SHARED_SCAN and not isinstance(search, VectorStoreSearch)  # which looks up one by one
-    rows = answer_together((id(search), k), texts, scan) if shares else scan(texts)
-    return [_exact_first(*row, exact(text)) for text, row in zip(texts, rows, strict=True)]
+    equal = {text: exact(text) for text in texts}
+    vague = [text for text in texts if len(equal[text]) < min(k, len(table))]  # those of the others are all found
+    rows = {}
+    if vague:
+        scanned = answer_together((id(search), k), vague, scan) if shares else scan(vague)
+        rows = dict(zip(vague, scanned, strict=True))
+    nothing = np.empty(0, np.int64), np.empty(0, np.float32)
+    return [_exact_first(*rows.get(text, nothing), equal[text]) for text in texts]
 
 
 def ids_by_text(table: StringTable) -> dict[str, list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -17,49 +17,53 @@ from kg_retrievers.index.gathering import answer_together
 #: Other models are at a distance of about 1.
 SAME_VECTOR = 0.05
 
-#: How many vectors of recent texts are kept, since questions repeat the texts of relations.
+#: How many vectors of recent texts are kept, since the parts of a question and further questions repeat them.
 RECENT_TEXTS = 1024
 
 
 class TextVectors:
-    """Embeds texts, keeps the vectors of recent ones, and checks that the model is the one of the index.
+    """Embeds texts that the index does not hold, keeps recent ones, and checks that the model is that of the index.
 
     Args:
         embeddings: The model.
         dimension: The length of the vectors of the index.
+        held: Returns the vectors of the index by their texts.
 
     Attributes:
         probe: A text and its vector in the index, which the first call compares; None where there is none.
         recent: The vectors of recent texts.
     """
 
-    def __init__(self, embeddings: Embeddings, dimension: int) -> None:
-        """Begin without texts."""
+    def __init__(self, embeddings: Embeddings, dimension: int, held: Callable[[], Mapping[str, Array]]) -> None:
+        """Begin without recent texts."""
         self.probe: tuple[str, Array] | None = None
         self.recent: dict[str, Array] = {}
-        self._embeddings, self._dimension = embeddings, dimension
+        self._embeddings, self._dimension, self._held = embeddings, dimension, held
         self._lock = LocalLock()
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Embed texts; see `GraphIndex.embed`."""
+        probe, held = self.probe, self._held()
+        rows = {text: held[text] for text in texts if text in held}
         with self._lock:
-            rows = {text: self.recent[text] for text in texts if text in self.recent}
-        probe = self.probe
-        wanted = [*texts, probe[0]] if probe else texts
-        if new := [text for text in dict.fromkeys(wanted) if text not in rows]:
-            rows |= zip(new, answer_together(id(self), new, self.embed_new), strict=True)
-        if probe and np.linalg.norm(rows[probe[0]] - probe[1]) > SAME_VECTOR:
+            recent = {text: self.recent[text] for text in texts if text in self.recent}
+        new = [text for text in dict.fromkeys(texts) if text not in rows and text not in recent]
+        wanted = list(dict.fromkeys([*new, probe[0]])) if probe else new
+        if wanted:
+            recent |= zip(wanted, answer_together(id(self), wanted, self.embed_new), strict=True)
+        if probe and np.linalg.norm(recent.pop(probe[0]) - probe[1]) > SAME_VECTOR:
             raise StaleIndexError(
                 f"GraphIndex: {embedding_name(self._embeddings)} gives another vector for {probe[0]!r} than the index "
                 "holds: another model of that class. Open it with the one it was built with, or build it again."
             )
         self.probe = None  # once is enough
         with self._lock:
-            for text, row in rows.items():
+            for text, row in recent.items():
                 self.recent.pop(text, None)
                 self.recent[text] = row
             while len(self.recent) > RECENT_TEXTS:
                 del self.recent[next(iter(self.recent))]
+        rows |= recent
         return np.array([rows[text] for text in texts], np.float32).reshape(-1, self._dimension)
 
     def embed_new(self, texts: Sequence[str]) -> Array:

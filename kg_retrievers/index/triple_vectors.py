@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -39,15 +40,16 @@ class TripleVectors:
     ) -> None:
         """Take what is made."""
         self._graph, self._dimension, self._embed = graph, dimension, embed
-        # The vectors, and which of them are embedded.
-        self._made = None if search is None else (search.vectors, np.broadcast_to(True, len(search.vectors)))
-        self._rows = None if search is None else search.rows
+        self._whole = search
+        # The vectors that are made, in the order in which they were needed; behind them is room for more.
+        self._vectors, self._count = np.empty((0, dimension), np.float32), 0
         self._lock = LocalLock()
 
     def search(self) -> ExactSearch | None:
         """Return the vectors of all triples; None unless all are embedded."""
-        made = self._made
-        return ExactSearch(made[0], self._rows) if made is not None and made[1].all() else None
+        if self._whole is None and 0 < len(self._graph) == self._count:
+            self._whole = ExactSearch(self._vectors[: self._count], self._rows - 1)
+        return self._whole
 
     def similarities(self, direction: Array, triples: Array | None) -> Array:
         """Return the cosine of a vector and each of the given triples; see `GraphIndex.triple_similarities`.
@@ -58,8 +60,7 @@ class TripleVectors:
         """
         direction = direction.astype(np.float64)
         ids = np.arange(len(self._graph)) if triples is None else triples
-        vectors = self._vectors(ids)
-        rows = ids if self._rows is None else self._rows[ids]
+        vectors, rows = self._made(ids)
         # In float64, so that it does not matter which rows are beside a row; BLAS threads would wait for each other.
         if triples is None:
             cosines: Array = np.einsum("ij,j->i", vectors, direction)[rows]
@@ -67,19 +68,33 @@ class TripleVectors:
             cosines = np.einsum("ij,j->i", vectors[rows], direction)
         return (np.round(cosines, SIMILARITY_DECIMALS) + 0.0).astype(np.float32)  # 0.0 instead of -0.0
 
-    def _vectors(self, ids: Array) -> Array:
-        """Return the vectors of triples; those of these ids are made where they are missing."""
-        made = self._made
-        if made is not None and made[1][ids].all():
-            return made[0]
+    def _made(self, ids: Array) -> tuple[Array, Array]:
+        """Return vectors, and the rows of some triples among them; those that are missing are made."""
+        if (whole := self.search()) is not None:
+            return whole.vectors, ids if whole.rows is None else whole.rows[ids]
+        rows = self._rows[ids]
+        if rows.all():  # nobody waits for a model that makes others
+            return self._vectors, rows - 1
         with self._lock:
-            if self._made is None:
-                size = len(self._graph)
-                self._made = np.zeros((size, self._dimension), np.float32), np.zeros(size, np.bool_)
-            vectors, embedded = self._made
-            new = np.unique(ids[~embedded[ids]])
+            new = np.unique(ids[self._rows[ids] == 0])
+            if len(new):
+                self._reserve(self._count + len(new))
             for start in range(0, len(new), TRIPLE_BATCH):
                 batch = new[start : start + TRIPLE_BATCH]
-                vectors[batch] = self._embed(triple_texts(self._graph, batch))
-                embedded[batch] = True
-            return vectors
+                end = self._count + len(batch)
+                self._vectors[self._count : end] = self._embed(triple_texts(self._graph, batch))
+                self._rows[batch] = np.arange(self._count, end) + 1
+                self._count = end
+            return self._vectors[: self._count], self._rows[ids] - 1
+
+    def _reserve(self, count: int) -> None:
+        """Make room for so many vectors, and for as many again where the graph has them."""
+        if count > len(self._vectors):
+            larger = np.empty((min(len(self._graph), 2 * count), self._dimension), np.float32)
+            larger[: self._count] = self._vectors[: self._count]
+            self._vectors = larger
+
+    @cached_property
+    def _rows(self) -> Array:
+        """The row of each triple, counted from 1; 0 where it is not made. The system keeps what is never written."""
+        return np.zeros(len(self._graph), np.int32)

@@ -93,12 +93,8 @@ def nearest_named(index: GraphIndex, texts: Sequence[str], k: int = NAMES) -> li
         texts: The texts.
         k: How many names are looked at to find all of those that are equally near.
     """
-    graph = index.graph
-    found: dict[str, Candidates] = {}
-    for text in texts:
-        if (name := graph.names.find(text)) >= 0:
-            entities = np.array(graph.name_entities(name), np.int32)
-            found[text] = Candidates(entities, np.zeros(len(entities), np.float32))
+    exact = zip(texts, index.exact_entities(texts), strict=True)
+    found = {text: entities for text, entities in exact if len(entities.ids)}
     others = [text for text in dict.fromkeys(texts) if text not in found]
     for first in range(0, len(others), NAMES_AT_ONCE):
         check_deadline()

@@ -240,6 +240,36 @@ def test_a_batch_is_one_call_and_recent_texts_are_none(graph: KnowledgeGraph, mo
     assert list(index._texts.recent) == ["a", "d"]
 
 
+@pytest.mark.parametrize("saved", [False, True], ids=["built", "opened"])
+def test_texts_of_relations_and_types_are_held(graph: KnowledgeGraph, tmp_path: Path, saved: bool) -> None:
+    """However many there are, a question embeds none of them; an opened index embeds one, to see that it may."""
+    embeddings = Counted()
+    index = GraphIndex.build(graph, embeddings, tmp_path)
+    index = GraphIndex.open(tmp_path, embeddings) if saved else index
+    embeddings.calls.clear()
+    texts = [readable(name) for name in (*graph.relations, *graph.types)]
+    vectors = index.embed([*texts, "another", texts[0]])
+    assert embeddings.calls == [["another", "directed by"] if saved else ["another"]]
+    assert np.allclose(vectors, HashedEmbeddings(64).embed_documents([*texts, "another", texts[0]]), atol=1e-6)
+    assert list(index._texts.recent) == ["another"]
+
+
+def test_names_are_found_without_the_model(graph: KnowledgeGraph) -> None:
+    index = GraphIndex.build(graph, embeddings := Counted())
+    embeddings.calls.clear()
+    texts = ["Her", "m2", "nobody", "INFERNO", ""]
+    exact = index.exact_entities(texts)
+    assert [keys(index, found) for found in exact] == [["m1", "m2"], ["m2"], [], ["INFERNO"], []]
+    assert all((found.ids.dtype, found.distances.dtype) == (np.int32, np.float32) for found in exact)
+    for text in ("Her", "INFERNO"):
+        for one, other in zip(index.nearest_entities([text], 1)[0], index.exact_entities([text])[0], strict=True):
+            assert one.tolist() == other.tolist()
+    assert index.nearest_relations(["directed_by"], 1)[0].distances.tolist() == [0]
+    assert embeddings.calls == []
+    assert [len(found.ids) for found in index.nearest_entities(["Her", "Hers"], 1)] == [2, 2]
+    assert embeddings.calls == [["Hers"]]
+
+
 def test_from_many_threads(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_vectors, "RECENT_TEXTS", 3)
     wanted = answers(GraphIndex.build(graph, HashedEmbeddings()))
@@ -330,6 +360,17 @@ def test_an_error_keeps_the_triples_embedded_before(graph: KnowledgeGraph, monke
     embeddings.calls.clear()
     assert index.triple_similarities("Her?").tolist() == cosines("Her?", TRIPLE_TEXTS, 64).tolist()
     assert embeddings.calls == [TRIPLE_TEXTS[2:4], TRIPLE_TEXTS[4:]]
+
+
+def test_room_for_triples_grows_with_what_is_needed() -> None:
+    graph = KnowledgeGraph.from_triples([(f"head {number}", "relation", "tail") for number in range(50)])
+    index, whole = GraphIndex.build(graph, HashedEmbeddings(64)), GraphIndex.build(graph, HashedEmbeddings(64))
+    expected = whole.triple_similarities("head 7")
+    for count, room in ((3, 6), (5, 6), (9, 18), (40, 50), (50, 50)):
+        ids = np.arange(count)[::-1]
+        assert index.triple_similarities("head 7", ids).tolist() == expected[ids].tolist()
+        assert len(index._triples._vectors) == room
+    assert index.triple_similarities("head 7").tolist() == expected.tolist()
 
 
 NAME = st.text(st.sampled_from("abcAB _,'\n\U0001f3ac"), min_size=1, max_size=4)
@@ -630,7 +671,7 @@ def test_another_dimension_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> 
 
     GraphIndex.build(graph, Unnamed(8), tmp_path)
     with pytest.raises(StaleIndexError, match=r"its vectors have 8 numbers, but .*Unnamed\(\) gives 16"):
-        GraphIndex.open(tmp_path, Unnamed(16)).nearest_entities(["Her"], 1)
+        GraphIndex.open(tmp_path, Unnamed(16)).nearest_entities(["Her"], 2)
 
 
 def test_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path) -> None:
@@ -782,7 +823,7 @@ def test_store_of_another_graph_is_refused(graph: KnowledgeGraph, tmp_path: Path
         index.nearest_entities(["strange"], 1)
     empty.store.store.clear()
     with pytest.raises(StaleIndexError):
-        index.nearest_entities(["Her"], 1)
+        index.nearest_entities(["Her"], 2)
 
 
 def test_empty_graph_with_a_store(tmp_path: Path) -> None:
@@ -831,4 +872,4 @@ def test_another_model_that_hides_its_name_is_refused(tmp_path: Path, graph: Kno
     assert answers(GraphIndex.open(tmp_path, Nameless("")))
     for _ in range(2):
         with pytest.raises(StaleIndexError, match="gives another vector for"):
-            GraphIndex.open(tmp_path, Nameless("another model ")).nearest_entities(["Her"], 1)
+            GraphIndex.open(tmp_path, Nameless("another model ")).nearest_entities(["Her"], 2)
