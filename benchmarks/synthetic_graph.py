@@ -75,6 +75,11 @@ def synthetic_graph(triples: int, entities: int, relations: int, seed: int = 1) 
     return SyntheticGraph(places[heads], kinds, places[tails], names, relation_names)
 
 
+def entity_names(count: int, seed: int = 1) -> list[str]:
+    """Draw names of entities alone, all different."""
+    return _names(np.random.default_rng(seed), count, (0.2, 0.5, 0.3))
+
+
 def _names(draw: np.random.Generator, count: int, lengths: tuple[float, float, float]) -> list[str]:
     """Draw different names of two, three or four words."""
     words = [token for token in token_table().tokens if token.isascii() and token.isalpha() and len(token) > 3]
