@@ -7,9 +7,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, adispatch_custom_event, dispatch_custom_event
+from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from kg_retrievers.core.untraced import UntracedRunnable, ainvoke, invoke, is_traced
 from kg_retrievers.deadline import await_foreign, call_foreign
 from kg_retrievers.redaction import hide_secrets
 
@@ -48,9 +49,10 @@ def run_sync(body: Body[Output], config: RunnableConfig) -> Output:
             try:
                 outcome = None
                 if isinstance(request, Event):
-                    dispatch_custom_event(request.name, request.data, config=config)
+                    if is_traced(config):
+                        dispatch_custom_event(request.name, request.data, config=config)
                 else:
-                    outcome = call_foreign(request.runnable.invoke, request.input, config)
+                    outcome = call_foreign(invoke, request.runnable, request.input, config)
             except Exception as error:
                 hide_secrets(error)
                 request = body.throw(error)
@@ -71,9 +73,10 @@ async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
             try:
                 outcome = None
                 if isinstance(request, Event):
-                    await adispatch_custom_event(request.name, request.data, config=config)
+                    if is_traced(config):
+                        await adispatch_custom_event(request.name, request.data, config=config)
                 else:
-                    outcome = await await_foreign(request.runnable.ainvoke(request.input, config))
+                    outcome = await await_foreign(ainvoke(request.runnable, request.input, config))
             except Exception as error:
                 hide_secrets(error)
                 request = body.throw(error)
@@ -86,21 +89,17 @@ async def run_async(body: Body[Output], config: RunnableConfig) -> Output:
         body.close()
 
 
-class GeneratorRunnable(Runnable[Input, Output]):
+class GeneratorRunnable(UntracedRunnable[Input, Output]):
     """A runnable written once, as a generator body, for sync and async."""
 
     @abstractmethod
     def body(self, input: Input) -> Body[Output]:
         """Yield requests; return the output."""
 
-    def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
-        """Run the body, traced under the name of the class."""
-        return self._call_with_config(lambda value, config: run_sync(self.body(value), config), input, config)
+    def run_untraced(self, input: Input, config: RunnableConfig) -> Output:
+        """Run the body."""
+        return run_sync(self.body(input), config)
 
-    async def ainvoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
-        """Run the same body, awaiting its calls."""
-
-        async def run(value: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig) -> Output:
-            return await run_async(self.body(value), config)
-
-        return await self._acall_with_config(run, input, config)
+    async def arun_untraced(self, input: Input, config: RunnableConfig) -> Output:
+        """Run the body, awaiting its calls."""
+        return await run_async(self.body(input), config)

@@ -98,6 +98,8 @@ def check_types(state_class: type, inputs: Mapping[str, Any], who: str) -> dict[
     Raises:
         InvalidArgumentError: If a key is not of the state, or a value is of another type.
     """
+    if not inputs:
+        return {}
     names = sorted(set(get_type_hints(state_class)) - {"question"})
     if strange := sorted(set(inputs) - set(names)):
         known = sorted([*names, "on_refusal"])

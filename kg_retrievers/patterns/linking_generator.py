@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 
+from kg_retrievers.core.untraced import UntracedRunnable
 from kg_retrievers.graph import Pattern
 from kg_retrievers.index import (
     EntityLinker,
@@ -19,7 +20,7 @@ from kg_retrievers.index import (
 )
 
 
-class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
+class LinkingGenerator(UntracedRunnable[Mapping[str, Any], Pattern]):
     """A generator without a language model, which starts from the entities of a question."""
 
     calls_model = False
@@ -30,9 +31,9 @@ class LinkingGenerator(Runnable[Mapping[str, Any], Pattern]):
         self.index = index
         self.linker = linker or linker_of(index)
 
-    def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Pattern:
+    def run_untraced(self, input: Mapping[str, Any], config: RunnableConfig) -> Pattern:
         """Return the pattern of `{"question", "seed_entities"}`; "entities" may hold them as they were found."""
-        return self._call_with_config(self._generate, input, config)
+        return self._generate(input)
 
     @abstractmethod
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
