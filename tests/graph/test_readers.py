@@ -231,6 +231,18 @@ def test_a_first_row_may_be_a_fact(tmp_path: Path, content: str) -> None:
     assert rows.reading.understood["columns"] == "head, relation, tail; the first row is a fact"
 
 
+@pytest.mark.parametrize(("rare", "is_fact"), [(0, False), (1, False), (30, True)])
+def test_a_first_row_may_be_a_fact_of_a_rare_relation(tmp_path: Path, rare: int, is_fact: bool) -> None:
+    frequent = [f"film{number},directed_by,person{number % 40}" for number in range(200 - rare)]
+    rows = ["film,fact,value", *frequent, *(f"thing{number},rare{number},note{number}" for number in range(rare))]
+    path = write(tmp_path, "kb.csv", "\n".join([*rows, ""]))
+    if is_fact:
+        assert len(read_graph_rows(path)) == 201
+    else:
+        with pytest.raises(GraphLoadError, match="seems to name columns"):
+            read_graph_rows(path)
+
+
 def test_header_is_told(tmp_path: Path) -> None:
     path = write(tmp_path, "kb.csv", "head,relation,tail\nHer,directed_by,Spike Jonze\n")
     assert len(read_graph_rows(path, header=False)) == 2
@@ -309,11 +321,11 @@ def test_rows_of_json(tmp_path: Path, name: str, indent: int | None) -> None:
     graph = KnowledgeGraph.from_file(write(tmp_path, name, content))
     facts = [
         Triple("Her", "director", "Spike Jonze"),
-        Triple("Alien", "director", "Ridley Scott"),
         Triple("Her", "year", "2013"),
+        Triple("Alien", "director", "Ridley Scott"),
     ]
     assert [*graph.triples()] == facts
-    assert [graph.sources(fact) for fact in facts] == [["IMDb"], [], ["IMDb", "Films"]]
+    assert [graph.sources(fact) for fact in facts] == [["IMDb"], ["IMDb", "Films"], []]
     assert (graph.relation_id("director"), graph.label("Her"), graph.datatype("Her")) == (
         "P57",
         "Her (film)",

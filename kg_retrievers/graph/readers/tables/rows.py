@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from operator import itemgetter
@@ -17,13 +18,16 @@ from kg_retrievers.graph.readers.tables.roles import ENTITY, Roles, entity_colum
 from kg_retrievers.graph.readers.tables.text_lines import TextFile
 
 #: How many rows decide whether the first of them names the columns.
-HEADER_ROWS = 1_000
+HEADER_ROWS = 10_000
 
 #: How many characters of them are looked at.
 HEADER_LENGTH = 1 << 20
 
 #: The least number of rows below the first one that can tell that it names the columns.
 LEAST_ROWS = 3
+
+#: A first row is taken for no fact where at most this share of the rows below is as unlike the others as it is.
+MOST_UNLIKE = 0.01
 
 
 def read_fact_table(file: TextFile, layout: Layout, builder: GraphBuilder) -> None:
@@ -210,18 +214,21 @@ def _check_named(file: TextFile, first: Row, columns: Sequence[str]) -> None:
 
 
 def _is_unlike_the_others(rows: Sequence[Row]) -> bool:
-    """Whether the first row of three cells names columns rather than a fact, judged by the first 1,000 rows.
+    """Whether the first row of three cells names columns rather than a fact, judged by the first 10,000 rows.
 
-    It does if none of its cells appears again in its column, nor its ends in the other column of ends, while the rows
-    below use at most half as many relations as they are.
+    It does if none of its cells appears again in its column, nor its ends in the other column of ends, while at most
+    1 % of the rows below are so, and they use at most half as many relations as they are.
     """
     others = [row.cells for row in rows[1:] if len(row.cells) == 3]
     if len(rows[0].cells) != 3 or len(others) < LEAST_ROWS:
         return False
     head, relation, tail = rows[0].cells
-    relations = {cells[1] for cells in others}
-    ends = {end for cells in others for end in (cells[0], cells[2])}
-    return 2 * len(relations) <= len(others) and relation not in relations and not {head, tail} & ends
+    relations = Counter(cells[1] for cells in others)
+    ends = Counter(end for cells in others for end in (cells[0], cells[2]))
+    if 2 * len(relations) > len(others) or relation in relations or head in ends or tail in ends:
+        return False
+    unlike = sum(relations[cells[1]] == ends[cells[0]] == ends[cells[2]] == 1 for cells in others)
+    return unlike <= MOST_UNLIKE * len(others)
 
 
 def _refuse_header(file: TextFile, line: int, cells: Sequence[str]) -> NoReturn:
