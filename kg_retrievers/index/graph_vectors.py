@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.algorithms.quantization import quantized
+from kg_retrievers.algorithms.quantization import quantized, words_of
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.column_file import ColumnFile
@@ -77,10 +77,7 @@ def embed_graph(
         for file in sinks.files.values():
             file.close() if resumes else file.remove()
         raise
-    columns = sinks.arrays()
-    if is_large:
-        columns["names_bits"] = bits_of(columns["names"])
-    return GraphVectors(columns, sinks.files, sinks.dimension)
+    return GraphVectors(sinks.arrays(), sinks.files, sinks.dimension)
 
 
 class _GraphTexts(Sequence[str]):
@@ -139,12 +136,12 @@ class _Sinks:
 
     Args:
         sizes: How many texts each kind has.
-        is_large: Whether vectors of names are kept as 8-bit numbers.
+        is_large: Whether vectors of names are kept as 8-bit numbers and bits.
     """
 
     def __init__(self, sizes: Mapping[str, int], is_large: bool) -> None:
-        self._sizes = sizes
-        self._dtypes = {kind: np.dtype(np.int8 if is_large and kind == "names" else np.float32) for kind in sizes}
+        self._sizes, self._is_large = sizes, is_large
+        self._bits: Array | None = None
         self.made: dict[str, _Memory | _Stored | ColumnFile] = {}
         self.dimension = 0
         self._folder: tuple[Path, str] | None = None
@@ -154,13 +151,15 @@ class _Sinks:
         self._folder = folder, key
         goes_on = resumes
         for kind, size in self._sizes.items():
-            file = ColumnFile.found(folder, f"index.{kind}", key, self._dtypes[kind])
+            file = ColumnFile.found(folder, f"index.{kind}", key, self._dtype(kind))
             if file is None:
                 goes_on = goes_on and not size
                 continue
             file.cut(min(file.rows, size) if goes_on else 0)
             goes_on = goes_on and file.rows == size
             self.made[kind], self.dimension = file, file.width
+            if self._is_large and kind == "names":
+                self._keep_bits(0, file.array())
 
     @property
     def rows(self) -> int:
@@ -180,19 +179,31 @@ class _Sinks:
             rows, vectors = vectors[: part.stop - part.start], vectors[part.stop - part.start :]
             if kind not in self.made:
                 self.made[kind] = self._make(kind)
-            self.made[kind].append(quantized(rows) if self._dtypes[kind] == np.int8 else rows)
+            if self._is_large and kind == "names":
+                rows = quantized(rows)
+                self._keep_bits(part.start, rows)
+            self.made[kind].append(rows)
 
     def arrays(self) -> dict[str, Array]:
         """Return the vectors by kind; those in a store are left out."""
         empty = _Memory(0, np.dtype(np.float32), self.dimension)
         sinks = {kind: self.made.get(kind, empty) for kind in self._sizes}
-        return {kind: sink.array() for kind, sink in sinks.items() if not isinstance(sink, _Stored)}
+        arrays = {kind: sink.array() for kind, sink in sinks.items() if not isinstance(sink, _Stored)}
+        return arrays if self._bits is None else arrays | {"names_bits": self._bits}
+
+    def _keep_bits(self, first: int, rows: Array) -> None:
+        if self._bits is None:
+            self._bits = np.empty((self._sizes["names"], words_of(self.dimension)), np.uint64)
+        self._bits[first : first + len(rows)] = bits_of(rows)
+
+    def _dtype(self, kind: str) -> np.dtype[np.generic]:
+        return np.dtype(np.int8 if self._is_large and kind == "names" else np.float32)
 
     def _make(self, kind: str) -> _Memory | ColumnFile:
         if self._folder is None:
-            return _Memory(self._sizes[kind], self._dtypes[kind], self.dimension)
+            return _Memory(self._sizes[kind], self._dtype(kind), self.dimension)
         folder, key = self._folder
-        return ColumnFile(folder, f"index.{kind}", key, self._dtypes[kind], self.dimension)
+        return ColumnFile(folder, f"index.{kind}", key, self._dtype(kind), self.dimension)
 
 
 def _parts(sizes: Mapping[str, int], start: int, stop: int) -> list[tuple[str, slice]]:

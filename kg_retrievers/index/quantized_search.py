@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kg_retrievers.algorithms.quantization import quantized, unit_rows
+from kg_retrievers.algorithms.quantization import quantized, unit_rows, words_of
 from kg_retrievers.errors import DamagedDataError
 from kg_retrievers.graph.columns import DAMAGED, Array
 
@@ -112,5 +112,7 @@ def bits_of(vectors: Array) -> Array:
     """Return the `rotated_bits` of many rows, which may be mapped from disk."""
     from kg_retrievers.algorithms.bit_scan import rotated_bits  # loads numba
 
-    starts = range(0, max(1, len(vectors)), _ROWS_AT_ONCE)
-    return np.concatenate([rotated_bits(vectors[start : start + _ROWS_AT_ONCE]) for start in starts])
+    bits = np.empty((len(vectors), words_of(vectors.shape[1])), np.uint64)
+    for start in range(0, len(vectors), _ROWS_AT_ONCE):
+        bits[start : start + _ROWS_AT_ONCE] = rotated_bits(vectors[start : start + _ROWS_AT_ONCE])
+    return bits
