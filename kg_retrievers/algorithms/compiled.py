@@ -8,7 +8,9 @@ from typing import Any, ParamSpec, TypeVar
 from zlib import crc32
 
 import numba
-from numba.extending import register_jitable
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, register_jitable
 
 from kg_retrievers.algorithms.code_cache import code_cache
 from kg_retrievers.graph import adjacency
@@ -27,8 +29,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 # Compiled functions call these as Python does. LLVM inlines them: each is one instruction or two.
 for _function in (adjacency.label_of, adjacency.relation_of, adjacency.is_backward, adjacency.reversed_label):
     register_jitable(_function)
-for _function in (adjacency.half_of, adjacency.triple_of):  # given arrays, whose references need not be counted
-    register_jitable(_nrt=False)(_function)
+for _of_entries in (adjacency.half_of, adjacency.triple_of):  # given arrays, whose references need not be counted
+    register_jitable(_nrt=False)(_of_entries)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -75,6 +77,25 @@ def compiled_entry(function: Callable[P, R], *, allocates: bool = True) -> Calla
     ENTRIES.append(made)
     entry: Callable[P, R] = made
     return entry
+
+
+def _prefetch(_: Any, array: Any, position: Any) -> Any:
+    """Begin to load an item of an array into the cache, for code that reads it soon; the position must exist."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
+        number = ir.IntType(32)
+        insert: Any = cgutils.get_or_insert_function
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        load = insert(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(load, [place, number(0), number(3), number(1)])  # to read, often, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
 
 
 def source_checksum(path: Path) -> int:

@@ -41,15 +41,18 @@ def _search(folder: str) -> None:
 def _neighborhoods(folder: str) -> None:
     import numpy as np
 
-    from kg_retrievers.algorithms.local_walk import walk_around
+    from kg_retrievers.algorithms.local_walk import triples_between, walk_around
     from kg_retrievers.algorithms.neighborhood import neighborhood
     from kg_retrievers.algorithms.pagerank import personalized_pagerank
     from kg_retrievers.graph import KnowledgeGraph
+    from kg_retrievers.methods.gnn_rag.target_hops import steps_to
 
     adjacency = KnowledgeGraph.open(folder).adjacency
     neighborhood(adjacency, [0])
     personalized_pagerank(adjacency, [0])
-    walk_around(adjacency, np.zeros(1, np.int64), max_hops=1, most=1, max_entries=1)
+    walk_around(adjacency, np.array([0]), max_hops=1, most=1, max_entries=1)
+    triples_between(adjacency, np.array([0]))
+    steps_to(adjacency, 0, np.array([1]), 1)
 
 
 def _trees(_: str) -> None:
@@ -77,13 +80,12 @@ def _messages(folder: str) -> None:
 def _scans(_: str) -> None:
     import numpy as np
 
-    from kg_retrievers.algorithms.quantized import cosines, nearest_by_bits, quantized, rotated_bits
+    from kg_retrievers.algorithms.bit_scan import cosines, nearest_by_bits, rotated_bits
+    from kg_retrievers.algorithms.quantization import quantized
 
     numbers = quantized(np.eye(2, dtype=np.float32))
     bits = rotated_bits(numbers)
-    for column in (numbers, bits):  # as those of a saved index are
-        column.setflags(write=False)
-    nearest_by_bits(bits, np.array(bits), 1)
+    nearest_by_bits(bits, bits, 1)
     cosines(numbers, np.zeros(1, np.int64), np.ones(2, np.float32))
 
 

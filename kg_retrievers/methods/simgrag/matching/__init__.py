@@ -31,7 +31,8 @@ from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.methods.simgrag.matching.plan import INFINITE, SCALE, Match, MatchNode, MatchQuery, plan_query
-from kg_retrievers.methods.simgrag.matching.solving import Limits, find_matches
+from kg_retrievers.methods.simgrag.matching.solving import Limits, compile_search, find_matches
+from kg_retrievers.methods.simgrag.matching.time_limit import stopped_after
 
 __all__ = ["MAX", "Candidates", "Match", "MatchNode", "MatchQuery", "match_pattern"]
 
@@ -78,7 +79,7 @@ def match_pattern(
         max_scans: The most adjacency entries looked at, for finding the matches and again for completing each; a
             deterministic budget.
         max_seconds: A budget of wall-clock time for finding the matches, not deterministic; None for no limit. Those
-            found by then are completed.
+            found by then are completed. Time to compile is not counted.
 
     Raises:
         InvalidArgumentError: If a value is out of range.
@@ -97,12 +98,6 @@ def match_pattern(
     plan = plan_query(adjacency, relations, query, distinct, direction, ties)
     cost = int(min(max_distance * SCALE, INFINITE - 1)) + 1
     stop = np.zeros(1, np.int64)
-    timer = threading.Timer(max_seconds, stop.fill, (1,)) if max_seconds is not None else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
-    try:
+    compile_search(adjacency, plan)  # takes long, and is not counted
+    with stopped_after(max_seconds, stop):
         return find_matches(adjacency, plan, Limits(k, cost, max_bindings, max_scans), stop)
-    finally:
-        if timer is not None:
-            timer.cancel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kg_retrievers.algorithms.compiled import inlined, non_allocating
+from kg_retrievers.algorithms.compiled import inlined, non_allocating, prefetch
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, START, Plan
@@ -22,6 +22,9 @@ from kg_retrievers.methods.simgrag.matching.state import (
 
 #: A message is not sent through more than this share of the graph's adjacency entries; a constant serves instead.
 MESSAGE_SHARE = 0.5
+
+#: How many rows are loaded ahead of the one that is read.
+AHEAD = 8
 
 
 # --- what a node reaches ---------------------------------------------------------------------------------------------
@@ -47,6 +50,18 @@ def _keep_below(state: State, row: int, kept: int, entity: int, cost: int, most:
     state.lower[row, entity] = 0
     unmark(state.present, row, entity)
     return kept
+
+
+@non_allocating
+def _load_ahead(adjacency: Adjacency, state: State, v: int, position: int) -> None:
+    """Begin to load the rows of entities that a node reaches, some ahead of one: they lie anywhere in memory."""
+    row, reach = state.nodes[v].lower_row, state.nodes[v].reach
+    if position + 2 * AHEAD < reach:
+        prefetch(adjacency.indptr, state.reached[row, position + 2 * AHEAD])
+    if position + AHEAD < reach:
+        begin = adjacency.indptr[state.reached[row, position + AHEAD]]
+        prefetch(adjacency.labels, begin)
+        prefetch(adjacency.neighbors, begin)
 
 
 @non_allocating
@@ -82,6 +97,7 @@ def _ask(adjacency: Adjacency, plan: Plan, state: State, v: int, c: int, s: int,
     first, last = ways(-1, side)
     kept = 0
     for j in range(state.nodes[v].reach):
+        _load_ahead(adjacency, state, v, j)
         x = state.reached[row, j]
         base = lower_cost(state, row, x)
         best = most - base
@@ -128,6 +144,7 @@ def _tell(
     first, last = ways(-1, side)
     count = 0
     for j in range(state.nodes[c].reach):
+        _load_ahead(adjacency, state, c, j)
         x = state.reached[from_row, j]
         base = -floor if closes else lower_cost(state, from_row, x)
         for way in range(first, last):

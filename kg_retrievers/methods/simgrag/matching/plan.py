@@ -122,7 +122,7 @@ class Plan(NamedTuple):
     outside: Array  # (s, s) bool: the second step is still to come and not in the subtree that the first one places
     differs: Array  # (v, v) bool: must not take the same entity
     starts: Array  # int64, (v + 1): the candidates of node v are `candidates[starts[v]:starts[v + 1]]`
-    candidates: Array  # int32, (n): candidates of the known nodes, ascending by id in each node
+    candidates: Array  # int32, (n): candidates of the known nodes; where they are searched, ascending by id in each
     candidate_costs: Array  # int32, (n)
     levels: Array  # int32, (rows, entities): the level of the nearest candidate type; -1 for entities of none
     level_costs: Array  # int32, (rows, levels): the distinct distances of the candidate types, ascending
@@ -148,7 +148,7 @@ def plan_query(
     unknown = tuple(relation is None for relation in query.relations)
     edges, different = tuple(query.edges), tuple(query.different)
     shape = _Shape(edges, different, roots, known, typed, unknown, distinct, direction, ties)
-    eager = int(known[roots[0]] and starts[roots[0] + 1] - starts[roots[0]] > EAGER_ABOVE)
+    eager = int(sum(known) > 1 and known[roots[0]] and starts[roots[0] + 1] - starts[roots[0]] > EAGER_ABOVE)
     return Plan(*_layout(shape), starts, candidates, candidate_costs, levels, level_costs, relation_costs, eager)
 
 
@@ -166,15 +166,25 @@ def least_costs(plan: Plan) -> tuple[Array, Array]:
 
 def restricted(plan: Plan, most_of_nodes: Array, most_of_terms: Array) -> Plan:
     """Return a plan with the candidates alone that cost less than what is given for their node, or relation term."""
-    counts = np.diff(plan.starts)
-    keep = plan.candidate_costs < np.repeat(most_of_nodes, counts)
-    kept = np.append(0, np.cumsum(keep))
+    starts = plan.starts.tolist()
+    kept = [
+        low + np.flatnonzero(plan.candidate_costs[low:high] < most)
+        for most, (low, high) in zip(most_of_nodes.tolist(), pairwise(starts), strict=True)
+    ]
+    places = np.concatenate(kept)
     return plan._replace(
-        starts=kept[plan.starts],
-        candidates=plan.candidates[keep],
-        candidate_costs=plan.candidate_costs[keep],
+        starts=np.array([0, *accumulate(map(len, kept))]),
+        candidates=plan.candidates[places],
+        candidate_costs=plan.candidate_costs[places],
         relation_costs=np.where(plan.relation_costs < most_of_terms[:, None], plan.relation_costs, np.int32(INFINITE)),
     )
+
+
+def sorted_by_id(plan: Plan) -> Plan:
+    """Return a plan whose candidates ascend by id in each node."""
+    starts = plan.starts.tolist()
+    order = np.concatenate([low + _order(plan.candidates[low:high]) for low, high in pairwise(starts)])
+    return plan._replace(candidates=plan.candidates[order], candidate_costs=plan.candidate_costs[order])
 
 
 def _roots(adjacency: Adjacency, nodes: Sequence[MatchNode], starts: Array, candidates: Array) -> tuple[int, ...]:
@@ -408,12 +418,11 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
         counts.append(len(entities.ids) if entities is not None else 0)
     starts = np.cumsum(counts)
     candidates, candidate_costs = np.concatenate(ids, dtype=np.int32), _costs(np.concatenate(distances))
-    order = np.concatenate([low + _order(candidates[low:high]) for low, high in pairwise(starts.tolist())])
     padded = np.full((len(levels), max(map(len, level_costs), default=0)), INFINITE, np.int32)
     for row, costs in zip(padded, level_costs, strict=True):
         row[: len(costs)] = costs
     stacked = np.array(levels, np.int32).reshape(len(levels), size)
-    return starts, candidates[order], candidate_costs[order], stacked, padded
+    return starts, candidates, candidate_costs, stacked, padded
 
 
 def _order(ids: Array) -> Array:

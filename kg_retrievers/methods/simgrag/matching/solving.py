@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kg_retrievers.algorithms.compiled import compiled_entry, inlined, non_allocating, source_checksum
+from kg_retrievers.algorithms.compiled import compiled_entry, inlined, source_checksum
 from kg_retrievers.errors import SearchBudgetError
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.methods.simgrag.matching.bounds import add_pending, clear_bounds, lower_bounds
 from kg_retrievers.methods.simgrag.matching.complete import grouped
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, SCALE, Match, Plan, least_costs, restricted
+from kg_retrievers.methods.simgrag.matching.plan import (
+    INFINITE,
+    SCALE,
+    Match,
+    Plan,
+    least_costs,
+    restricted,
+    sorted_by_id,
+)
 from kg_retrievers.methods.simgrag.matching.search import keep_key, walk
 from kg_retrievers.methods.simgrag.matching.state import (
     BINDINGS,
@@ -50,6 +58,9 @@ ROUND_SHARE, LEAST_SCANS = 0.25, 10_000
 
 #: How many items the buffers of a search take at first.
 FIRST_CAPACITY = 1 << 15
+
+#: The types of the adjacency arrays for which the search is compiled.
+_COMPILED: set[tuple[np.dtype[Any], ...]] = set()
 
 #: Scratch that no search uses at the moment.
 _IDLE: list[Scratch] = []
@@ -130,31 +141,28 @@ def _find(adjacency: Adjacency, plan: Plan, state: State) -> None:
                 keep_key(state, state.given[i, 0])
 
 
-@non_allocating
-def _solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
-    """Find the k best combinations and return how many there are; complete them if they are certain."""
-    counts = state.counts
-    _find(adjacency, plan, state)
-    found, cut = counts[FOUND], counts[STOPPED] != 0
-    best = worst_bound(state) + (1 if found == len(state.keys) else 0)
-    for i in range(found):
-        state.best_costs[i] = state.costs[i]
-    if counts[FULL] == 0 and (counts[CERTAIN_BELOW] > INFINITE or (not cut and best <= counts[CERTAIN_BELOW])):
-        counts[COMPLETED], counts[FOUND] = 1, 0
-        for match in range(found):
-            if counts[FULL] != 0:
-                break
-            _complete(adjacency, plan, state, match)
-            state.truncated[match] = cut or counts[STOPPED] != 0 or counts[LEFT_OUT] != 0
-    clear_bounds(state)
-    return int(found)
-
-
 def _entry(sources: int) -> Callable[[Adjacency, Plan, State], int]:
-    """Return `_solve` for Python to call; `sources` as `compiled_entry` asks for."""
+    """Return the search for Python to call; `sources` as `compiled_entry` asks for."""
 
     def solve(adjacency: Adjacency, plan: Plan, state: State) -> int:
-        return _solve(adjacency, plan, state) if sources > 0 else 0
+        """Find the k best combinations and return how many there are; complete them if they are certain."""
+        if sources <= 0:
+            return 0
+        counts = state.counts
+        _find(adjacency, plan, state)
+        found, cut = counts[FOUND], counts[STOPPED] != 0
+        best = worst_bound(state) + (1 if found == len(state.keys) else 0)
+        for i in range(found):
+            state.best_costs[i] = state.costs[i]
+        if counts[FULL] == 0 and (counts[CERTAIN_BELOW] > INFINITE or (not cut and best <= counts[CERTAIN_BELOW])):
+            counts[COMPLETED], counts[FOUND] = 1, 0
+            for match in range(found):
+                if counts[FULL] != 0:
+                    break
+                _complete(adjacency, plan, state, match)
+                state.truncated[match] = cut or counts[STOPPED] != 0 or counts[LEFT_OUT] != 0
+        clear_bounds(state)
+        return int(found)
 
     return compiled_entry(solve, allocates=False)
 
@@ -206,28 +214,47 @@ def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) 
     return matches
 
 
+def compile_search(adjacency: Adjacency, plan: Plan) -> None:
+    """Compile the search for such arrays, unless it is compiled, by one that may look at nothing."""
+    kinds = tuple(column.dtype for column in adjacency)
+    if kinds in _COMPILED:
+        return
+    given = np.zeros((0, 1 + len(plan.steps) + len(plan.nodes)), np.int64)
+    with _scratch() as scratch:
+        _search(
+            adjacency, _Round(sorted_by_id(plan), 0, 0, given), Limits(1, 1, 1, 1), 1, np.zeros(1, np.int64), scratch
+        )
+    _COMPILED.add(kinds)
+
+
 def _next_round(
     adjacency: Adjacency, plan: Plan, least: tuple[Array, Array], limits: Limits, width: int, given: Array
 ) -> _Round:
     """Return a search among so many candidates of each node, of those that cost little enough to be in a match."""
-    if np.diff(plan.starts).max() <= width and limits.cost > INFINITE // 2:
-        return _Round(plan, 2 * INFINITE, limits.scans, given)
     total = int(least[0].sum() + least[1][plan.steps["term"][plan.steps["term"] >= 0]].sum())
     room = limits.cost - total
-    plan = restricted(plan, least[0] + room, least[1] + room)
+    if limits.cost < INFINITE // 2:
+        plan = restricted(plan, least[0] + room, least[1] + room)
     counts = np.diff(plan.starts)
     if counts.max() <= 2 * width:
-        return _Round(plan, 2 * INFINITE, limits.scans, given)
+        return _Round(sorted_by_id(plan), 2 * INFINITE, limits.scans, given)
     most, certain_below = least[0] + room, limits.cost
     for v in np.flatnonzero(counts > width).tolist():
         costs = plan.candidate_costs[plan.starts[v] : plan.starts[v + 1]]
-        most[v] = np.partition(costs, width - 1)[width - 1] + 1
-        beyond = costs[costs >= most[v]]
-        if len(beyond):
-            certain_below = min(certain_below, total + int(beyond.min() - least[0][v]))
-    entries = (adjacency.indptr[plan.candidates + 1] - adjacency.indptr[plan.candidates]).sum()
-    scans = min(max(int(ROUND_SHARE * entries), LEAST_SCANS), limits.scans)
-    return _Round(restricted(plan, most, least[1] + room), certain_below, scans, given)
+        most[v], beyond = np.partition(costs, width)[[width - 1, width]] + np.array([1, 0])
+        if beyond >= most[v]:
+            certain_below = min(certain_below, total + int(beyond - least[0][v]))
+        else:  # what costs the same is in, too
+            certain_below = min(certain_below, total + int(most[v] - least[0][v]))
+    scans = min(max(int(ROUND_SHARE * _entries_of(adjacency, plan.candidates)), LEAST_SCANS), limits.scans)
+    return _Round(sorted_by_id(restricted(plan, most, least[1] + room)), certain_below, scans, given)
+
+
+def _entries_of(adjacency: Adjacency, candidates: Array) -> int:
+    """Return how many adjacency entries some entities have, roughly: those of a thousand of them are counted."""
+    some = candidates[:: max(len(candidates) // 1000, 1)]
+    counted = int((adjacency.indptr[some + 1] - adjacency.indptr[some]).sum())
+    return counted * len(candidates) // len(some)
 
 
 def _search(
