@@ -72,8 +72,8 @@ def follow_relation_path(
 ) -> Walks:
     """Return the walks from an entity that cross triples of given labels.
 
-    A triple that joins an entity to itself is crossed from head to tail only. Walks come in the order of the rows of
-    the adjacency, that of the first triple first.
+    A triple that joins an entity to itself is crossed from head to tail only. Walks come by their first triple: by
+    the labels as they are given, and then by neighbor; then by their second one, and so on.
 
     Cost: O(hops * max_walks * log(largest degree)).
 

@@ -212,7 +212,7 @@ def half_of(adjacency: Adjacency, entity: Any, backward: Any) -> tuple[Any, Any]
     return (middle, end) if backward else (begin, middle)
 
 
-def triple_of(adjacency: Adjacency, entity: int, entry: int) -> int:
+def triple_of(adjacency: Adjacency, entity: Any, entry: Any) -> Any:
     """Return the id of the triple of an entry in the row of an entity.
 
     Example:
@@ -229,9 +229,9 @@ def triple_of(adjacency: Adjacency, entity: int, entry: int) -> int:
 
 
 @overload
-def label_of(relation: int, backward: bool) -> int: ...
+def label_of(relation: int, backward: int) -> int: ...
 @overload
-def label_of(relation: Array, backward: bool) -> Array: ...
+def label_of(relation: Array, backward: int) -> Array: ...
 @overload
 def label_of(relation: Array, backward: Bools) -> Array: ...
 def label_of(relation: Any, backward: Any) -> Any:

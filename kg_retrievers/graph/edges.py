@@ -6,7 +6,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import Adjacency, is_backward, relation_of
+from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_of, relation_of
 from kg_retrievers.graph.columns import Array
 
 
@@ -55,6 +55,35 @@ class Edges:
         rows[..., 0], rows[..., 1] = heads, relation_of(adjacency.labels[entries])
         rows[..., 2] = adjacency.neighbors[entries]
         return rows
+
+    def find(self, head: int | None = None, relation: int | None = None, tail: int | None = None) -> Array:
+        """Return the ids of the triples with the given parts, ascending; of all triples by default.
+
+        Cost: a search by halving at that end which has the fewest entries, and a pass over these entries; a pass over
+        all where only the relation is given.
+
+        Example:
+            >>> edges = Edges(Adjacency.of_edges(np.array([[0, 0, 1], [0, 1, 2], [3, 1, 2]]), 4))
+            >>> edges.find(0).tolist(), edges.find(relation=1).tolist(), edges.find(3, None, 2).tolist()
+            ([0, 1], [1, 2], [2])
+        """
+        adjacency = self._adjacency
+        ends = [(head, tail, False), (tail, head, True)]
+        found = [(end, other, self._entries(end, relation, back)) for end, other, back in ends if end is not None]
+        if found:
+            end, other, entries = min(found, key=lambda one: len(one[2]))
+            at = np.array(entries, np.int64)
+            return np.sort(adjacency.triples_of(at if other is None else at[adjacency.neighbors[at] == other], end))
+        if relation is None:
+            return np.arange(len(self))
+        return adjacency.triples_of(*adjacency.entries_labelled(label_of(relation, False)))
+
+    def _entries(self, entity: int, relation: int | None, backward: bool) -> range:
+        """Return the entries of an entity in a direction, of one relation or of all."""
+        adjacency = self._adjacency
+        half = adjacency.half(entity, backward)
+        found = half if relation is None else adjacency.entries_with(entity, label_of(relation, backward))
+        return range(found.start, found.stop)
 
     @property
     def heads(self) -> Array:

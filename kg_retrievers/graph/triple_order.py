@@ -39,8 +39,8 @@ def sort_triples(columns: list[Array]) -> TripleColumns:
         columns: Heads, relations and tails: three columns of ids. The list is emptied, so that its memory is free soon.
 
     Example:
-        >>> [column.tolist() for column in sort_triples([np.array([2, 0, 2]), np.array([0, 1, 0]), np.array([1, 1, 1])])]
-        [[0, 2], [1, 0], [1, 1]]
+        >>> sort_triples([np.array([2, 0, 2]), np.array([0, 1, 0]), np.array([1, 1, 1])]).heads.tolist()
+        [0, 2]
     """
     widths = _widths(columns)
     if sum(widths) > _BITS:

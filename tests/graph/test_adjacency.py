@@ -47,7 +47,7 @@ def edges_of(facts: Iterable[Any]) -> Array:
 
 @given(triples)
 def test_rows_are_those_of_plain_python(facts: list[tuple[int, int, int]]) -> None:
-    rows, ordered = plain_rows(facts)
+    rows, _ = plain_rows(facts)
     adjacency = Adjacency.of_edges(edges_of(facts), 6)
     kind = np.int16 if max((relation for _, relation, _ in facts), default=0) < 16_383 else np.int32
     assert [column.dtype for column in adjacency] == [np.int32, np.int32, np.int32, kind, np.int32]

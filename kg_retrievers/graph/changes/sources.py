@@ -34,17 +34,15 @@ class TripleIds(NamedTuple):
     Attributes:
         kept: That of each triple of the graph, -1 where it is gone.
         added: That of each triple of the addition.
-        count: How many triples there are.
+        size: How many triples there are.
     """
 
     kept: Array
     added: Array
-    count: int
+    size: int
 
 
-def source_columns(
-    merge: Merge, triples: TripleIds, removed: Iterable[str], source: str | None
-) -> dict[str, Array]:
+def source_columns(merge: Merge, triples: TripleIds, removed: Iterable[str], source: str | None) -> dict[str, Array]:
     """Return the sources of each triple; nothing where no triple has one.
 
     A triple that is given both with and without a source has `NO_SOURCE` among its sources.
@@ -82,7 +80,7 @@ def source_columns(
     if not used.any():
         return {}
     table = StringTable.from_strings([name for name, id in at.items() if used[id]])
-    rows = Rows.of_pairs(owners, new_ids(used)[values], triples.count, len(table))
+    rows = Rows.of_pairs(owners, new_ids(used)[values], triples.size, len(table))
     return table.columns("sources") | rows.columns("triple_sources")
 
 

@@ -13,7 +13,8 @@ from kg_retrievers.graph.columns import Array, StringTable, offset_type
 from kg_retrievers.graph.silent_columns import without_silent
 from kg_retrievers.graph.storage.bounds import check_shape, check_starts
 from kg_retrievers.graph.storage.manifest import Manifest
-from kg_retrievers.graph.storage.parts import KEEP, Column, Keep, OpenedPart, Part, open_parts
+from kg_retrievers.graph.storage.parts import KEEP, Column, OpenedPart, Part, open_parts
+from kg_retrievers.graph.storage.writer import Keep
 from kg_retrievers.graph.triple_order import TripleColumns, triple_order
 
 _LOGGER = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ class LocalAdjacency(NamedTuple):
     Attributes:
         indptr: int64, shape (n + 1): row v is `indptr[v]:indptr[v + 1]`.
         neighbors: int32, shape (entries): positions of the entities at the other end.
-        labels: int32, shape (entries): the labels of the graph's adjacency, ascending in each row.
+        labels: int32, shape (entries): the labels of the graph's adjacency; equal ones stand together in a row.
     """
 
     indptr: Array

@@ -123,7 +123,7 @@ def reference(
     places = {number: place for place, number in enumerate(nodes.tolist())}
     facts = [
         (places[head], relation, places[tail])
-        for head, relation, tail in index.graph.edges.tolist()
+        for head, relation, tail in index.graph.edges[:].tolist()
         if head in places and tail in places
     ]
     kind = model.token.dtype

@@ -26,6 +26,7 @@ from kg_retrievers.errors import (
     RelationPathParseError,
 )
 from kg_retrievers.graph import Adjacency
+from kg_retrievers.graph.adjacency import triple_of
 from kg_retrievers.methods.rog import (
     ExampleRelationPaths,
     LLMRelationPaths,
@@ -724,9 +725,10 @@ def all_walks(
         if len(crossed) == len(path):
             walks.append((crossed, here))
             return
-        for place in range(adjacency.indptr[here], adjacency.indptr[here + 1]):
+        row = adjacency.row(here)
+        for place in sorted(range(row.start, row.stop), key=lambda place: int(adjacency.labels[place])):
             label, there = int(adjacency.labels[place]), int(adjacency.neighbors[place])
-            triple = int(adjacency.triples[place])
+            triple = int(triple_of(adjacency, here, place))
             fresh = may_repeat or triple not in crossed
             if label in path[len(crossed)] and fresh and (there != here or label % 2 == 0):
                 walk(there, [*crossed, triple])
@@ -757,7 +759,7 @@ def test_following_is_all_walks(facts: Facts, data: st.DataObject) -> None:
 def test_joining_paths_are_all_that_join(facts: Facts, data: st.DataObject) -> None:
     graph = KnowledgeGraph.from_triples(facts)
     seed, end = data.draw(st.integers(0, len(graph.entities) - 1)), data.draw(st.integers(0, len(graph.entities) - 1))
-    ways = list(zip(*(column.tolist() for column in graph.adjacency[1:3]), strict=True))
+    ways = list(zip(*(column.tolist() for column in graph.adjacency[2:4]), strict=True))
     ends: dict[tuple[int, ...], set[int]] = {(): {seed}}
     wanted = []
     for _ in range(3):
