@@ -33,7 +33,9 @@ def given_options(options: argparse.Namespace) -> list[ReadingOption]:
     return [option for name, option in OPTIONS.items() if getattr(options, name) is not None]
 
 
-def read_file(path: Path, options: argparse.Namespace, earlier: KnowledgeGraph | None = None) -> KnowledgeGraph:
+def read_file(
+    path: Path, options: argparse.Namespace, earlier: KnowledgeGraph | None = None, *, progress: bool = False
+) -> KnowledgeGraph:
     """Read a graph from a file, or from a folder of a format that is a folder.
 
     Args:
@@ -41,6 +43,7 @@ def read_file(path: Path, options: argparse.Namespace, earlier: KnowledgeGraph |
         options: Those of the command.
         earlier: A graph that it changes. It is read as that was, if it is of the same format and no option says
             otherwise, and RDF with the prefixes of that.
+        progress: Whether to show a progress bar.
 
     Raises:
         InvalidArgumentError: If an option is for other formats than that of the file.
@@ -69,9 +72,9 @@ def read_file(path: Path, options: argparse.Namespace, earlier: KnowledgeGraph |
     elif format in RDF:
         given["format"] = format
     if format in ANY_RDF:
-        graph = kg_retrievers.KnowledgeGraph.from_rdf(path, **given)
+        graph = kg_retrievers.KnowledgeGraph.from_rdf(path, progress=progress, **given)
     else:
-        graph = kg_retrievers.KnowledgeGraph.from_file(path, **given)
+        graph = kg_retrievers.KnowledgeGraph.from_file(path, progress=progress, **given)
     if graph.skipped:
         note(f"malformed lines of {path} that were skipped: {graph.skipped}")
     return graph

@@ -29,6 +29,8 @@ def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
     """Read the graph of a file, of a folder that `index` saved, or of a database."""
     _check_database_options(options)
     path = Path(options.graph)
+    if path.is_file() and not is_database(options.graph):
+        return read_file(path, options, progress=sys.stderr.isatty())
     with status(f"reading {options.graph}"):
         if is_database(options.graph):
             return _read_database(options)

@@ -24,6 +24,7 @@ from kg_retrievers.graph.readers import (
     read_pyg_rows,
 )
 from kg_retrievers.graph.readers.limits import Limits
+from kg_retrievers.graph.readers.progress import show_progress, show_sorting
 from kg_retrievers.graph.readers.rdf.sources import read_rdf
 from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, Kept, RdfOptions
 
@@ -90,6 +91,7 @@ class GraphConstructors(Immutable):
         encoding: str = "utf-8",
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
+        progress: bool = False,
     ) -> Self:
         """Read a graph from a file of any format; `graph.reading` says what was understood and what was left out.
 
@@ -115,26 +117,29 @@ class GraphConstructors(Immutable):
             encoding: Of both files.
             limits: What a file may hold; see `Limits` for the defaults.
             text_relations: As of `from_triples`.
+            progress: Whether to show a progress bar on stderr, by bytes of the file.
 
         Raises:
             GraphLoadError: With file name and line number, if something cannot be read or exceeds a limit.
             InvalidArgumentError: If an argument has no such value, or a text relation is none of the graph.
             MissingExtraError: If the format needs an extra that is not installed.
         """
-        rows = read_graph_rows(
-            path,
-            entities=entities,
-            format=format,
-            columns=columns,
-            delimiter=delimiter,
-            header=header,
-            facts=facts,
-            attributes=attributes,
-            on_error=on_error,
-            encoding=encoding,
-            limits=limits or Limits(),
-        )
-        return cls._from_builder(rows, text_relations)
+        with show_progress(progress):
+            rows = read_graph_rows(
+                path,
+                entities=entities,
+                format=format,
+                columns=columns,
+                delimiter=delimiter,
+                header=header,
+                facts=facts,
+                attributes=attributes,
+                on_error=on_error,
+                encoding=encoding,
+                limits=limits or Limits(),
+            )
+            show_sorting()
+            return cls._from_builder(rows, text_relations)
 
     @classmethod
     def from_frame(
@@ -212,6 +217,7 @@ class GraphConstructors(Immutable):
         on_error: OnError = "raise",
         limits: Limits | None = None,
         text_relations: Iterable[str] = (),
+        progress: bool = False,
     ) -> Self:
         """Read RDF: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD or N3, or a graph of rdflib.
 
@@ -236,6 +242,7 @@ class GraphConstructors(Immutable):
             on_error: "skip" counts malformed statements in `skipped`; RDF/XML and JSON-LD end at the first one.
             limits: What a file may hold; see `Limits` for the defaults.
             text_relations: As of `from_triples`, by the names that the graph gives its relations.
+            progress: As of `from_file`.
 
         Raises:
             GraphLoadError: With file name and line, if something cannot be read, is malformed or exceeds a limit.
@@ -255,7 +262,10 @@ class GraphConstructors(Immutable):
             on_error=on_error,
             limits=limits or Limits(),
         )
-        return cls._from_builder(read_rdf(source, format, options), text_relations)
+        with show_progress(progress):
+            rows = read_rdf(source, format, options)
+            show_sorting()
+            return cls._from_builder(rows, text_relations)
 
     @classmethod
     def from_networkx(

@@ -215,7 +215,7 @@ def test_each_option_sets_an_argument() -> None:
         takes += [of_rdf] if {*RDF} <= set(option.formats) else []
         assert all(option.argument in arguments for arguments in takes), option.flag
     told = {option.argument for option in OPTIONS.values()}
-    assert {*of_file} - told == {"path"}
+    assert {*of_file} - told == {"path", "progress"}
     assert {*of_rdf} - told == {"source"}
 
 

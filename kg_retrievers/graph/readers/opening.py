@@ -15,6 +15,7 @@ from typing import Any
 from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph.readers.limits import BoundedFile, Limits, read_errors
 from kg_retrievers.graph.readers.other_files import check_may_hold_graph
+from kg_retrievers.graph.readers.progress import reading_bar
 
 #: How like the name of a missing file another one must be to be suggested, in [0, 1].
 NAME_SHARE = 0.75
@@ -47,7 +48,10 @@ def open_bytes(path: str | os.PathLike[str], limits: Limits, *, by_line: bool = 
         check_may_hold_graph(path)
         packing = packing_of(path)
         total = limits.bytes_of(path.stat().st_size) if packing else None
-        bounded = BoundedFile(_unpacked(path, packing), path, limits, total, by_line)
+        raw = io.FileIO(path)
+        if bar := reading_bar():
+            bar.begin(path)
+        bounded = BoundedFile(_unpacked(raw, packing), raw, path, limits, total, by_line, bar)
     return io.BufferedReader(bounded, _BUFFER)
 
 
@@ -100,18 +104,18 @@ def plain_name(path: Path) -> str:
     return name.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else name
 
 
-def _unpacked(path: Path, packing: str) -> Any:
+def _unpacked(raw: Any, packing: str) -> Any:
     if packing == ".gz":
-        return gzip.open(path, "rb")
+        return gzip.open(raw, "rb")
     if packing == ".bz2":
-        return bz2.open(path, "rb")
+        return bz2.open(raw, "rb")
     if packing == ".xz":
-        return lzma.open(path, "rb")
+        return lzma.open(raw, "rb")
     if packing == ".zst":
         from kg_retrievers.graph.readers.zstandard import open_zstandard
 
-        return open_zstandard(path)
-    return open(path, "rb", buffering=0)
+        return open_zstandard(raw)
+    return raw
 
 
 def _similar_names(path: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import BinaryIO
 
 from kg_retrievers.errors import MissingExtraError
@@ -13,7 +12,7 @@ except ImportError as cause:
     raise MissingExtraError("Reading Zstandard files", "arrow") from cause
 
 
-def open_zstandard(path: Path) -> BinaryIO:
-    """Open a file that Zstandard packed."""
-    stream: BinaryIO = pyarrow.input_stream(str(path), compression="zstd")
+def open_zstandard(raw: BinaryIO) -> BinaryIO:
+    """Unpack a file that Zstandard packed."""
+    stream: BinaryIO = pyarrow.input_stream(raw, compression="zstd")
     return stream
