@@ -216,7 +216,7 @@ def test_each_option_sets_an_argument() -> None:
         assert all(option.argument in arguments for arguments in takes), option.flag
     told = {option.argument for option in OPTIONS.values()}
     assert {*of_file} - told == {"path", "progress"}
-    assert {*of_rdf} - told == {"source"}
+    assert {*of_rdf} - told == {"source", "progress"}
 
 
 @pytest.mark.usefixtures("files")

@@ -9,8 +9,16 @@ import numpy as np
 from kg_retrievers.graph.building import NONE, GraphBuilder, relation_names
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.iris import Prefixes, local_words
-from kg_retrievers.graph.readers.rdf.reading import PLAIN_FACTS
 from kg_retrievers.graph.readers.rdf.statements import Statements
+
+_RDF, _OWL = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2002/07/owl#"
+
+#: Facts that many readers give another meaning: they stay as they are, and `Reading` says so.
+PLAIN_FACTS = {
+    "equal things": (f"{_OWL}sameAs", "owl:sameAs, kept as plain facts; nothing is merged"),
+    "lists": (f"{_RDF}first", "items of lists, kept as rdf:first and rdf:rest"),
+    "statements about statements": (f"{_RDF}subject", "of rdf:Statement, kept as plain facts"),
+}
 
 #: How many facts, and entities, are looked at at once.
 _FACTS_AT_ONCE, _ENTITIES_AT_ONCE = 1 << 20, 1 << 16

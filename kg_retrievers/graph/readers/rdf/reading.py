@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg_retrievers.graph.building import GraphBuilder
 from kg_retrievers.graph.iris import Prefixes
+from kg_retrievers.graph.readers.rdf.columns import PLAIN_FACTS, RdfColumns
 from kg_retrievers.graph.readers.rdf.statements import ALIAS, DEFAULT, FIRST_LABEL, RdfOptions, Statements
-
-if TYPE_CHECKING:
-    from kg_retrievers.graph.readers.rdf.columns import RdfColumns
-
-_RDF, _OWL = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2002/07/owl#"
-
-#: Facts that many readers give another meaning: they stay as they are, and `Reading` says so.
-PLAIN_FACTS = {
-    "equal things": (f"{_OWL}sameAs", "owl:sameAs, kept as plain facts; nothing is merged"),
-    "lists": (f"{_RDF}first", "items of lists, kept as rdf:first and rdf:rest"),
-    "statements about statements": (f"{_RDF}subject", "of rdf:Statement, kept as plain facts"),
-}
 
 
 def describe_reading(
