@@ -14,7 +14,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import OpenAIEmbeddings
 from misbehaving import ENDLESS_REPLY, Conduct, MisbehavingServer, http, say_nothing, send
 
-from kg_retrievers import Budget, GraphIndex, HashedEmbeddings, SimGRAGRetriever, build_workflow
+from kg_retrievers import Budget, GraphIndex, HashedEmbeddings, TripleSimilarityRetriever, build_workflow
 from kg_retrievers.deadline import deadline
 from kg_retrievers.errors import BudgetError, InvalidArgumentError, KGRetrieversError, ModelCallError
 from kg_retrievers.index.embeddings import embed
@@ -57,7 +57,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("conduct", [ENDLESS_REPLY, say_nothing], ids=["drip", "silence"])
 async def test_embeddings_end_at_the_budget(conduct: Conduct, asynchronous: bool) -> None:
     embeddings = Switched()
-    retriever = SimGRAGRetriever.from_index(GraphIndex.build(tiny_graph(), embeddings))
+    retriever = TripleSimilarityRetriever.from_index(GraphIndex.build(tiny_graph(), embeddings))
     retriever.invoke("Who starred in Amélie?")  # so that everything is compiled
     with MisbehavingServer(conduct) as server:
         embeddings.client = client(server)
