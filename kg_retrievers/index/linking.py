@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -34,8 +34,9 @@ from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capital
 
 NoEntity = Literal["raise", "empty"]
 
-# Words with the same first letters as a word of the schema are taken for it: "director" beside "directed_by".
-_STEM = 4
+# Words with the same first letters as a word of the schema are taken for it: "director" beside "directed_by". Where the
+# schema has many words, any word has the first letters of one, and more letters are compared.
+_STEM, _LONG_STEM, _MANY_WORDS = 4, 8, 1000
 
 
 class EntityLinker:
@@ -150,8 +151,8 @@ class EntityLinker:
         return found[0]
 
     @property
-    def _schema(self) -> frozenset[str]:
-        return self._cache.get("schema", (self.index,), lambda: _stems(self.index.graph))
+    def _schema(self) -> _Schema:
+        return self._cache.get("schema", (self.index,), lambda: _Schema.of(self.index.graph))
 
     @property
     def _short_names(self) -> ShortNames:
@@ -202,7 +203,7 @@ class EntityLinker:
         return tuple(entities.values())[: self.max_candidates]
 
     def _is_generic(self, word: str) -> bool:
-        return word in FUNCTION_WORDS or word[:_STEM] in self._schema
+        return word in FUNCTION_WORDS or self._schema.has(word)
 
     def _without_words(self, text: QuestionText, matches: list[Match]) -> list[Match]:
         """Leave out words of English, and lower-case words beside a mention with capitals, hardly meant as names."""
@@ -255,10 +256,23 @@ def _nothing_found(question: str, suggestions: Sequence[str]) -> EntityLinkingEr
     return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
 
 
-def _stems(graph: KnowledgeGraph) -> frozenset[str]:
-    """Return the first letters of the words in relations and types."""
-    words = chain.from_iterable(map(words_of, chain(graph.relations, graph.types)))
-    return frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
+class _Schema(NamedTuple):
+    """The first letters of the words in relations and types, and how many letters they are."""
+
+    stems: frozenset[str]
+    length: int
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph) -> _Schema:
+        """Read the relations and types of a graph."""
+        words = set(chain.from_iterable(map(words_of, chain(graph.relations, graph.types))))
+        words = {word for word in words if len(word) >= _STEM}
+        length = _STEM if len(words) <= _MANY_WORDS else _LONG_STEM
+        return cls(frozenset(word[:length] for word in words), length)
+
+    def has(self, word: str) -> bool:
+        """Return whether a word begins as one of the schema."""
+        return word[: self.length] in self.stems
 
 
 def _is_word(text: str, candidates: Sequence[LinkedEntity]) -> bool:

@@ -168,6 +168,14 @@ def test_a_word_like_one_of_the_schema_in_lower_case() -> None:
 # --- words and names ---
 
 
+@pytest.mark.parametrize(("count", "texts"), [(900, []), (1001, ["Balocdi"])])
+def test_words_of_a_schema_with_many_words(count: int, texts: list[str]) -> None:
+    relations = ["balogiving", *(f"{number}giving" for number in range(1000, 1000 + count - 1))]
+    graph = KnowledgeGraph.from_triples([("Balocedi", relation, "Cebadifo") for relation in relations])
+    linker = EntityLinker(GraphIndex.build(graph, HashedEmbeddings()), no_entity="empty")
+    assert [mention.text for mention in linker.link("Where is Balocdi?")] == texts
+
+
 @pytest.fixture(scope="module")
 def words() -> EntityLinker:
     """A graph with films that are called by words."""
