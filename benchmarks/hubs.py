@@ -22,6 +22,7 @@ import numpy as np
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, NeighborhoodRetriever, PCSTRetriever
 from kg_retrievers.algorithms.neighborhood import neighborhood
 from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.index import MASK
 from kg_retrievers.index.vector_store import ExactSearch
 from kg_retrievers.methods.gnn_rag.model import GraphReasoner, GraphReasonerConfig
 from kg_retrievers.methods.gnn_rag.retriever import GNNRAGRetriever
@@ -34,7 +35,8 @@ SEED = 20261123
 #: The length of vectors; the default embeddings have 512.
 DIMENSION = 256
 
-QUESTION, MASKED = "Who keeps the harbor of the amber basin?", "Who keeps the harbor of [MASK]?"
+#: The question, which holds the name of the entity: so that no other name is looked for.
+QUESTION = "Who keeps the harbor of {name}?"
 
 #: How many relations PCST is told of, the most similar first.
 RANKED_RELATIONS = 100
@@ -89,14 +91,18 @@ def methods(graph: KnowledgeGraph) -> dict[str, Ask]:
     nearest, similar = NeighborhoodRetriever.from_index(index), TripleSimilarityRetriever.from_index(index)
 
     def ask(retriever: Any, **more: Any) -> Ask:
-        return lambda entity: retriever.invoke(QUESTION, seed_entities=[graph.entities[entity]], **more)
+        def invoke(entity: int) -> object:
+            key = graph.entities[entity]
+            return retriever.invoke(QUESTION.format(name=graph.label(key)), seed_entities=[key], **more)
+
+        return invoke
 
     return {
         "neighborhood": lambda entity: neighborhood(graph.adjacency, [entity], **given),
         "neighborhood, 1 hop": ask(nearest),
         "pcst": ask(pcst, ranked_entities=[], ranked_relations=ranked),
-        "subgraph-rag": ask(subgraph_rag, masked_question=MASKED),
-        "gnn-rag": ask(gnn_rag, masked_question=MASKED),
+        "subgraph-rag": ask(subgraph_rag, masked_question=QUESTION.format(name=MASK)),
+        "gnn-rag": ask(gnn_rag, masked_question=QUESTION.format(name=MASK)),
         "triple-similarity": ask(similar),
     }
 

@@ -12,6 +12,7 @@ from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.stages import RetrievalState, Text
 from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.graph import Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import link_question, linker_of
 
@@ -71,6 +72,14 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
     def entity_ids(self, keys: Sequence[str]) -> Array:
         """Return the ids of entities: int64, shape (keys), -1 for a key that is not in the graph."""
         return np.array([self.graph.entities.find(key) for key in keys], np.int64)
+
+    def facts_of(self, triples: Array) -> list[Triple]:
+        """Return triples by their ids, in this order, for less than one by one."""
+        graph = self.graph
+        rows = graph.edges[triples].tolist()
+        keys = {entity: graph.entities[entity] for head, _, tail in rows for entity in (head, tail)}
+        relations = {relation: graph.relations[relation] for _, relation, _ in rows}
+        return [Triple(keys[head], relations[relation], keys[tail]) for head, relation, tail in rows]
 
     def triples_in_scope(self, seeds: Sequence[str]) -> tuple[Array, bool]:
         """Return the ids of the triples in scope, ascending, and whether `max_nodes` left some out.

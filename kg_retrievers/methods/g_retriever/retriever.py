@@ -255,7 +255,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
             score = min(score, max(prizes - cost * len(found.edges), 0.0))
             names = [graph.entities[entity] for entity in prized.tolist()]
             yield Evidence(
-                triples=tuple(graph.triple(triple) for triple in scope[order].tolist()),
+                triples=tuple(self.facts_of(scope[order])),
                 score=score,
                 truncated=cut or is_cut,
                 details={

@@ -212,10 +212,12 @@ class GNNRAGRetriever(BaseModelRetriever):
     def _extract_paths(self, state: GNNRAGState) -> dict[str, Any]:
         candidates = dict(state["candidates"]["entities"])
         found = self._shortest_paths(state["seed_entities"], candidates)
+        ids = np.unique([triple for _, _, to in found for path in to.paths for triple in path.triples]).astype(np.int64)
+        triples = dict(zip(ids.tolist(), self.facts_of(ids), strict=True))
         paths: list[ScoredPath] = []
         for seed, candidate, to in found:
-            for ids in to.paths:
-                path = Path.along(seed, [self.graph.triple(triple) for triple in ids.triples])
+            for one in to.paths:
+                path = Path.along(seed, [triples[triple] for triple in one.triples])
                 paths.append(ScoredPath(path, candidates[candidate]))
         more = dict.fromkeys(candidate for _, candidate, to in found if to.truncated)
         evidence = path_evidence(

@@ -109,7 +109,7 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
         scores = self.index.triple_similarities(state["question"], None if everything else triples)
         best = np.argsort(-scores, kind="stable")[: state["k"]]
         evidence = [
-            Evidence((self.graph.triple(triple),), score, truncated=truncated)
-            for triple, score in zip(triples[best].tolist(), scores[best].tolist(), strict=True)
+            Evidence((triple,), score, truncated=truncated)
+            for triple, score in zip(self.facts_of(triples[best]), scores[best].tolist(), strict=True)
         ]
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}

@@ -110,8 +110,8 @@ class NeighborhoodRetriever(BaseNeighborhoodRetriever):
         details = {"entities": [[self.graph.label(key), key] for key in state["seed_entities"]]}
         evidence = []
         for hop, group in groups:
-            facts = tuple(self.graph.triple(triple) for triple in group.tolist())
-            evidence.append(Evidence(facts, score=1 / hop, truncated=truncated, details=details))
+            facts = self.facts_of(group)
+            evidence.append(Evidence(tuple(facts), score=1 / hop, truncated=truncated, details=details))
         return {"answers": [], "documents": self.documents_from(evidence, state["k"], state["question"])}
 
     def _nearest_facts(self, seeds: Sequence[str]) -> tuple[Array, Array, bool]:

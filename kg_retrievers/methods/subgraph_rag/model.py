@@ -38,6 +38,10 @@ BLOCK = 1 << 17
 #: How many entities are computed at once, the first time a graph is asked.
 ENTITY_BLOCK = 16384
 
+#: Up to so many numbers, those of all entities are computed once and kept: 256 MB, half a million entities at the
+#: default width. On larger graphs each question computes those of its entities, about 2,000, in some milliseconds.
+MAX_KEPT = 1 << 25
+
 
 @checked_dataclass
 class TripleScorerConfig:
@@ -133,12 +137,9 @@ class CandidateTriples(NamedTuple):
             seeds: Ids of entities, int, shape (s).
         """
         heads, relations, tails = graph.edges[triples].T
-        positions = np.zeros(len(graph.entities), np.int64)
-        for ends in (heads, tails, seeds):
-            positions[ends] = 1
-        entities = np.flatnonzero(positions)
-        positions[entities] = np.arange(len(entities))
-        return cls(entities, positions[heads], relations.astype(np.int64), positions[tails], positions[seeds])
+        entities, positions = np.unique(np.concatenate([heads, tails, seeds]), return_inverse=True)
+        parts = np.split(positions, [len(heads), 2 * len(heads)])
+        return cls(entities, parts[0], relations.astype(np.int64), parts[1], parts[2])
 
 
 class TripleScorer(TrainedModel[TripleScorerConfig]):
@@ -172,9 +173,9 @@ class GraphTripleScorer:
     relations are computed once a graph, that of the question once a question, those of the encodings once an entity;
     a triple adds three rows up. This is exact, but for rounding.
 
-    Cost: for a graph, 2 * labels * dimension * hidden multiplications, once, and 8 * hidden bytes a label. For a
-    question, `encode_distances` and `follow_relations`, some 10 * hidden operations a triple, and a pass over the
-    ids of all entities.
+    Cost: for a graph, 2 * labels * dimension * hidden multiplications, once, and 8 * hidden bytes a label; beyond
+    `MAX_KEPT` numbers, for a question and its labels. For a question, `encode_distances` and `follow_relations`, and
+    some 10 * hidden operations a triple.
 
     Args:
         scorer: The scorer.
@@ -191,23 +192,27 @@ class GraphTripleScorer:
         self._made: tuple[Array, Array] | None = None
         self._lock = LocalLock()
 
-    @property
-    def _entities(self) -> tuple[Array, Array]:
-        """The parts of all labels as head and as tail, float32, shape (2, labels, hidden), and that of each entity."""
+    def _parts(self, entities: Array) -> tuple[Array, Array]:
+        """Return the parts of the labels of entities as head and as tail, (2, labels, hidden), and the row of each."""
+        graph = self.index.graph
+        if len(graph.entities) * self.scorer.config.hidden > MAX_KEPT:
+            return self._make_parts(entities)
         with self._lock:
             if self._made is None:
-                self._made = self._make_entities()
-            return self._made
+                self._made = self._make_parts(np.arange(len(graph.entities)))
+            parts, rows = self._made
+            return parts, rows[entities]
 
-    def _make_entities(self) -> tuple[Array, Array]:
+    def _make_parts(self, entities: Array) -> tuple[Array, Array]:
         weights, graph = self.scorer.weights, self.index.graph
-        nameless = without_text(graph, self.scorer.config.identifiers)
+        nameless = without_text(graph, self.scorer.config.identifiers, entities)
+        labels = np.where(nameless, -1, graph.labels[entities])
         # Once a label, and once for all without one: equal rows are not computed at two positions of a product.
-        labels, first, rows = np.unique(np.where(nameless, -1, graph.labels), return_index=True, return_inverse=True)
+        labels, first, rows = np.unique(labels, return_index=True, return_inverse=True)
         parts = np.empty((2, len(labels), self.scorer.config.hidden), np.float32)
         for start in range(0, len(labels), ENTITY_BLOCK):
             block = slice(start, start + ENTITY_BLOCK)
-            vectors = self.index.entity_vectors(first[block])
+            vectors = self.index.entity_vectors(entities[first[block]])
             vectors = np.where(labels[block, None] < 0, weights["identifier"], vectors)
             parts[0, block], parts[1, block] = vectors @ weights["head"], vectors @ weights["tail"]
         return parts, rows
@@ -239,8 +244,8 @@ class GraphTripleScorer:
         found = CandidateTriples.of(self.index.graph, triples, seeds)
         vector = self.index.embed([question])[0]
         encodings, steps = self._encode(vector, found)
-        parts, rows = self._entities
-        of_heads, of_tails = parts[:, rows[found.entities]]
+        parts, rows = self._parts(found.entities)
+        of_heads, of_tails = parts[:, rows]
         of_heads += _product(encodings, weights["head_structure"])
         of_tails += _product(encodings, weights["tail_structure"])
         of_relations = self._relations[0] + vector @ weights["question"]
@@ -293,14 +298,17 @@ def _product(left: Array, right: Array) -> Array:
     return product
 
 
-def without_text(graph: KnowledgeGraph, identifiers: str) -> Array:
+def without_text(graph: KnowledgeGraph, identifiers: str, entities: Array | None = None) -> Array:
     """Tell which entities have a label that is no words: bool, shape (entities).
 
     Args:
         graph: The graph.
         identifiers: A regular expression for such labels, as a whole; "" for none.
+        entities: Ids of entities; all by default.
     """
+    labels = graph.labels if entities is None else graph.labels[entities]
     if not identifiers:
-        return np.zeros(len(graph.entities), np.bool_)
+        return np.zeros(len(labels), np.bool_)
     matches = re.compile(identifiers, re.DOTALL).fullmatch
-    return np.array([bool(matches(name)) for name in graph.names], np.bool_)[graph.labels]
+    distinct, rows = np.unique(labels, return_inverse=True)
+    return np.array([bool(matches(graph.names[label])) for label in distinct.tolist()], np.bool_)[rows]

@@ -171,10 +171,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
         best = np.argsort(-logits, kind="stable")[:count]
         shares = np.exp(logits - logits[best].max(initial=-np.inf))
         scores = (shares / shares.sum())[best]
-        rows = [
-            [*self.graph.triple(number), score]
-            for number, score in zip(triples[best].tolist(), scores.tolist(), strict=True)
-        ]
+        rows = [[*triple, score] for triple, score in zip(self.facts_of(triples[best]), scores.tolist(), strict=True)]
         return {"scored_triples": {"triples": rows, "truncated": truncated}}
 
     def _select_triples(self, state: SubgraphRAGState) -> dict[str, Any]:

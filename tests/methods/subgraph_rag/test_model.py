@@ -323,6 +323,33 @@ def test_none_and_all() -> None:
     assert (empty.dtype, empty.shape) == (np.bool_, (0,))
 
 
+def test_some_entities() -> None:
+    graph = KnowledgeGraph.from_triples([("m.0a1", "r", "Her"), ("Q1", "r", "Her")])
+    some = np.array([2, 1, 0, 1])
+    for identifiers in ("", IDENTIFIERS):
+        assert without_text(graph, identifiers, some).tolist() == without_text(graph, identifiers)[some].tolist()
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_large_graphs_compute_for_each_question(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = [
+        ("Her", "directed_by", "Jonze"),
+        ("Her", "starring", "Adams"),
+        ("m.0abc", "starring", "m.0abd"),
+        ("Adams", "likes", "Her"),
+    ]
+    index = indexed(facts)
+    everything = np.arange(len(index.graph))
+    kept = drawn(**config).on(index).score("who acted in _ ?", everything, numbers([0]))
+    monkeypatch.setattr(triple_scorer, "MAX_KEPT", 0)
+    for triples in (everything, everything[::2]):
+        scorer = drawn(**config).on(index)
+        found = scorer.score("who acted in _ ?", triples, numbers([0]))
+        assert scorer._made is None
+        if len(triples) == len(everything):
+            assert found == pytest.approx(kept, abs=1e-5)
+
+
 def scores_of(facts: list[tuple[str, str, str]], **config: Any) -> list[float]:
     index = indexed(facts)
     return drawn(**config).on(index).score("who acted in _ ?", np.arange(len(facts)), numbers([0])).tolist()
