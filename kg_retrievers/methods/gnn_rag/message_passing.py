@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry, source_checksum
+from kg_retrievers.algorithms.local_walk import triples_between
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.edges import Edges
 
 
 class LocalAdjacency(NamedTuple):
@@ -34,19 +36,19 @@ class LocalAdjacency(NamedTuple):
 def local_adjacency(adjacency: Adjacency, nodes: Array) -> LocalAdjacency:
     """Return the adjacency entries between some entities.
 
-    Cost: linear in the adjacency entries of the entities, and a pass over the graph's.
+    Cost: linear in the triples of which one of the entities is the head, and sorts those between them.
 
     Args:
         adjacency: The graph, both directions.
         nodes: Ids of entities, int, shape (n), each once.
     """
-    positions = np.full(len(adjacency.indptr) - 1, -1, np.int32)
-    positions[nodes] = np.arange(len(nodes), dtype=np.int32)
-    size = int((adjacency.indptr[nodes + 1] - adjacency.indptr[nodes]).sum())
-    indptr = np.zeros(len(nodes) + 1, np.int64)
-    neighbors, labels = np.empty(size, np.int32), np.empty(size, np.int32)
-    count = _restrict(adjacency, nodes.astype(np.int64), positions, indptr, neighbors, labels)
-    return LocalAdjacency(indptr, neighbors[:count].copy(), labels[:count].copy())
+    order = np.argsort(nodes)
+    ascending = nodes[order]
+    edges = Edges(adjacency)[triples_between(adjacency, ascending)]
+    for column in (0, 2):
+        edges[:, column] = order[np.searchsorted(ascending, edges[:, column])]
+    local = Adjacency.of_edges(edges, len(nodes))
+    return LocalAdjacency(local.indptr.astype(np.int64), local.neighbors, local.labels.astype(np.int32))
 
 
 def pass_messages(adjacency: LocalAdjacency, weights: Array, messages: Array, received: Array) -> None:
@@ -86,22 +88,6 @@ def pass_gradients(adjacency: LocalAdjacency, weights: Array, messages: Array, g
     of_weights, of_messages = np.zeros_like(weights), np.zeros_like(messages)
     _pass_back(*adjacency, weights, messages, gradient, of_weights, of_messages)
     return of_weights, of_messages
-
-
-@compiled
-def _between(
-    adjacency: Adjacency, nodes: Array, positions: Array, indptr: Array, neighbors: Array, labels: Array
-) -> int:
-    count = 0
-    for v in range(len(nodes)):
-        for i in range(adjacency.indptr[nodes[v]], adjacency.indptr[nodes[v] + 1]):
-            u = positions[adjacency.neighbors[i]]
-            if u >= 0:
-                neighbors[count] = u
-                labels[count] = adjacency.labels[i]
-                count += 1
-        indptr[v + 1] = count
-    return count
 
 
 @compiled
@@ -163,15 +149,8 @@ def _backward(
             first = last
 
 
-def _entries(
-    sources: int,
-) -> tuple[Callable[..., int], Callable[..., None], Callable[..., None], Callable[..., None]]:
-    """Return the four for Python to call; `sources` as `compiled_entry` asks for."""
-
-    def between(
-        adjacency: Adjacency, nodes: Array, positions: Array, indptr: Array, neighbors: Array, labels: Array
-    ) -> int:
-        return _between(adjacency, nodes, positions, indptr, neighbors, labels) if sources > 0 else 0
+def _entries(sources: int) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
+    """Return the three for Python to call; `sources` as `compiled_entry` asks for."""
 
     def forward(
         indptr: Array, neighbors: Array, labels: Array, weights: Array, messages: Array, received: Array
@@ -196,7 +175,7 @@ def _entries(
         if sources > 0:
             _backward(indptr, neighbors, labels, weights, messages, gradient, of_weights, of_messages)
 
-    return compiled_entry(between), compiled_entry(forward), compiled_entry(multiply), compiled_entry(backward)
+    return compiled_entry(forward), compiled_entry(multiply), compiled_entry(backward)
 
 
-_restrict, _pass, _multiply, _pass_back = _entries(source_checksum(Path(__file__)))
+_pass, _multiply, _pass_back = _entries(source_checksum(Path(__file__)))
