@@ -418,6 +418,11 @@ class GraphIndex(Immutable):
         """Whether the vectors of names are here, and not in a vector store."""
         return not isinstance(self._names, VectorStoreSearch)
 
+    @property
+    def keeps_triples(self) -> bool:
+        """Whether the vectors of all triples are made."""
+        return self._triples.search() is not None
+
     def entity_vectors(self, entities: Array) -> Array:
         """Return the vectors of the labels of entities; they are embedded anew where a vector store holds them.
 

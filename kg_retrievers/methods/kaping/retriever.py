@@ -6,6 +6,7 @@ Answering. Workshop on Natural Language Reasoning and Structured Explanations (N
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self
 
@@ -21,12 +22,20 @@ from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.retriever import refuse_model
 from kg_retrievers.core.stages import MAX_K, QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.kaping.prompts import ANSWER_PROMPT, parse_answers
 
+_LOGGER = logging.getLogger(__name__)
+
 #: As the paper: the ten nearest facts, of those within one hop of the question's entities.
 K, MAX_HOPS = 10, 1
+
+#: Where the index lacks the vectors of triples, the first question to a whole graph embeds them: from so many on a
+#: warning is logged, and beyond so many none is made. Default embeddings take 10 s for 133,000 triples, and 2 GB for a
+#: million.
+WARNED_TRIPLES, MAX_EMBEDDED_TRIPLES = 20_000, 1_000_000
 
 
 class TripleSimilarityFields(BaseNeighborhoodFields, total=False):
@@ -51,7 +60,9 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
     neighbours count; relations and names are written in words; a fact is shown with arrows.
 
     Cost: no call of a language model; embeds the question, and the candidates the first time they are needed, unless
-    the index was built with `triples=True`; then one product of vectors a candidate.
+    the index was built with `triples=True`; then one product of vectors a candidate. Without these vectors, the whole
+    of a graph of `WARNED_TRIPLES` triples or more is embedded with a warning, and one of more than
+    `MAX_EMBEDDED_TRIPLES` is refused.
 
     Example:
         >>> from kg_retrievers import GraphIndex, KnowledgeGraph, default_embeddings
@@ -91,10 +102,28 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
         """Build the retriever; `llm` and `examples` are taken as by every method, and not used.
 
         Raises:
-            InvalidArgumentError: If a model is given, or a field is wrong.
+            InvalidArgumentError: If a model is given, a field is wrong, or a whole graph is too large.
         """
         refuse_model(cls.__name__, model)
         return cls(index=index, **fields)
+
+    def model_post_init(self, context: Any) -> None:
+        """Check that a whole graph is small enough to be embedded, or is embedded.
+
+        Raises:
+            InvalidArgumentError: If not.
+        """
+        super().model_post_init(context)
+        count = len(self.graph)
+        if self.scope == "neighborhood" or count < WARNED_TRIPLES or self.index.keeps_triples:
+            return
+        if count > MAX_EMBEDDED_TRIPLES:
+            raise InvalidArgumentError(
+                f'TripleSimilarityRetriever: scope="graph" compares all {count:,} triples, and the index holds no '
+                f"vectors of them; at most {MAX_EMBEDDED_TRIPLES:,} are embedded for a question.",
+                hint_python='Take scope="neighborhood", or build the index with triples=True.',
+            )
+        _LOGGER.warning('scope="graph": the first question embeds all %s triples; see GraphIndex.build.', f"{count:,}")
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -58,6 +58,27 @@ def similar(graph: KnowledgeGraph | None = None, **fields: Any) -> TripleSimilar
     return TripleSimilarityRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()), **fields)
 
 
+def test_whole_graphs_are_embedded_with_a_warning_or_refused(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = KnowledgeGraph.from_triples(ODD)
+    for warned, most, number in ((len(ODD) + 1, 99, 0), (len(ODD), len(ODD), 1)):
+        monkeypatch.setattr("kg_retrievers.methods.kaping.retriever.WARNED_TRIPLES", warned)
+        monkeypatch.setattr("kg_retrievers.methods.kaping.retriever.MAX_EMBEDDED_TRIPLES", most)
+        similar(graph, scope="graph")
+        assert [record.message for record in caplog.records] == [
+            f'scope="graph": the first question embeds all {len(graph)} triples; see GraphIndex.build.'
+        ] * number
+    monkeypatch.setattr("kg_retrievers.methods.kaping.retriever.WARNED_TRIPLES", 1)
+    monkeypatch.setattr("kg_retrievers.methods.kaping.retriever.MAX_EMBEDDED_TRIPLES", 1)
+    with pytest.raises(InvalidArgumentError, match=r"compares all \d+ triples.*at most 1 are embedded"):
+        similar(graph, scope="graph")
+    similar(graph)
+    index = GraphIndex.build(graph, HashedEmbeddings(), triples=True)
+    TripleSimilarityRetriever.from_index(index, scope="graph")
+    assert len(caplog.records) == 1
+
+
 def triples(documents: list[Document]) -> list[tuple[str, ...]]:
     assert all(len(document.metadata["triples"]) == 1 for document in documents)
     return [tuple(document.metadata["triples"][0]) for document in documents]
