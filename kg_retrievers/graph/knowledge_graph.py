@@ -360,7 +360,7 @@ cannot hold with on_loss="drop".
 
     def label(self, key: str) -> str:
         """Return what an entity is called; its key where no label was given, or where it is not in the graph."""
-        entity = self.entities.find(key)
+        entity = -1 if self.names is self.entities else self.entities.find(key)
         return key if entity < 0 else self.names[int(self.labels[entity])]
 
     def value(self, key: str) -> Value | None:
