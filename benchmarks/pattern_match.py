@@ -65,7 +65,7 @@ def main() -> None:
     count = arguments.queries
     graph = KnowledgeGraph.from_file(DATA / "metaqa" / "kb.txt")
     retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, HashedEmbeddings()))
-    indptr, neighbors, labels, _ = graph.adjacency
+    indptr, neighbors, labels = graph.adjacency.indptr, graph.adjacency.neighbors, graph.adjacency.labels
     rows: list[Row] = [
         list(dict.fromkeys(zip(relation_of(labels[low:high]).tolist(), neighbors[low:high].tolist(), strict=True)))
         for low, high in itertools.pairwise(indptr)

@@ -210,9 +210,11 @@ def collect(adjacency: Adjacency, plan: Plan, state: State) -> None:
 
 def grouped(codes: Array, groups: int, size: int) -> list[Array]:
     """Split integers written as group * size + id by group, each ascending, each id once."""
-    codes = np.sort(codes)
-    if len(codes):
-        codes = codes[np.concatenate(([True], codes[1:] != codes[:-1]))]
-    ends = np.searchsorted(codes, np.arange(groups + 1) * size).tolist()
+    codes = codes.copy()
+    codes.sort()
+    again = codes[1:] == codes[:-1]
+    if again.any():
+        codes = codes[np.append(True, ~again)]
+    ends = codes.searchsorted(np.arange(0, (groups + 1) * size, size)).tolist()
     codes %= size
     return [codes[low:high] for low, high in itertools.pairwise(ends)]

@@ -139,7 +139,8 @@ def plan_query(
     typed = tuple(node.types is not None for node in query.nodes)
     starts, candidates, candidate_costs, levels, level_costs = _node_costs(query.nodes, size)
     roots = _roots(adjacency, query.nodes, starts, candidates)
-    relation_costs = np.full((len(query.relations), relations), INFINITE, np.int32)
+    relation_costs = np.empty((len(query.relations), relations), np.int32)
+    relation_costs.fill(INFINITE)
     for row, of_term in zip(relation_costs, query.relations, strict=True):
         if of_term is None:
             row[:] = 0
@@ -180,10 +181,16 @@ def restricted(plan: Plan, most_of_nodes: Array, most_of_terms: Array) -> Plan:
     )
 
 
+def most_candidates(plan: Plan) -> int:
+    """Return the largest number of candidates of a node."""
+    starts: list[int] = plan.starts.tolist()
+    return max(high - low for low, high in pairwise(starts))
+
+
 def sorted_by_id(plan: Plan) -> Plan:
     """Return a plan whose candidates ascend by id in each node."""
-    starts = plan.starts.tolist()
-    order = np.concatenate([low + _order(plan.candidates[low:high]) for low, high in pairwise(starts)])
+    parts = [low + _order(plan.candidates[low:high]) for low, high in pairwise(plan.starts.tolist()) if high > low]
+    order = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.int64)
     return plan._replace(candidates=plan.candidates[order], candidate_costs=plan.candidate_costs[order])
 
 
@@ -390,7 +397,8 @@ class _Order:
 
 
 def _costs(distances: Array) -> Array:
-    return np.rint(np.asarray(distances, np.float64) * SCALE).astype(np.int32)
+    scaled = np.multiply(distances, float(SCALE), dtype=np.float64)
+    return np.rint(scaled, out=scaled).astype(np.int32)
 
 
 def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Array, Array, Array]:
@@ -418,7 +426,9 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
         counts.append(len(entities.ids) if entities is not None else 0)
     starts = np.cumsum(counts)
     candidates, candidate_costs = np.concatenate(ids, dtype=np.int32), _costs(np.concatenate(distances))
-    padded = np.full((len(levels), max(map(len, level_costs), default=0)), INFINITE, np.int32)
+    if not levels:
+        return starts, candidates, candidate_costs, np.empty((0, size), np.int32), np.empty((0, 0), np.int32)
+    padded = np.full((len(levels), max(map(len, level_costs))), INFINITE, np.int32)
     for row, costs in zip(padded, level_costs, strict=True):
         row[: len(costs)] = costs
     stacked = np.array(levels, np.int32).reshape(len(levels), size)
@@ -426,7 +436,10 @@ def _node_costs(nodes: Sequence[MatchNode], size: int) -> tuple[Array, Array, Ar
 
 
 def _order(ids: Array) -> Array:
-    """Return the order that sorts ids, as one sort of integers, which is several times faster than `argsort`."""
+    """Return the order that sorts ids; of many, as one sort of integers, which is several times faster."""
+    if len(ids) < 1000:
+        order: Array = ids.argsort()
+        return order
     codes = ids.astype(np.int64) << 32 | np.arange(len(ids))
     codes.sort()
     return codes & 0xFFFFFFFF

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from kg_retrievers.methods.simgrag.matching.plan import (
     Match,
     Plan,
     least_costs,
+    most_candidates,
     restricted,
     sorted_by_id,
 )
@@ -61,6 +63,9 @@ FIRST_CAPACITY = 1 << 15
 
 #: The types of the adjacency arrays for which the search is compiled.
 _COMPILED: set[tuple[np.dtype[Any], ...]] = set()
+
+#: No combinations that are known before a search.
+_NOTHING = np.zeros((0, 1), np.int64)
 
 #: Scratch that no search uses at the moment.
 _IDLE: list[Scratch] = []
@@ -193,10 +198,9 @@ def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) 
         SearchBudgetError: If a budget ends the search before anything is found.
     """
     with _scratch() as scratch:
-        width, left, given = FIRST_ROUND, limits, np.zeros((0, 1 + len(plan.steps) + len(plan.nodes)), np.int64)
-        least = least_costs(plan)
+        width, left, given = FIRST_ROUND, limits, _NOTHING
         while True:
-            around = _next_round(adjacency, plan, least, left, width, given)
+            around = _next_round(adjacency, plan, left, width, given)
             state, found = _search(adjacency, around, left, limits.scans, stop, scratch)
             if state.counts[COMPLETED]:
                 break
@@ -227,17 +231,18 @@ def compile_search(adjacency: Adjacency, plan: Plan) -> None:
     _COMPILED.add(kinds)
 
 
-def _next_round(
-    adjacency: Adjacency, plan: Plan, least: tuple[Array, Array], limits: Limits, width: int, given: Array
-) -> _Round:
+def _next_round(adjacency: Adjacency, plan: Plan, limits: Limits, width: int, given: Array) -> _Round:
     """Return a search among so many candidates of each node, of those that cost little enough to be in a match."""
+    if limits.cost >= INFINITE and most_candidates(plan) <= 2 * width:
+        return _Round(sorted_by_id(plan), 2 * INFINITE, limits.scans, given)
+    least = least_costs(plan)
     total = int(least[0].sum() + least[1][plan.steps["term"][plan.steps["term"] >= 0]].sum())
     room = limits.cost - total
-    if limits.cost < INFINITE // 2:
+    if limits.cost < INFINITE:
         plan = restricted(plan, least[0] + room, least[1] + room)
-    counts = np.diff(plan.starts)
-    if counts.max() <= 2 * width:
+    if most_candidates(plan) <= 2 * width:
         return _Round(sorted_by_id(plan), 2 * INFINITE, limits.scans, given)
+    counts = np.diff(plan.starts)
     most, certain_below = least[0] + room, limits.cost
     for v in np.flatnonzero(counts > width).tolist():
         costs = plan.candidate_costs[plan.starts[v] : plan.starts[v + 1]]
@@ -282,8 +287,16 @@ def _scratch() -> Iterator[Scratch]:
 def _edge_steps(plan: Plan) -> list[int]:
     """Return the step of each edge of the pattern."""
     edges = plan.steps["edge"]
-    steps = np.argsort(edges, kind="stable")
-    return [int(s) for s in steps[edges[steps] >= 0]]
+    steps: list[int] = edges.argsort(kind="stable")[edges.tolist().count(-1) :].tolist()
+    return steps
+
+
+@lru_cache(maxsize=64)
+def _unplaced(steps: int, nodes: int) -> tuple[Array, Array]:
+    """Return the arrays of so many steps and nodes before a search, to be copied."""
+    of_steps, of_nodes = np.zeros(steps + 1, STEP_STATE), np.zeros(nodes, NODE_STATE)
+    of_steps["only"] = of_nodes["only"] = -1
+    return of_steps, of_nodes
 
 
 def _fresh_state(
@@ -298,19 +311,23 @@ def _fresh_state(
     """Return the state in which a search begins; arguments as in `_search`."""
     plan, k = around.plan, limits.matches
     steps, nodes, size = len(plan.steps), len(plan.nodes), len(adjacency.indptr) - 1
-    rows = int(np.count_nonzero(plan.nodes["closes"] if plan.eager else plan.nodes["informs"]))
+    of_steps, of_nodes = _unplaced(steps, nodes)
+    rows = sum(plan.nodes["closes" if plan.eager else "informs"].tolist())
     arrays = scratch.arrays(capacity, size, rows, nodes)
     counts = np.zeros(16, np.int64)
-    counts[[STAMP, MATCH]] = scratch.stamp, -1
-    counts[[MAX_SCANS, SCANS_OF_EACH, MAX_BINDINGS]] = around.scans, scans_of_each, limits.bindings
-    counts[[CERTAIN_BELOW, GIVEN]] = around.certain_below, len(around.given)
-    counts[EDGES] = np.count_nonzero(plan.steps["edge"] >= 0)
-    state = State(
-        np.zeros(steps + 1, STEP_STATE),
-        np.zeros(nodes, NODE_STATE),
+    counts[STAMP], counts[MATCH] = scratch.stamp, -1
+    counts[MAX_SCANS], counts[SCANS_OF_EACH], counts[MAX_BINDINGS] = around.scans, scans_of_each, limits.bindings
+    counts[CERTAIN_BELOW], counts[GIVEN] = around.certain_below, len(around.given)
+    counts[EDGES] = steps - plan.steps["edge"].tolist().count(-1)
+    keys, costs = np.empty((k, steps + nodes), np.int64), np.empty(k + 1, np.int64)
+    keys.fill(-1)
+    costs.fill(limits.cost)
+    return State(
+        of_steps.copy(),
+        of_nodes.copy(),
         np.zeros((steps + 1, nodes, 2), np.int64),
-        np.full((k, steps + nodes), -1, np.int64),
-        np.full(k + 1, limits.cost, np.int64),
+        keys,
+        costs,
         np.empty(steps + nodes, np.int64),
         np.empty(k, np.int64),
         np.zeros(k, np.bool_),
@@ -320,8 +337,6 @@ def _fresh_state(
         np.empty(plan.relation_costs.shape[1] * max(plan.level_costs.shape[1], 1), np.int64),
         *arrays,
     )
-    state.steps["only"] = state.nodes["only"] = -1
-    return state
 
 
 def _matches(adjacency: Adjacency, plan: Plan, state: State, found: int) -> list[Match]:
@@ -330,11 +345,11 @@ def _matches(adjacency: Adjacency, plan: Plan, state: State, found: int) -> list
     edges = len(edge_steps)
     entities = grouped(state.bindings[: counts[BINDINGS]], found * nodes, len(adjacency.indptr) - 1)
     facts = grouped(state.facts[: counts[FACTS]], found * edges, len(adjacency.backward_triples))
-    matches = []
+    matches, cut = [], bool(state.truncated[:found].any())
     for i, (cost, key) in enumerate(zip(state.best_costs[:found].tolist(), state.keys[:found].tolist(), strict=True)):
         of_nodes = tuple(entities[i * nodes : (i + 1) * nodes])
         of_edges = tuple(facts[i * edges : (i + 1) * edges])
         if all(map(len, of_nodes)):  # else the budget ended before anything was bound
             chosen = tuple(key[s] for s in edge_steps)
-            matches.append(Match(cost / SCALE, of_nodes, of_edges, chosen, bool(state.truncated.any())))
+            matches.append(Match(cost / SCALE, of_nodes, of_edges, chosen, cut))
     return matches

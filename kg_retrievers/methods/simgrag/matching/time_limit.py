@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ class _Clock:
     """Sets flags at their times: one thread for all of them, since to start one takes as long as most searches."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
         self._changed = threading.Condition()
         self._due: dict[int, tuple[float, Array]] = {}
         self._thread: threading.Thread | None = None
@@ -22,7 +26,7 @@ class _Clock:
     def add(self, due: float, stop: Array) -> None:
         with self._changed:
             self._due[id(stop)] = due, stop
-            if self._thread is None or not self._thread.is_alive():  # none yet, or left behind by a fork
+            if self._thread is None or not self._thread.is_alive():
                 self._wakes = float("inf")
                 self._thread = threading.Thread(target=self._run, name="kg-retrievers time limits", daemon=True)
                 self._thread.start()
@@ -46,6 +50,8 @@ class _Clock:
 
 
 _CLOCK = _Clock()
+if hasattr(os, "register_at_fork"):  # a forked process has no thread, and may have inherited a lock that is held
+    os.register_at_fork(after_in_child=_CLOCK.reset)
 
 
 @contextmanager
