@@ -137,7 +137,8 @@ def joining_relation_paths(
         InvalidArgumentError: If `seed` or `end` is no entity.
     """
     _check(adjacency, "joining_relation_paths", seed=seed, end=end)
-    indptr, (size, kinds) = adjacency.indptr, (len(adjacency.indptr) - 1, int(adjacency.labels.max(initial=0)) + 2)
+    indptr, size = adjacency.indptr, len(adjacency.indptr) - 1
+    kinds = int(np.iinfo(adjacency.labels.dtype).max) + 1  # more than any label, without a look at all
     row = slice(indptr[end], indptr[end + 1])
     order = np.argsort(adjacency.neighbors[row], kind="stable")
     before, last = adjacency.neighbors[row][order], reversed_label(adjacency.labels[row][order])
