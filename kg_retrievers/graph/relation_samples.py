@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from kg_retrievers.graph.adjacency import Adjacency, entries_between, label_count, label_of, reversed_label
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.columns import Array, distinct
 
 #: How many facts of each relation are kept.
 FACTS = 32
@@ -124,6 +124,15 @@ class RelationSamples(NamedTuple):
     def ends_of(self, label: int) -> Array:
         """Return entities to which a label leads, ascending; see `has_all`."""
         return self.sources_of(int(reversed_label(label)))
+
+    def all_sources_of(self, label: int, adjacency: Adjacency) -> Array:
+        """Return all entities that have an entry with a label, ascending: those kept, or a pass over the labels.
+
+        Args:
+            label: The label.
+            adjacency: The graph of which these are the samples.
+        """
+        return self.sources_of(label) if self.has_all(label) else distinct(adjacency.entries_labelled(label)[1])
 
     @property
     def is_whole(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from kg_retrievers.deadline import check_deadline
 from kg_retrievers.errors import PatternError
 from kg_retrievers.graph import Known, Pattern, Term, Unknown
-from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.adjacency import entries_between, label_of, reversed_label
+from kg_retrievers.graph.columns import Array, distinct
 from kg_retrievers.graph.operations import Condition
 from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.index import Candidates, GraphIndex
@@ -21,6 +22,9 @@ NAMES = 16
 
 #: How many names of a condition are looked up between two looks at the time that is left.
 NAMES_AT_ONCE = 64
+
+#: Entries with one of more labels are found by a look at all entries of the entities.
+MANY_LABELS = 8
 
 
 def allowed_entities(
@@ -51,7 +55,10 @@ def allowed_entities(
         ends = (node for triple in group for node in (triple.head, triple.tail))
         root = next(nodes[node.name] for node in ends if isinstance(node, Unknown) and node.name in nodes)
         whole = allowed.get(root.name, filters.everything)
-        allowed[root.name] = np.setdiff1d(whole, filters.reaching(root, group)).astype(np.int32)
+        left = np.zeros(len(index.graph.entities), bool)
+        left[whole] = True
+        left[filters.reaching(root, group)] = False
+        allowed[root.name] = np.flatnonzero(left).astype(np.int32)
     for name, entities in only.items():
         allowed[name] = np.intersect1d(allowed.get(name, entities), entities).astype(np.int32)
     return allowed
@@ -109,7 +116,11 @@ class _Filters:
     def __init__(self, index: GraphIndex, conditions: Sequence[Condition], directed: bool) -> None:
         self._index, self._graph = index, index.graph
         self._conditions, self._directed = conditions, directed
-        self.everything = np.arange(len(index.graph.entities), dtype=np.int32)
+
+    @cached_property
+    def everything(self) -> Array:
+        """All entities."""
+        return np.arange(len(self._graph.entities), dtype=np.int32)
 
     def satisfying(self, unknown: str) -> Array:
         """Return the entities that satisfy all conditions on an unknown."""
@@ -141,32 +152,55 @@ class _Filters:
         for triple in triples:
             if node in (triple.head, triple.tail):
                 rest = [other for other in triples if other is not triple]
-                entities = np.intersect1d(entities, self._joined(node, triple, rest))
+                entities = self._both(entities, self._joined(node, triple, rest))
         return entities
+
+    def _both(self, one: Array, other: Array) -> Array:
+        """Return the entities that are in both of two sets."""
+        if one is self.everything or other is self.everything:
+            return other if one is self.everything else one
+        return np.intersect1d(one, other)
 
     def _joined(self, node: Term, triple: PatternTriple, rest: Sequence[PatternTriple]) -> Array:
         check_deadline()
         head, relation, tail = triple
-        heads, tails = self._facts(relation)
+        relations = self._relations(relation)
         if head == tail:
-            return np.unique(heads[heads == tails])
+            return self._loops(relations)
         there = tail if node == head else head
-        beyond = _component(there, node, rest)
-        there_may_be = np.zeros(len(self.everything), bool)
-        there_may_be[self.reaching(there, beyond)] = True
-        found = heads[there_may_be[tails]] if node == head else tails[there_may_be[heads]]
-        if not self._directed:
-            turned = tails[there_may_be[heads]] if node == head else heads[there_may_be[tails]]
-            found = np.concatenate([found, turned])
-        return np.unique(found)
+        reached = self.reaching(there, _component(there, node, rest))
+        directions = [node == head] if self._directed else [True, False]
+        return distinct(np.concatenate([self._led_to(reached, label_of(relations, way)) for way in directions]))
 
-    def _facts(self, relation: Term) -> tuple[Array, Array]:
-        edges, adjacency = self._graph.edges, self._graph.adjacency
+    def _relations(self, relation: Term) -> Array:
+        """Return the ids of the relations that a term means."""
         if not isinstance(relation, Known):
-            return edges.heads, edges.tails
-        nearest = nearest_only(self._index.nearest_relations([relation.text], NAMES)[0])
-        entries, heads = adjacency.entries_labelled(label_of(nearest.ids, False))
-        return heads, adjacency.neighbors[entries]
+            return np.arange(len(self._graph.relations))
+        return nearest_only(self._index.nearest_relations([relation.text], NAMES)[0]).ids
+
+    def _loops(self, relations: Array) -> Array:
+        """Return the entities that some relations join with themselves."""
+        found, adjacency = [np.empty(0, np.int64)], self._graph.adjacency
+        for label in label_of(relations, False).tolist():
+            entries, heads = adjacency.entries_labelled(label)
+            found.append(heads[adjacency.neighbors[entries] == heads])
+        return distinct(np.concatenate(found))
+
+    def _led_to(self, entities: Array, labels: Array) -> Array:
+        """Return the entities to which some labels lead from others."""
+        graph = self._graph
+        if len(labels) > MANY_LABELS:
+            entries, _ = entries_between(graph.adjacency.indptr[entities], graph.adjacency.indptr[entities + 1])
+            entries = entries[np.isin(graph.adjacency.labels[entries], labels)]
+            return graph.adjacency.neighbors[entries]
+        found = [np.empty(0, np.int32)]
+        for label in labels.tolist():
+            if entities is self.everything:
+                found.append(graph.relation_samples.all_sources_of(int(reversed_label(label)), graph.adjacency))
+            else:
+                entries, _ = entries_between(*graph.adjacency.ranges_with(entities, label))
+                found.append(graph.adjacency.neighbors[entries])
+        return np.concatenate(found)
 
     def candidates(self, node: Term) -> Array:
         """Return the entities that a node may be, by itself."""
@@ -174,7 +208,7 @@ class _Filters:
             named = self.satisfying(node.name)
         else:
             named = self._nearest(node.text) if node.entity is None else self._pinned(node.entity)
-        return np.intersect1d(named, self._typed(node))
+        return self._both(named, self._typed(node))
 
     def _pinned(self, key: str) -> Array:
         entity = self._graph.entities.find(key)

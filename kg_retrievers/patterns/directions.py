@@ -23,8 +23,8 @@ MAX_TURNED = 10
 #: kind.
 SHARED_OF_FEWER, SHARED_OF_MORE = 0.1, 0.002
 
-#: Of more entities, those with a label are found by a pass over the triples.
-FEW = 100
+#: Of up to so many entities, each is asked for a label; of more, all at once; of many, all that have it are found.
+FEW, MANY = 100, 100_000
 
 
 class Edge(NamedTuple):
@@ -129,21 +129,29 @@ class Directions:
 
     def _having(self, entities: Array, label: int) -> Array:
         """Return which of some entities have an edge of a label."""
-        if len(entities) > FEW:
-            return np.isin(entities, self._sources(label))
         adjacency = self.graph.adjacency
-        return np.array([adjacency.has_label(entity, label) for entity in entities.tolist()], bool)
+        if len(entities) <= FEW:
+            return np.array([adjacency.has_label(entity, label) for entity in entities.tolist()], bool)
+        if len(entities) > MANY:
+            return np.isin(entities, self._sources(label))
+        firsts, lasts = adjacency.ranges_with(entities, label)
+        having: Array = firsts < lasts
+        return having
 
     def _sources(self, label: int) -> Array:
         """Return the entities that have an edge of a label, ascending."""
-        return np.unique(self.graph.adjacency.entries_labelled(label)[1])
+        return self.graph.relation_samples.all_sources_of(label, self.graph.adjacency)
 
     def _meets(self, one: int, other: int) -> bool:
         """Tell whether an entity has edges of both adjacency labels."""
         pair = (min(one, other), max(one, other))
         if pair not in self._meet:
-            first, second = map(self._sources, pair)
-            self._meet[pair] = bool(np.isin(first, second).any())
+            samples = self.graph.relation_samples
+            fewer, more = sorted(pair, key=lambda label: int(samples.sources[label]))
+            meet = bool(self._having(samples.sources_of(fewer), more).any())
+            if not meet and not samples.has_all(fewer):
+                meet = bool(np.isin(self._sources(fewer), self._sources(more)).any())
+            self._meet[pair] = meet
         return self._meet[pair]
 
 

@@ -29,6 +29,9 @@ from kg_retrievers.patterns.zero_shot.ranking import softmax
 #: How much less likely it makes a walk to pass by things that the noun fits better than those where it ends.
 PASSING_COST = 2.0
 
+#: Of how many classes of an entity, the largest first, other members are asked for what it lacks.
+MOST_ALIKE = 8
+
 #: How much less likely it makes a walk that the entity from which it should start has no such fact.
 LACKING_COST = 2.0
 
@@ -191,7 +194,8 @@ class FormReader:
         assert slot
         alike = self._classes.containing([self._graph.entities.find(key) for key in slot.entities[: slot.best]])
         found = list[Way]()
-        for one in np.flatnonzero(alike).tolist():
+        largest = sorted(np.flatnonzero(alike).tolist(), key=lambda group: (-self._classes.size_of(group), group))
+        for one in sorted(largest[:MOST_ALIKE]):
             ways = self._asker.from_class(tokens, (group[0], group[0] + 1), one, max_steps=1)
             found += [
                 replace(way, log=way.log - LACKING_COST)

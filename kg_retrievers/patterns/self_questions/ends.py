@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from kg_retrievers.graph import KnowledgeGraph, local_name, readable
-from kg_retrievers.graph.adjacency import is_backward, relation_of, reversed_label
+from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import spread
 from kg_retrievers.patterns.self_questions.relation_grammar import read_relation
 from kg_retrievers.patterns.self_questions.verbs import verb_of_agent
@@ -129,7 +127,7 @@ def end_words(graph: KnowledgeGraph, label: int) -> EndWords:
         >>> end_words(graph, 2 * graph.relations.find("directed_by")).kind
         'person'
     """
-    ends = spread(np.unique(graph.adjacency.entries_labelled(reversed_label(label))[1]), ENDS_SEEN)
+    ends = spread(graph.relation_samples.ends_of(label), ENDS_SEEN)
     names = [graph.names[int(graph.labels[end])] for end in ends.tolist()]
     if _most(names, _DATE):
         return EndWords.of("date", "date")

@@ -96,7 +96,6 @@ class ShapeDrawer:
         self._relations = names.relations
         self._is_telling = np.zeros(len(graph.relations), bool)
         self._is_telling[self._relations] = True
-        self._sources: dict[int, Array] = {}
 
     def draw(self, hops: int) -> Shape | None:
         """Return a walk of so many hops; None where `TRIES` draws find none."""
@@ -112,9 +111,7 @@ class ShapeDrawer:
     def _start(self) -> tuple[int, int]:
         """Return a label, and an entity that has a step with it."""
         label = label_of(self._random.choice(self._relations), self._random.random() < 0.5)
-        if label not in self._sources:
-            self._sources[label] = np.unique(self._graph.adjacency.entries_labelled(label)[1])
-        return label, int(self._random.choice(self._sources[label]))
+        return label, int(self._random.choice(self._graph.relation_samples.sources_of(label)))
 
     def _walk(self, hops: int) -> Shape | None:
         label, start = self._start()
