@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
+#: How many triples are read at once where all are asked for.
+TRIPLES_AT_ONCE = 256
+
+
 class KnowledgeGraph(GraphConstructors):
     """A directed multigraph of facts. A key identifies an entity; labels, aliases and types describe it.
 
@@ -342,8 +346,10 @@ cannot hold with on_loss="drop".
         self, head: str | None = None, relation: str | None = None, tail: str | None = None
     ) -> Iterator[Triple]:
         """Yield the triples with the given head, relation and tail, by their ids; all of them by default."""
-        for id in self._triple_ids((head, relation, tail)):
-            yield self.triple(int(id))
+        ids = self._triple_ids((head, relation, tail))
+        for first in range(0, len(ids), TRIPLES_AT_ONCE):
+            for start, kind, end in self.edges[ids[first : first + TRIPLES_AT_ONCE]].tolist():
+                yield Triple(self.entities[start], self.relations[kind], self.entities[end])
 
     def _triple_ids(self, triple: Sequence[str | None]) -> Array:
         """Return the ids of the triples with the given parts, ascending."""
@@ -355,7 +361,7 @@ cannot hold with on_loss="drop".
 
     def triple(self, id: int) -> Triple:
         """Return a triple by its id: its position by head, then relation, then tail, in the order of their ids."""
-        head, relation, tail = self.edges[id].tolist()
+        head, relation, tail = self.edges.triple(int(id))
         return Triple(self.entities[head], self.relations[relation], self.entities[tail])
 
     def label(self, key: str) -> str:

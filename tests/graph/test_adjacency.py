@@ -82,10 +82,13 @@ def test_edges_are_the_triples_in_order(facts: list[tuple[int, int, int]]) -> No
     assert edges[:].tolist() == [list(fact) for fact in ordered]
     assert [edges[id].tolist() for id in range(-len(ordered), 0)] == edges[:].tolist()
     assert edges[np.arange(len(edges)) % 2 == 1].tolist() == edges[1::2].tolist() == edges[:].tolist()[1::2]
+    assert [edges.triple(id) for id in range(len(ordered))] == ordered
     for column, part in enumerate((edges.heads, edges.relations, edges.tails)):
         assert part.tolist() == [fact[column] for fact in ordered]
     with pytest.raises(IndexError, match="but got"):
         edges[len(ordered)]
+    with pytest.raises(IndexError, match="but got -1"):
+        edges.triple(-1)
 
 
 @given(triples, st.booleans())
