@@ -132,7 +132,10 @@ def name_columns(
 
 def _are_keys(names: StringTable, labels: Array, entities: StringTable) -> bool:
     """Return whether the label of each entity is its key."""
-    return bool(np.array_equal(entities.ids_of(names)[labels], np.arange(len(labels))))
+    every = np.arange(len(labels))
+    if np.array_equal(labels, every):
+        return names.is_same(entities)
+    return bool(np.array_equal(entities.ids_of(names)[labels], every))
 
 
 def _with_new_entities(merge: Merge) -> Descriptions:
