@@ -11,8 +11,8 @@ from kg_retrievers.errors import DamagedDataError
 from kg_retrievers.graph.columns import DAMAGED, Array
 
 #: From so many names on, `GraphIndex.build` keeps a byte and a bit for each number of a vector. So many float32 vectors
-#: of 512 numbers take 1 GB, and an exact scan of them 40 ms.
-QUANTIZED_FROM = 500_000
+#: of 512 numbers take 0.4 GB, and an exact scan of them 20 to 30 ms.
+QUANTIZED_FROM = 200_000
 
 #: How many candidates are ranked for each vector that is wanted, and at least (`benchmarks/name_recall.py`).
 CANDIDATES, LEAST_CANDIDATES = 32, 4096
