@@ -171,6 +171,24 @@ def plain_rows(adjacency: Adjacency) -> list[list[tuple[int, int]]]:
     return [pairs[low:high] for low, high in itertools.pairwise(ends)]
 
 
+def measure_matching(graph: KnowledgeGraph, plain: bool, queries: int = 9) -> dict[str, Any]:
+    """Return the CPU milliseconds of each shape on a graph, and of the paper's algorithm in `plain` Python."""
+    adjacency, relations = graph.adjacency, len(graph.relations)
+    measured: dict[str, Any] = {}
+    for position, shape in enumerate(SHAPES):
+        drawer = Drawer(adjacency, relations, np.random.default_rng((SEED, position)))
+        drawn = [drawer.query(shape) for _ in range(queries)]
+        timed = time_matches(adjacency, relations, drawn)
+        took = timed.milliseconds
+        of_shape = {"median_ms": round(float(np.median(took)), 1), "worst_ms": round(max(took), 1)}
+        of_shape |= {"truncated": timed.truncated}
+        if plain:
+            slow = time_python(adjacency, relations, drawn)
+            of_shape["plain_python_ratio"] = round(float(np.median(slow) / np.median(took)), 1)
+        measured[shape] = of_shape
+    return measured
+
+
 def main() -> None:
     """Time every shape and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

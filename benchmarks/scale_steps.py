@@ -23,6 +23,9 @@ SEED = 20261123
 #: How many questions of each kind are asked, and how many texts are looked up.
 QUESTIONS, TEXTS = 40, 20
 
+#: How many hubs, and how many random entities, methods are asked about.
+HUBS = 10
+
 #: Questions with two names have two of so many relations, the first ones; so many facts are looked at for examples.
 RELATIONS, FACTS = 12, 2_000
 
@@ -139,14 +142,22 @@ def match(place: Place) -> Measured:
     """Search with candidates of vague names."""
     from benchmarks.matching_at_scale import measure_matching
 
-    return measure_matching(KnowledgeGraph.open(place("graph")))
+    return measure_matching(KnowledgeGraph.open(place("graph")), plain=place.size == "1M")
 
 
 def hubs(place: Place) -> Measured:
-    """Take the neighborhoods of hubs."""
-    from benchmarks.hubs import measure_hubs
+    """Ask methods that look around entities about hubs and random entities."""
+    from benchmarks.hubs import time_methods
 
-    return measure_hubs(KnowledgeGraph.open(place("graph")))
+    rows = time_methods(KnowledgeGraph.open(place("graph")), HUBS)
+    return {
+        f"{row.method}, {row.around}": {
+            "median_ms": round(row.median, 1),
+            "worst_ms": round(row.worst, 1),
+            "degree": row.degrees[1],
+        }
+        for row in rows
+    }
 
 
 def many(place: Place) -> Measured:
