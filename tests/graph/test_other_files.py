@@ -50,6 +50,7 @@ def tarred(mode: str) -> bytes:
         ("films.pt", zipped(), "a pickle, which is not opened", "Write it in another format"),
         ("films.h5", b"\x89HDF\r\n\x1a\n", "a file of HDF5", "as CSV or Parquet"),
     ],
+    ids=lambda value: "content" if isinstance(value, bytes) else None,  # archives hold the time
 )
 def test_what_is_no_graph_is_told(tmp_path: Path, name: str, content: bytes, told: str, advice: str) -> None:
     path = tmp_path / name
