@@ -27,10 +27,10 @@ from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Adjacency
 
 #: Up to so many adjacency entries a neighborhood is cut by the PageRank of the whole graph, beyond by that of a walk
-#: around the seeds. From 30 seeds each, the first takes 8 ms of one core on MetaQA (0.27 million entries), with 54 ms
-#: on a synthetic graph of 2 million. There the second takes 1 to 15 ms on any larger graph, and its 2,000 entities hold
-#: 99.4 % of the PageRank of the true first 2,000 within 3 hops; around the greatest hubs of 4.3 million triples (degree
-#: 4,900 to 46,000), where thousands of neighbors are all but equal, 95 to 99 %.
+#: around the seeds. The first takes 8 ms of one core on MetaQA (0.27 million entries) and 54 ms on a synthetic graph of
+#: 2 million; the second some ms on any larger one. On one of 8.6 million entries, the 2,000 entities within 3 hops that
+#: the walk keeps hold 99.4 % or more of the PageRank of the true first 2,000 from each of six random seeds; from the
+#: five hubs tried, 95 % (degree 46,379, where most neighbors are all but equal) to 99.6 % (713).
 MAX_POWER_ENTRIES = 1_000_000
 
 #: How exact the PageRank of the whole graph is that cuts a neighborhood. With 5e-3, 2,000 nodes within 3 hops of 30
@@ -39,8 +39,8 @@ MAX_POWER_ENTRIES = 1_000_000
 CUT_TOLERANCE = 5e-3
 
 #: How many adjacency entries a walk around the seeds looks at besides theirs, at least, and for each node that is kept.
-#: With three times as many the 2,000 around the greatest hub hold 98 % of the PageRank instead of 95 %, in 65 ms
-#: instead of 14.
+#: With three times as many, the entities kept around that greatest hub hold 98 % instead of 95 %, for four times the
+#: CPU time.
 MIN_ENTRIES, ENTRIES_A_NODE = 100_000, 50
 
 
