@@ -20,7 +20,7 @@ from kg_retrievers.graph.constructors import GraphConstructors
 from kg_retrievers.graph.datatypes import read_typed_value
 from kg_retrievers.graph.edges import Edges
 from kg_retrievers.graph.reading import Reading
-from kg_retrievers.graph.relation_samples import RelationSamples
+from kg_retrievers.graph.relation_samples import SAVED_FROM, RelationSamples
 from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
 from kg_retrievers.graph.silent_columns import missing_columns
 from kg_retrievers.graph.storage import format_2
@@ -198,7 +198,8 @@ class KnowledgeGraph(GraphConstructors):
         meta = {"duplicates": self.duplicates, "skipped": self.skipped, "fingerprint": self.fingerprint}
         meta |= {"text_relations": list(self.text_relations)}
         meta |= {"prefixes": self.prefixes, "reading": self.reading.to_dict(), "type_ids": self.type_ids}
-        return Part(self._columns | self.relation_samples.columns(), meta)
+        samples = self.relation_samples.columns() if len(self) >= SAVED_FROM else {}
+        return Part(self._columns | samples, meta)
 
     def write(
         self,
@@ -395,7 +396,7 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def relation_samples(self) -> RelationSamples:
-        """What each relation joins: how many facts and entities, and some of them; `save` keeps it."""
+        """What each relation joins: how many facts and entities, and some of them; a large graph keeps it saved."""
         return self._saved_samples or RelationSamples.of_adjacency(self.adjacency, len(self.relations))
 
     @cached_property

@@ -9,7 +9,7 @@ import pytest
 
 from kg_retrievers import KnowledgeGraph
 from kg_retrievers.errors import GraphLoadError
-from kg_retrievers.graph import relation_samples
+from kg_retrievers.graph import knowledge_graph, relation_samples
 from kg_retrievers.graph.columns import spread
 from kg_retrievers.graph.relation_samples import FACTS, RelationSamples
 from kg_retrievers.graph.storage.parts import Part, save_parts
@@ -54,8 +54,9 @@ def test_samples_are_spread_over_the_facts_and_the_entities_of_each_relation(
             assert samples.ends_of(label ^ 1).tolist() == some.tolist()
 
 
-def test_save_keeps_the_samples(tmp_path: Path) -> None:
+def test_save_keeps_the_samples_of_a_large_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = drawn_graph(1)
+    monkeypatch.setattr(knowledge_graph, "SAVED_FROM", len(graph))
     graph.save(tmp_path)
     opened = KnowledgeGraph.open(tmp_path)
     assert opened._saved_samples is opened.relation_samples
@@ -64,12 +65,12 @@ def test_save_keeps_the_samples(tmp_path: Path) -> None:
     assert opened.fingerprint == graph.fingerprint
 
 
-def test_a_folder_without_samples_opens(tmp_path: Path) -> None:
+def test_the_samples_of_a_small_graph_are_chosen_anew(tmp_path: Path) -> None:
     graph = drawn_graph(2)
-    part = graph.to_part()
-    columns = {name: column for name, column in part.columns.items() if not name.startswith("relation_samples.")}
-    save_parts(tmp_path, {"graph": Part(columns, part.meta)})
-    assert KnowledgeGraph.open(tmp_path).relation_samples.facts.tolist() == graph.relation_samples.facts.tolist()
+    graph.save(tmp_path)
+    opened = KnowledgeGraph.open(tmp_path)
+    assert opened._saved_samples is None
+    assert opened.relation_samples.facts.tolist() == graph.relation_samples.facts.tolist()
 
 
 def test_samples_of_another_graph_are_refused(tmp_path: Path) -> None:
