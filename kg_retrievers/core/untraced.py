@@ -1,24 +1,32 @@
-"""Calls runnables without the runs that LangChain keeps for callbacks, where there are none.
+"""Calls runnables without the runs that LangChain keeps for callbacks, where no callback listens.
 
-What a runnable returns and raises is the same. A model that is called inside still makes its run, under that of the
-retriever.
+A runnable returns, raises and finds in its context what it does with runs. A model that it calls still makes its run,
+under that of the retriever.
 """
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import lru_cache
-from inspect import iscoroutinefunction, isgeneratorfunction, signature
+from inspect import CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, BaseCallbackManager
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
-from langchain_core.runnables.config import run_in_executor, set_config_context
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_callback_manager_for_config,
+    run_in_executor,
+    set_config_context,
+)
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
+
+#: A function of this kind yields, is awaited, or takes more than its input.
+_SPECIAL = CO_GENERATOR | CO_COROUTINE | CO_VARARGS | CO_VARKEYWORDS
 
 
 class UntracedRunnable(Runnable[Input, Output]):
@@ -46,15 +54,14 @@ class UntracedRunnable(Runnable[Input, Output]):
 
 
 def is_traced(config: RunnableConfig) -> bool:
-    """Tell whether anybody listens to what runs under the config of a run.
+    """Tell whether a run under this config would have a handler, set by a caller, the context or the environment.
 
     Example:
         >>> from langchain_core.callbacks import CallbackManager, StdOutCallbackHandler
         >>> [is_traced({"callbacks": CallbackManager(handlers)}) for handlers in ([], [StdOutCallbackHandler()])]
         [False, True]
     """
-    callbacks = config.get("callbacks")
-    return not isinstance(callbacks, BaseCallbackManager) or bool(callbacks.handlers)
+    return bool(get_callback_manager_for_config(config).handlers)
 
 
 def invoke(runnable: Runnable[Any, Any], input: Any, config: RunnableConfig) -> Any:
@@ -67,7 +74,8 @@ def invoke(runnable: Runnable[Any, Any], input: Any, config: RunnableConfig) -> 
     """
     if is_traced(config):
         return runnable.invoke(input, config)
-    with set_config_context(config) as context:  # from there, a model that a function calls takes its config
+    config = ensure_config(config)  # what a function calls without a config takes this one from the context
+    with set_config_context(config) as context:
         return context.run(_run, runnable, input, config)
 
 
@@ -75,7 +83,9 @@ async def ainvoke(runnable: Runnable[Any, Any], input: Any, config: RunnableConf
     """Do as `invoke`; functions run in a thread."""
     if is_traced(config):
         return await runnable.ainvoke(input, config)
-    return await _arun(runnable, input, config)
+    config = ensure_config(config)
+    with set_config_context(config) as context:
+        return await asyncio.create_task(_arun(runnable, input, config), context=context)
 
 
 def _run(runnable: Runnable[Any, Any], input: Any, config: RunnableConfig) -> Any:
@@ -98,22 +108,19 @@ async def _arun(runnable: Runnable[Any, Any], input: Any, config: RunnableConfig
         for step in runnable.steps:
             input = await _arun(step, input, config)
         return input
-    if _function(runnable) is None or hasattr(runnable, "afunc"):
+    function = _function(runnable)
+    if function is None or hasattr(runnable, "afunc"):
         return await runnable.ainvoke(input, config)
-    return await run_in_executor(config, invoke, runnable, input, config)
+    output = await run_in_executor(config, function, input)
+    return await output.ainvoke(input, config) if isinstance(output, Runnable) else output
 
 
 def _function(runnable: object) -> Callable[[Any], Any] | None:
-    """Return the function of a runnable, if it is one and takes nothing but its input."""
+    """Return the function of a runnable, if it is a plain one and takes nothing but its input."""
     function = getattr(runnable, "func", None) if type(runnable) is RunnableLambda else None
-    if isinstance(function, MethodType):
-        return function if _parameters(function.__func__) == 2 else None
-    return function if isinstance(function, FunctionType) and _parameters(function) == 1 else None
-
-
-@lru_cache(maxsize=256)
-def _parameters(function: Callable[..., Any]) -> int:
-    """Return how many parameters a function has; 0 of one that yields or is awaited."""
-    if isgeneratorfunction(function) or iscoroutinefunction(function):
-        return 0
-    return len(signature(function).parameters)
+    plain, parameters = (function.__func__, 2) if isinstance(function, MethodType) else (function, 1)
+    if not isinstance(plain, FunctionType):
+        return None
+    code = plain.__code__
+    takes_input_alone = code.co_argcount == parameters and not code.co_kwonlyargcount and not code.co_flags & _SPECIAL
+    return function if takes_input_alone else None

@@ -10,6 +10,7 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.config import ensure_config, var_child_runnable_config
+from langchain_core.tracers.context import collect_runs
 
 from kg_retrievers.core.untraced import UntracedRunnable, ainvoke, invoke
 from kg_retrievers.testing import ScriptedChatModel
@@ -42,7 +43,7 @@ Run = Callable[[Runnable[Any, Any], Any, RunnableConfig], Any]
 
 def config_of(*handlers: BaseCallbackHandler) -> RunnableConfig:
     manager = CallbackManager(list(handlers), inheritable_handlers=list(handlers))
-    return ensure_config({"callbacks": manager, "tags": ["mine"]})
+    return {"callbacks": manager, "tags": ["mine"]}
 
 
 class Double(UntracedRunnable[int, int]):
@@ -86,6 +87,30 @@ def deeper(value: int) -> Runnable[int, int]:
     return Double() | RunnableLambda(Adder().add)
 
 
+def deeper_by_run(value: int) -> Runnable[int, int]:
+    return RunnableLambda(Adder().add, afunc=awaited)
+
+
+def later(value: int) -> Runnable[int, int]:
+    return RunnableLambda(awaited)
+
+
+def context_of(value: int) -> list[Any]:
+    config = ensure_config()
+    return [config[name] for name in ("tags", "metadata", "recursion_limit", "configurable")]
+
+
+def any_values(*values: int) -> tuple[int, ...]:
+    return values
+
+
+class Context(Double):
+    """Returns what it finds in its context."""
+
+    def run_untraced(self, input: int, config: RunnableConfig) -> Any:
+        return context_of(input)
+
+
 @both_ways
 @pytest.mark.parametrize(
     "runnable",
@@ -96,7 +121,9 @@ def deeper(value: int) -> Runnable[int, int]:
         RunnableLambda(with_config),
         RunnableLambda(numbers),
         RunnableLambda(Adder().add, afunc=awaited),
+        RunnableLambda(any_values),
         RunnableLambda(deeper),
+        RunnableLambda(deeper_by_run),
         RunnablePassthrough(),
         Double(),
         OtherDouble(),
@@ -107,6 +134,31 @@ def deeper(value: int) -> Runnable[int, int]:
 def test_outputs_are_those_of_runs(run: Run, runnable: Runnable[Any, Any]) -> None:
     watcher = Runs()
     assert run(runnable, 3, config_of()) == run(runnable, 3, config_of(watcher))
+
+
+@both_ways
+@pytest.mark.parametrize("runnable", [RunnableLambda(context_of), Context(), Double() | RunnableLambda(context_of)])
+def test_what_runs_around_it_is_known_inside(run: Run, runnable: Runnable[Any, Any]) -> None:
+    """As LangGraph's writer of a stream and the id of its thread, which stand in the config of a node."""
+
+    def node(config: RunnableConfig) -> Runnable[int, list[Any]]:
+        return RunnableLambda(lambda value: run(runnable, value, config))
+
+    around: RunnableConfig = {"configurable": {"thread_id": "t"}, "recursion_limit": 7, "metadata": {"by": "me"}}
+    found = node(config_of()).invoke(3, around)
+    assert found == node(config_of(Runs())).invoke(3, around)
+    assert found == [["mine"], {"by": "me"}, 7, {"thread_id": "t"}]
+
+
+def test_a_function_may_return_what_only_awaits() -> None:
+    assert [run_async(RunnableLambda(later), 3, config) for config in (config_of(), config_of(Runs()))] == [2, 2]
+
+
+@both_ways
+def test_a_handler_that_each_run_takes_from_the_context_is_told(run: Run) -> None:
+    with collect_runs() as seen:
+        assert run(Double() | RunnableLambda(Adder().add), 3, config_of()) == 7
+    assert [one.name for one in seen.traced_runs] == ["RunnableSequence"]
 
 
 @both_ways
