@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import logging
 import os
+import stat
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -22,8 +23,8 @@ _LOGGER = logging.getLogger(__name__)
 class CodeCache(caching.FunctionCache):
     """Keeps machine code in one folder for all environments of a user, and says when there is none yet.
 
-    Where `NUMBA_CACHE_DIR` is set, the code lies there. Where the folder of the user cannot be written, it lies where
-    numba puts it: beside the source.
+    Where `NUMBA_CACHE_DIR` is set, the code lies there. Where the folder of the user cannot be written, or others may
+    write there, it lies where numba puts it: beside the source.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -53,10 +54,10 @@ class UserFolder(caching._CacheLocator):
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Self | None:
-        """Return the locator of a function; None where its folder cannot be written."""
+        """Return the locator of a function; None where its folder cannot be written, or others may write there."""
         locator = cls(function, file)
         try:
-            locator.ensure_cache_path()  # type: ignore[no-untyped-call]
+            locator.ensure_cache_path()
             locator.get_source_stamp()
         except (OSError, RuntimeError):  # the home is read-only, missing or unknown
             return None
@@ -65,6 +66,18 @@ class UserFolder(caching._CacheLocator):
     def get_cache_path(self) -> str:
         """Return the folder."""
         return str(user_folder() / _versions())
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder, for the user alone.
+
+        Raises:
+            OSError: If it cannot be written, or may hold code that others put there: it is loaded as it is.
+        """
+        folder = Path(self.get_cache_path())
+        for level in (folder.parent, folder):
+            level.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _check_private(level)
+        super().ensure_cache_path()  # type: ignore[no-untyped-call]
 
     def get_source_stamp(self) -> str:
         """Return what changes with the source."""
@@ -110,8 +123,17 @@ def user_folder() -> Path:
         return Path(base) / "kg-retrievers" / "Cache" if base else Path.home() / ".kg-retrievers"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "kg-retrievers"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "kg-retrievers"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "kg-retrievers"  # relative ones are to be ignored
+
+
+def _check_private(folder: Path) -> None:
+    """Check that a folder belongs to the user and that nobody else may write there; Windows keeps homes private."""
+    if sys.platform == "win32":
+        return
+    found = folder.stat()
+    if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"{folder} belongs to another user, or others may write there.")
 
 
 @cache

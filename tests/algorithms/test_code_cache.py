@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from kg_retrievers.algorithms import code_cache
 
 CODE = """
 from kg_retrievers.algorithms.pagerank import personalized_pagerank
@@ -47,3 +50,30 @@ def test_a_home_that_cannot_be_written_is_tolerated(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("no folder")
     run(XDG_CACHE_HOME=str(file), NUMBA_CACHE_DIR="")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is another one there")
+def test_code_is_kept_where_nobody_else_can_write(tmp_path: Path) -> None:
+    run(XDG_CACHE_HOME=str(tmp_path), NUMBA_CACHE_DIR="")
+    folders = [tmp_path / "kg-retrievers", *(tmp_path / "kg-retrievers").iterdir()]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700, 0o700]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is another one there")
+@pytest.mark.parametrize("level", ["kg-retrievers", "kg-retrievers/{versions}"])
+def test_no_code_is_taken_from_a_folder_where_others_can_write(tmp_path: Path, level: str) -> None:
+    folder = tmp_path / level.format(versions=code_cache._versions())
+    folder.mkdir(parents=True, mode=0o700)
+    folder.chmod(0o777)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert code_cache.UserFolder.from_function(run, __file__) is None
+        folder.chmod(0o700)
+        folder.parent.chmod(0o700)
+        assert code_cache.UserFolder.from_function(run, __file__) is not None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is another one there")
+def test_a_relative_folder_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    assert code_cache.user_folder() == Path.home() / ".cache" / "kg-retrievers"
