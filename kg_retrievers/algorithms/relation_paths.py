@@ -156,7 +156,7 @@ def joining_relation_paths(
         entries, came = entries_between(firsts, lasts)
         keys, further = np.unique(path_of[came] * kinds + adjacency.labels[entries], return_inverse=True)
         paths = [(*paths[key // kinds], key % kinds) for key in keys.tolist()]
-        path_of, here = np.divmod(np.unique(further * np.int64(size) + adjacency.neighbors[entries]), size)
+        path_of, here = np.divmod(np.unique(further * size + adjacency.neighbors[entries]), size)
     return found
 
 
@@ -192,7 +192,7 @@ def relation_path_ends(
         if max_entries is not None and (lasts - firsts).sum() > max_entries:
             continue
         entries, _ = entries_between(firsts, lasts)
-        keys = np.unique(adjacency.labels[entries] * np.int64(size) + adjacency.neighbors[entries])
+        keys = np.unique(adjacency.labels[entries].astype(np.int64) * size + adjacency.neighbors[entries])
         labels, ends = np.divmod(keys[keys % size != without], size)
         first_of_label = np.flatnonzero(np.diff(labels, prepend=-1))
         for label, there in zip(labels[first_of_label].tolist(), np.split(ends, first_of_label[1:]), strict=False):

@@ -46,8 +46,8 @@ def walk_triples(
     # Every triple twice: [0, m) from head to tail, [m, 2m) back.
     here, there = np.concatenate([heads, tails]), np.concatenate([tails, heads])
     labels = np.concatenate([label_of(relations, False), label_of(relations, True)]).astype(np.int64)
-    width = np.int64(label_count(len(weights)))
-    kinds, kind, count = np.unique(here * width + labels, return_inverse=True, return_counts=True)
+    width = label_count(len(weights))
+    kinds, kind, count = np.unique(here.astype(np.int64) * width + labels, return_inverse=True, return_counts=True)
     weight = weights[relation_of(kinds % width)]
     total = np.bincount(kinds // width, weight, entities)
     chance = weight[kind] / (total[here] * count[kind])
