@@ -24,7 +24,7 @@ from kg_retrievers.graph.relation_samples import SAVED_FROM, RelationSamples
 from kg_retrievers.graph.schema import RelationSchema, Schema, count_names, relation_schemas
 from kg_retrievers.graph.silent_columns import missing_columns
 from kg_retrievers.graph.storage import format_2
-from kg_retrievers.graph.storage.bounds import check_graph
+from kg_retrievers.graph.storage.bounds import check_graph, check_types
 from kg_retrievers.graph.storage.parts import FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.value_columns import NAMES_AT_ONCE, ValueColumns, ranked_values
@@ -118,6 +118,7 @@ class KnowledgeGraph(GraphConstructors):
             "hint_shell": f"To index a file: kg-retrievers index FILE --output {path}",
         }
         try:
+            check_types(columns)
             if format_2.has_its_columns(columns):
                 columns, earlier = format_2.convert(path, columns)
             wanted = [*cls.from_triples([])._columns, "duplicates", "skipped", "fingerprint"]

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kg_retrievers.errors import GraphLoadError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.storage import bounds
 from kg_retrievers.graph.storage.bounds import check_graph
+from kg_retrievers.graph.storage.parts import OpenedPart
 
 GRAPH = KnowledgeGraph.from_triples(
     [("Her", "directed by", "Spike Jonze"), ("Her", "starring", "Amy Adams"), ("Dune", "directed by", "Lynch")],
@@ -85,4 +88,39 @@ def test_what_is_told(damage: Callable[[dict[str, Array]], None], words: str) ->
     damaged = columns()
     damage(damaged)
     with pytest.raises(ValueError, match=words):
+        check_graph(damaged)
+
+
+@pytest.mark.parametrize("name", columns())
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda column: column.astype(np.float64),
+        lambda column: column.astype(column.dtype.newbyteorder() if column.itemsize > 1 else np.int8),
+        lambda column: np.stack([column, column], axis=1),
+        lambda column: np.zeros((), column.dtype),
+    ],
+    ids=["floats", "byte order", "2D", "0D"],
+)
+def test_columns_of_other_types_are_refused(name: str, change: Callable[[Array], Array]) -> None:
+    damaged = columns()
+    damaged[name] = change(damaged[name])
+    with pytest.raises(GraphLoadError, match=f"{name} is .* of shape .*, wanted 1D of"):
+        KnowledgeGraph.from_part("films.graph", OpenedPart(damaged, dict(GRAPH.to_part().meta)))
+
+
+def test_ids_of_relations_are_as_many_as_relations() -> None:
+    damaged = columns()
+    for part in ("offsets", "data", "hashes", "order"):
+        damaged[f"relation_ids.{part}"] = damaged[f"names.{part}"]
+    with pytest.raises(ValueError, match=r"relation_ids.hashes has the shape \(6,\), wanted \(2,\)"):
+        check_graph(damaged)
+
+
+def test_rows_are_checked_where_labels_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    damaged = columns()
+    damaged["adjacency.labels"] = damaged["adjacency.labels"].astype(np.int64)
+    damaged["adjacency.first_triples"][1:] = 3
+    monkeypatch.setattr(bounds, "BOUNDED", damaged["adjacency.labels"].nbytes - 1)
+    with pytest.raises(ValueError, match="first_triples counts more triples than"):
         check_graph(damaged)

@@ -1,8 +1,8 @@
 """Bounds: whether the columns of a graph fit together, so that no id leads out of an array later.
 
 Compiled code does not look where an id leads. So what was read from a disk is checked once, when it is opened: the
-lengths of all columns, and the values of those of up to `BOUNDED` bytes. Longer ones are not read for that, so that a
-graph opens at once, whatever its size; `verify` compares them with their checksums.
+types and lengths of all columns, and the values of those of up to `BOUNDED` bytes. Longer ones are not read for that,
+so that a graph opens at once, whatever its size; `verify` compares them with their checksums.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kg_retrievers.graph.adjacency import Adjacency, half_of, is_backward, label_count
+from kg_retrievers.graph.adjacency import Adjacency, is_backward, label_count
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.relation_samples import RelationSamples
 
 #: The values of columns of up to so many bytes are checked when they are opened; a pass takes 5 ms for the longest.
 BOUNDED = 1 << 25
 
 #: The tables of texts, by the names of their columns.
 _TABLES = ("entities", "relations", "types", "names", "relation_ids", "datatype_names", "sources")
+
+#: The types of the columns that hold no signed integers, by the ends of their names.
+_TYPES = {"data": "uint8", "hashes": "uint64"}
 
 #: The columns in rows of different lengths: what has a row, and what the values are ids of.
 _ROWS = {
@@ -32,6 +34,22 @@ _ROWS = {
 
 #: The columns of one id for each: what has one, what it is an id of, and the least id.
 _IDS = {"labels": ("entities", "names", 0), "datatypes": ("entities", "datatype_names", -1)}
+
+
+def check_types(columns: Mapping[str, Array]) -> None:
+    """Check that texts are bytes, their hashes uint64, and all else signed integers; in the byte order of this machine.
+
+    Args:
+        columns: The columns of a graph, of today's format or an earlier one.
+
+    Raises:
+        ValueError: If a column is of another type, or has another number of dimensions; the message names it.
+    """
+    for name, column in columns.items():
+        wanted = _TYPES.get(name.rpartition(".")[2], "int")
+        dimensions = 2 if name == "triples" else 1  # "triples" is of earlier formats alone
+        if not (column.dtype.name.startswith(wanted) and column.dtype.isnative and column.ndim == dimensions):
+            raise ValueError(f"{name} is {column.dtype.str} of shape {column.shape}, wanted {dimensions}D of {wanted}")
 
 
 def check_graph(columns: Mapping[str, Array]) -> None:
@@ -47,6 +65,8 @@ def check_graph(columns: Mapping[str, Array]) -> None:
         KeyError: If a column is missing that each graph has.
     """
     sizes = {name: check_texts(columns, name) for name in _TABLES if f"{name}.offsets" in columns}
+    if "relation_ids" in sizes:
+        check_shape("relation_ids.hashes", columns["relation_ids.hashes"], (sizes["relations"],))
     sizes["triples"] = len(columns["adjacency.backward_triples"])
     for name, (owner, target) in _ROWS.items():
         if f"{name}.indptr" in columns:
@@ -58,7 +78,6 @@ def check_graph(columns: Mapping[str, Array]) -> None:
             check_shape(name, columns[name], (sizes[owner],))
             check_ids(name, columns[name], sizes[target], least)
     _check_adjacency(Adjacency.from_columns(columns), sizes)
-    RelationSamples.take(dict(columns))
 
 
 def check_texts(columns: Mapping[str, Array], name: str) -> int:
@@ -101,21 +120,29 @@ def _check_adjacency(adjacency: Adjacency, sizes: Mapping[str, int]) -> None:
         column = getattr(adjacency, name)
         check_shape(f"adjacency.{name}", column, (length,))
         check_ids(f"adjacency.{name}", column, limit)
-    if not _is_bounded(adjacency.labels):
+    if not _is_bounded(adjacency.indptr):
         return
-    every = np.arange(entities)
-    begin, middle = half_of(adjacency, every, False)
-    _, end = half_of(adjacency, every, True)
-    if (middle > end).any():
+    forward = np.diff(adjacency.first_triples)
+    backward = np.diff(adjacency.indptr) - forward
+    if (backward < 0).any():
         raise ValueError("adjacency.first_triples counts more triples than an entity has entries")
-    labels = adjacency.labels
-    halves = np.stack([middle - begin, end - middle], axis=1).ravel()
-    if (is_backward(labels) != np.repeat(np.tile([False, True], entities), halves)).any():
+    if _is_bounded(adjacency.labels):
+        _check_order(adjacency.labels, np.stack([forward, backward], axis=1).ravel())
+
+
+def _check_order(labels: Array, halves: Array) -> None:
+    """Check that the labels of each half of a row are of its direction, and ascend.
+
+    Args:
+        labels: The labels of all rows.
+        halves: The length of each half: forward and backward of the first row, and so on.
+    """
+    if (is_backward(labels) != np.repeat(np.arange(len(halves)) % 2 == 1, halves)).any():
         raise ValueError("adjacency.labels has another direction than its half of a row")
-    descends = np.append(False, labels[1:] < labels[:-1])[: len(labels)]
-    starts = np.append(begin, middle)
-    descends[starts[starts < len(labels)]] = False
-    if descends.any():
+    ascends = np.ones(len(labels) + 1, np.bool_)
+    ascends[1:-1] = labels[1:] >= labels[:-1]
+    ascends[np.cumsum(halves)] = True  # where the next half begins
+    if not ascends.all():
         raise ValueError("adjacency.labels does not ascend in each half of a row")
 
 
