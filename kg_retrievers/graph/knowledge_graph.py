@@ -403,8 +403,9 @@ cannot hold with on_loss="drop".
     @cached_property
     def value_columns(self) -> ValueColumns:
         """The values of all labels, read once."""
-        self.lazy_values.read(np.arange(len(self.entities)))
-        return self.lazy_values
+        values = self.lazy_values
+        values.read(np.arange(len(self.entities)))
+        return values
 
     @cached_property
     def lazy_values(self) -> ValueColumns:
