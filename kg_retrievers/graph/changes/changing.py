@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypedDict, TypeVar, Unpack, cast
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError, listed
-from kg_retrievers.graph.adjacency import Adjacency
+from kg_retrievers.graph.adjacency import Adjacency, label_count, label_of
 from kg_retrievers.graph.changes.keys import check_blank_nodes, fit_keys
 from kg_retrievers.graph.changes.merge import Graph, Merge, find_relations, written_relations
 from kg_retrievers.graph.changes.missing_triples import nearest_triple
@@ -26,12 +26,11 @@ from kg_retrievers.graph.changes.names import (
     replace_descriptions,
 )
 from kg_retrievers.graph.changes.relations import relation_columns
-from kg_retrievers.graph.changes.rows import new_ids
 from kg_retrievers.graph.changes.sources import TripleIds, datatype_columns, facts_from, source_columns
-from kg_retrievers.graph.changes.triple_ids import find_triples, merge_triples
+from kg_retrievers.graph.changes.triple_ids import find_triples
+from kg_retrievers.graph.changes.triples import change_triples, renumbered
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.silent_columns import without_silent
-from kg_retrievers.graph.triple_order import TripleColumns
 
 G = TypeVar("G", bound=Graph)
 
@@ -77,13 +76,13 @@ class _Facts(NamedTuple):
     """What becomes of the triples.
 
     Attributes:
-        triples: The triples of the result, in ids of `Merge`.
+        adjacency: The triples of the result, in ids of `Merge`.
         origins: The earlier id of each, -1 where it is new.
         kept: The id of each triple of the graph in the result, -1 where it is gone.
         added: The id of each triple of the addition in the result.
     """
 
-    triples: TripleColumns
+    adjacency: Adjacency
     origins: Array
     kept: Array
     added: Array
@@ -123,12 +122,13 @@ def _change(graph: G, addition: Graph, changes: Changes, said: _Said | None) -> 
         _check_known(merge, said.types)
         descriptions = replace_descriptions(merge, *said)
     facts = _changed_facts(merge, changes)
-    kept_entities = _kept_entities(merge, descriptions, facts.triples)
-    kept_relations = np.bincount(facts.triples.relations, minlength=merge.relation_count) > 0
-    triples = _renumbered(facts.triples, kept_entities, kept_relations)
+    kept_entities = _kept_entities(merge, descriptions, facts.adjacency)
+    counts = np.bincount(facts.adjacency.labels, minlength=label_count(merge.relation_count))
+    kept_relations = counts[label_of(np.arange(merge.relation_count), False)] > 0
 
     entities = graph.entities.joined(addition.entities.subset(merge.is_new_entity)).subset(kept_entities)
-    columns: dict[str, Array] = Adjacency.of_triples(triples, len(entities)).columns() | entities.columns("entities")
+    columns: dict[str, Array] = renumbered(facts.adjacency, kept_entities, kept_relations).columns()
+    columns |= entities.columns("entities")
     relations, renamed = relation_columns(merge, kept_relations, changes.get("relation_labels") or {})
     names, name_origins, type_ids = name_columns(merge, descriptions.subset(kept_entities), entities)
     columns |= relations | names | datatype_columns(merge, kept_entities)
@@ -156,10 +156,11 @@ def _changed_facts(merge: Merge, changes: Changes) -> _Facts:
     present = find_triples(graph.adjacency, edges)
     is_new = present < 0
     is_new[~is_new] = ~kept[present[~is_new]]
-    merged = merge_triples(graph.edges, kept, edges[is_new])
+    sizes = merge.entity_count, merge.relation_count
+    changed = change_triples(graph.adjacency, np.flatnonzero(~kept), edges[is_new], *sizes)
     ids = np.empty(len(edges), np.int64)
-    ids[is_new], ids[~is_new] = merged.new_ids, merged.kept_ids[present[~is_new]]
-    return _Facts(merged.triples, merged.origins, merged.kept_ids, ids[of_addition])
+    ids[is_new], ids[~is_new] = changed.new_ids, changed.kept_ids[present[~is_new]]
+    return _Facts(changed.adjacency, changed.origins, changed.kept_ids, ids[of_addition])
 
 
 def _rows(triples: Iterable[Sequence[str]] | Graph) -> Iterable[Sequence[str]]:
@@ -202,26 +203,15 @@ def _remove_hints(graph: Graph, triple: Sequence[str]) -> dict[str, str]:
     return {"hint_python": told, "hint_shell": on_shell}
 
 
-def _kept_entities(merge: Merge, descriptions: Descriptions, triples: TripleColumns) -> Array:
+def _kept_entities(merge: Merge, descriptions: Descriptions, adjacency: Adjacency) -> Array:
     """Return which entities stay: bool. One that loses its last triple stays if something describes it."""
-    lonely = np.zeros(merge.entity_count, np.bool_)
-    lonely[: len(merge.graph.entities)] = np.diff(merge.graph.adjacency.indptr) > 0  # it was not before
-    lonely[triples.heads] = lonely[triples.tails] = lonely[merge.entities] = False
+    lonely = np.diff(adjacency.indptr) == 0
+    lonely[: len(merge.graph.entities)] &= np.diff(merge.graph.adjacency.indptr) > 0  # it was not before
+    lonely[merge.entities] = False
     ids = np.flatnonzero(lonely)
     kept = np.ones(merge.entity_count, np.bool_)
     kept[ids] = is_described(merge, descriptions, ids)
     return kept
-
-
-def _renumbered(triples: TripleColumns, entities: Array, relations: Array) -> TripleColumns:
-    """Write the ids of the entities and relations that stay into triples, whose order stays."""
-    heads, kinds, tails = triples
-    if not relations.all():
-        kinds = new_ids(relations)[kinds]
-    if not entities.all():
-        ids = new_ids(entities)
-        heads, tails = ids[heads], ids[tails]
-    return TripleColumns(heads, kinds, tails)
 
 
 def _check_known(merge: Merge, declared: Mapping[str, object]) -> None:

@@ -1,54 +1,11 @@
-"""Ids of triples in a graph and in a changed one."""
+"""Triples of a graph by their ids, and where others would be between them."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from kg_retrievers.graph.adjacency import Adjacency, label_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.edges import Edges
-from kg_retrievers.graph.triple_order import TripleColumns, triple_order
-
-
-class MergedTriples(NamedTuple):
-    """The triples that stay and new ones, in order.
-
-    Attributes:
-        triples: All of them, sorted.
-        origins: The earlier id of each, -1 where it is new: int64.
-        kept_ids: The id now of each triple of before, -1 where it is gone: int64.
-        new_ids: The id of each new triple: int64.
-    """
-
-    triples: TripleColumns
-    origins: Array
-    kept_ids: Array
-    new_ids: Array
-
-
-def merge_triples(edges: Edges, kept: Array, new: Array) -> MergedTriples:
-    """Put new triples between those that stay.
-
-    Cost: a few passes over the triples.
-
-    Args:
-        edges: The triples of before.
-        kept: Which of them stay: bool, shape (n).
-        new: Triples that are none of them, each once: int, shape (m, 3).
-    """
-    given = zip((edges.heads, edges.relations, edges.tails), new.T, strict=True)
-    columns = [np.concatenate([column[kept], more]) for column, more in given]
-    order = triple_order(*columns)
-    ids = np.empty(len(order), np.int64)
-    ids[order] = np.arange(len(order))
-    staying = np.flatnonzero(kept)
-    kept_ids = np.full(len(kept), -1)
-    kept_ids[staying] = ids[: len(staying)]
-    origins = np.append(staying, np.full(len(new), -1))[order]
-    triples = TripleColumns(*(column[order] for column in columns))
-    return MergedTriples(triples, origins, kept_ids, ids[len(staying) :])
 
 
 def find_triples(adjacency: Adjacency, edges: Array) -> Array:
@@ -59,23 +16,55 @@ def find_triples(adjacency: Adjacency, edges: Array) -> Array:
     Args:
         adjacency: The adjacency of the graph.
         edges: int, shape (n, 3): ids of heads, relations and tails; ids may be those of nothing, as -1.
+
+    Example:
+        >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [1, 0, 0]]), 2)
+        >>> find_triples(adjacency, np.array([[1, 0, 0], [0, 0, 0], [5, 0, -1]])).tolist()
+        [1, -1, -1]
     """
     found = np.full(len(edges), -1, np.int64)
-    known = np.flatnonzero((edges >= 0).all(axis=1) & (edges[:, 0] < len(adjacency.indptr) - 1))
-    if not len(known) or not len(adjacency.labels):
-        return found
-    heads, relations, tails = edges[known].T.astype(np.int64)
-    wanted = label_of(relations, False)
-    low, last = (adjacency.first_triples[entities].astype(np.int64) for entities in (heads, heads + 1))
-    shift, high = adjacency.indptr[heads] - low, last
-    while (open_ := low < high).any():
-        middle = (low + high) // 2
-        at = np.where(open_, middle + shift, 0)
-        labels = adjacency.labels[at]
-        is_less = (labels < wanted) | ((labels == wanted) & (adjacency.neighbors[at] < tails))
-        low = np.where(open_ & is_less, middle + 1, low)
-        high = np.where(open_ & ~is_less, middle, high)
-    at = np.where(low < last, low + shift, 0)
-    hit = (low < last) & (adjacency.labels[at] == wanted) & (adjacency.neighbors[at] == tails)
-    found[known[hit]] = low[hit]
+    known = np.flatnonzero((edges >= 0).all(axis=1))
+    entries, is_there = find_entries(adjacency, edges[known], False)
+    hit = known[is_there]
+    found[hit] = ids_before(adjacency, entries[is_there], edges[hit, 0])
     return found
+
+
+def find_entries(adjacency: Adjacency, edges: Array, backward: bool) -> tuple[Array, Array]:
+    """Return the entry of each triple, or that before which it would be, and whether it is there: int64 and bool.
+
+    Args:
+        adjacency: The adjacency of the graph.
+        edges: int, shape (n, 3): ids of heads, relations and tails from 0 on; some may be beyond those of the graph.
+        backward: Whether to look in the rows of tails, and not of heads.
+    """
+    size = len(adjacency.indptr) - 1
+    ends, relations, others = edges[:, ::-1].T if backward else edges.T
+    rows, after = np.minimum(ends, size), np.minimum(ends + 1, size)
+    begin, end = adjacency.indptr[rows].astype(np.int64), adjacency.indptr[after].astype(np.int64)
+    middle = begin + adjacency.first_triples[after] - adjacency.first_triples[rows]
+    low, last = (middle, end) if backward else (begin, middle)
+    if not len(adjacency.labels):
+        return low, low < last
+    wanted, high = label_of(relations.astype(np.int64), backward), last
+    while (open_ := low < high).any():
+        at = np.where(open_, (low + high) // 2, 0)
+        labels = adjacency.labels[at]
+        is_less = (labels < wanted) | ((labels == wanted) & (adjacency.neighbors[at] < others))
+        low = np.where(open_ & is_less, at + 1, low)
+        high = np.where(open_ & ~is_less, at, high)
+    at = np.where(low < last, low, 0)
+    return low, (low < last) & (adjacency.labels[at] == wanted) & (adjacency.neighbors[at] == others)
+
+
+def ids_before(adjacency: Adjacency, entries: Array, heads: Array) -> Array:
+    """Return how many triples come before forward entries: the ids of those triples that are there.
+
+    Args:
+        adjacency: The adjacency of the graph.
+        entries: Positions of forward entries, or of what would be some: int.
+        heads: The head of each; may be beyond those of the graph.
+    """
+    rows = np.minimum(heads, len(adjacency.indptr) - 1)
+    ids: Array = entries - adjacency.indptr[rows] + adjacency.first_triples[rows]
+    return ids
