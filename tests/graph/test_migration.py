@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
-from kg_retrievers.errors import GraphLoadError
+from kg_retrievers.errors import GraphLoadError, IndexLoadError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.migration import migrate
@@ -127,6 +127,30 @@ def test_an_index_goes_on_with_its_vectors(tmp_path: Path, how: str) -> None:
         _ = migrate(folder) if how == "migrate" else graph.save(folder)
         assert similarities(GraphIndex.open(folder, embeddings, graph=graph)) == wanted
     assert similarities(GraphIndex.open(folder, embeddings)) == wanted
+
+
+def test_an_earlier_index_of_another_size_is_refused(tmp_path: Path) -> None:
+    embeddings, folder = default_embeddings(), tmp_path / "earlier"
+    built = GraphIndex.build(sourced_graph(), embeddings, tmp_path / "built", triples=True)
+    part = open_parts(tmp_path / "built", ["index"])["index"]
+    meta = {name: value for name, value in part.meta.items() if name != "triple_order"}
+    save_as_format_2(folder, built.graph, Part(part.columns | {"triples_rows": np.zeros(3, np.int32)}, meta))
+    with pytest.raises(IndexLoadError, match=r"triples_rows has the shape \(3,\)"):
+        GraphIndex.open(folder, embeddings)
+
+
+def test_an_earlier_index_is_refused_beside_a_migrated_graph(tmp_path: Path) -> None:
+    """Both tell the same fingerprint, and number triples otherwise."""
+    embeddings, folder = default_embeddings(), tmp_path / "earlier"
+    built = GraphIndex.build(sourced_graph(), embeddings, tmp_path / "built", triples=True)
+    part = open_parts(tmp_path / "built", ["index"])["index"]
+    meta = {name: value for name, value in part.meta.items() if name != "triple_order"}
+    save_as_format_2(folder, built.graph, Part(part.columns, meta))
+    KnowledgeGraph.open(folder).save(tmp_path / "migrated")
+    migrated = KnowledgeGraph.open(tmp_path / "migrated")
+    assert len(GraphIndex.open(folder, embeddings).graph) == len(migrated)
+    with pytest.raises(IndexLoadError, match="numbers triples as an earlier version did"):
+        GraphIndex.open(folder, embeddings, graph=migrated)
 
 
 def test_a_folder_of_format_1_is_migrated_with_its_index(tmp_path: Path) -> None:

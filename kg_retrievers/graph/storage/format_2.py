@@ -83,11 +83,20 @@ def triple_rows(index: OpenedPart, earlier: Array | None) -> dict[str, Array]:
     Args:
         index: The index.
         earlier: The earlier id of each triple of its graph; None where there is none.
+
+    Raises:
+        ValueError: If the index numbers triples as an earlier version did, and the graph does not tell how, or has
+            another number of them.
     """
-    if earlier is None or "triples" not in index.columns or SORTED.items() <= index.meta.items():
+    if "triples" not in index.columns or SORTED.items() <= index.meta.items():
         return {}
+    if earlier is None:
+        raise ValueError("it numbers triples as an earlier version did, and the graph was saved by this one")
     rows = index.columns.get("triples_rows")
-    return {"triples_rows": (earlier if rows is None else rows[earlier]).astype(np.int32)}
+    if rows is None:
+        return {"triples_rows": earlier.astype(np.int32)}
+    check_shape("triples_rows", rows, earlier.shape)
+    return {"triples_rows": rows[earlier].astype(np.int32)}
 
 
 def _table(columns: Mapping[str, Array], name: str) -> dict[str, Array]:
