@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -93,27 +93,27 @@ def changed_name_columns(
         before: The graph before.
         change: The changed graph.
     """
-    size = len(change.graph.names)
-    new_ids, new_rows = _renumbered(before, change)
+    graph, size = change.graph, len(change.graph.names)
+    new_ids, names, keys = _renumbered(before, change)
     word_hashes = np.repeat(columns["words"], np.diff(columns["word_starts"]))
     kept = _Hashed(
         _paired(columns["hashes"], new_ids[columns["ids"]]),
         _paired(word_hashes, new_ids[columns["word_names"]]),
         int(columns["longest"][0]),
     )
-    names = [row for row in new_rows if row[0] < size]
-    return _columns([kept, _hashed_rows(names, True), _hashed_rows(new_rows[len(names) :], False)])
+    parts = [kept, *_hashed_table(graph.names, names, 0, True), *_hashed_table(graph.entities, keys, size, False)]
+    return _columns(parts, "stable")  # most are in order, and only this kind of sort makes use of that
 
 
-def _columns(parts: list[_Hashed]) -> dict[str, Array]:
+def _columns(parts: list[_Hashed], sort: Literal["quicksort", "stable"] = "quicksort") -> dict[str, Array]:
     """Sort the hashes, and keep each word of a name once; the list is emptied, so that less is held at once."""
     longest = max((part.longest for part in parts), default=0)
     nothing = np.empty(0, np.uint64)
     names = np.concatenate([nothing, *(part.names for part in parts)])
     words = np.concatenate([nothing, *(part.words for part in parts)])
     parts.clear()
-    names.sort()
-    words.sort()
+    names.sort(kind=sort)
+    words.sort(kind=sort)
     words = words[np.append(True, words[1:] != words[:-1])[: len(words)]]
     hashes = (words >> _ABOVE).astype(np.uint32)
     starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
@@ -246,23 +246,26 @@ def _equal(one: StringTable, ids: Array, other: StringTable, other_ids: Array) -
     return equal
 
 
-def _renumbered(before: KnowledgeGraph, change: GraphChange[KnowledgeGraph]) -> tuple[Array, list[tuple[int, str]]]:
-    """Return the new id of each id of a table, -1 where it is gone, and ids with texts that are new; names first."""
+def _renumbered(before: KnowledgeGraph, change: GraphChange[KnowledgeGraph]) -> tuple[Array, Array, Array]:
+    """Return the new id of each id of a table, -1 where it is gone, and the names and the entity keys that are new."""
     graph, size = change.graph, len(change.graph.names)
     name_ids = _successors(change.names, len(before.names))
     key_ids = _successors(change.entities, len(before.entities))
-    names = {int(id): graph.names[id] for id in np.flatnonzero(change.names < 0).tolist()}
-    is_key = graph.entities.ids_of(StringTable.from_strings(names.values()))
+    names = np.flatnonzero(change.names < 0)
+    is_key = graph.entities.ids_of(_some(graph.names, names))
     of_before = change.entities[is_key[is_key >= 0]]
     key_ids[of_before[of_before >= 0]] = -1  # a key that is a name now has no row of its own
-    gone = StringTable.from_strings([before.names[id] for id in np.flatnonzero(name_ids < 0).tolist()])
-    freed = graph.entities.ids_of(gone)
-    new_keys = np.union1d(freed[freed >= 0], np.flatnonzero(change.entities < 0)).tolist()
-    keys = StringTable.from_strings([graph.entities[id] for id in new_keys])
-    is_name = graph.names.ids_of(keys) >= 0
-    of_keys = [(size + id, key) for id, key, named in zip(new_keys, keys, is_name.tolist(), strict=True) if not named]
+    freed = graph.entities.ids_of(_some(before.names, np.flatnonzero(name_ids < 0)))
+    keys = np.union1d(freed[freed >= 0], np.flatnonzero(change.entities < 0))
+    keys = keys[graph.names.ids_of(_some(graph.entities, keys)) < 0]
     key_ids[key_ids >= 0] += size
-    return np.append(name_ids, key_ids), [*names.items(), *of_keys]
+    return np.append(name_ids, key_ids), names, keys
+
+
+def _some(table: StringTable, ids: Array) -> StringTable:
+    """Return a table of some texts of another."""
+    data, lengths = _bytes_of(table, ids)
+    return StringTable.from_texts(np.append(0, np.cumsum(lengths)), data)
 
 
 def _successors(origins: Array, size: int) -> Array:
