@@ -57,6 +57,9 @@ WELL_KNOWN: Mapping[str, str] = {
 #: Begins the IRI of a name that is none, as "Her", when a graph is written as RDF.
 NAMED = "urn:x-name:"
 
+#: Of how many starts of IRIs, up to the last "/" or "#", the namespaces are kept.
+_STARTS_KEPT = 1 << 16
+
 _IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*')
 
 
@@ -89,7 +92,7 @@ class Prefixes:
         self._prefix_of = names
         odd = [namespace for namespace in names if namespace[-1] not in "/#"]
         self._odd = tuple(sorted(odd, key=lambda namespace: (-len(namespace), namespace)))
-        self._found: dict[str, str] = {}
+        self._namespaces_of_starts: dict[str, str] = {}
 
     def compact(self, iri: str) -> str:
         """Return the short form of an IRI."""
@@ -121,9 +124,12 @@ class Prefixes:
     def namespace_of(self, iri: str) -> str:
         """Return the longest known namespace that an IRI begins with; an empty text where there is none."""
         start = iri[: max(iri.rfind("/"), iri.rfind("#")) + 1]
-        found = self._found.get(start)
+        kept = self._namespaces_of_starts
+        found = kept.get(start)
         if found is None:
-            found = self._found[start] = self._namespace_before(start)
+            if len(kept) >= _STARTS_KEPT:
+                kept.clear()
+            found = kept[start] = self._namespace_before(start)
         if not iri.startswith(self._odd):
             return found
         return max(found, next(filter(iri.startswith, self._odd)), key=len)

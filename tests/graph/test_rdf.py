@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import GraphLoadError, InvalidArgumentError, MissingExtraError
-from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph import KnowledgeGraph, iris
 from kg_retrievers.graph.datatypes import is_valid, read_typed_value
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.readers.rdf import guards as rdf_guards
@@ -224,6 +224,15 @@ def test_a_short_form_stands_for_its_iri(iri: str) -> None:
     for declared in ({}, {"ex": "http://e.org/", "wd": "http://e.org/w"}, {"": "http://e.org/", "http": "urn:x"}):
         prefixes = Prefixes(declared)
         assert prefixes.expand(prefixes.compact(iri)) == iri
+
+
+def test_namespaces_are_the_same_when_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iris, "_STARTS_KEPT", 2)
+    prefixes = Prefixes({"ex": "http://e.x/", "deep": "http://e.x/a/b/", "odd": "http://e.x/a/b/c_"})
+    starts = ["http://e.x/", "http://e.x/a/", "http://e.x/a/b/", "http://e.x/a/b/c_", "http://e.x/a/b/c/", "urn:x:"]
+    wanted = ["ex:1", "ex:a/1", "deep:1", "odd:1", "deep:c/1", "urn:x:1"]
+    assert [prefixes.compact(f"{start}1") for start in starts * 2] == wanted * 2
+    assert len(prefixes._namespaces_of_starts) <= 2
 
 
 # --- literals ---------------------------------------------------------------------------------------------------------
