@@ -155,6 +155,13 @@ def test_string_tables_are_sequences() -> None:
             table[index]
 
 
+def test_many_strings_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_module, "_STRINGS_AT_ONCE", 3)
+    table = columns_module.StringTable.from_strings(["", "é", *map(str, range(11))])
+    others = columns_module.StringTable.from_strings([*map(str, range(9, 13)), "é", "x", ""])
+    assert table.ids_of(others).tolist() == [11, 12, -1, -1, 1, -1, 0]
+
+
 def test_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "hash_of", lambda encoded: 7)
     monkeypatch.setattr(columns_module, "hashes_of", lambda offsets, data: np.full(len(offsets) - 1, 7, np.uint64))
