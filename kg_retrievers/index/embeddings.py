@@ -32,10 +32,10 @@ HASHED_DIMENSION = 512
 
 _WORD = re.compile(r"[^\W_]+")
 
-# The attributes in which LangChain's embedding classes name their model; none holds a key or a token.
-_MODEL_ATTRIBUTES = (
-    "model", "model_name", "model_id", "model_path", "repo_id", "deployment", "dimension", "dimensions", "size",
-)  # fmt: skip
+# The attributes in which LangChain's embedding classes name their model, and the length of its vectors; none holds a
+# key or a token.
+_MODEL_ATTRIBUTES = ("model", "model_name", "model_id", "model_path", "repo_id", "deployment")
+_LENGTH_ATTRIBUTES = ("dimension", "dimensions", "size")
 
 
 def folded(text: str) -> str:
@@ -194,17 +194,22 @@ def embedding_name(embeddings: Embeddings) -> str:
         >>> embedding_name(HashedEmbeddings(256))
         "kg_retrievers.index.embeddings.HashedEmbeddings(model='words and 2-4-grams, 1', dimension=256)"
     """
-    wrapped = getattr(embeddings, "underlying_embeddings", None)
-    if isinstance(wrapped, Embeddings):  # LangChain's CacheBackedEmbeddings
-        return embedding_name(wrapped)
-    values = {name: getattr(embeddings, name, None) for name in _MODEL_ATTRIBUTES}
+    embeddings = _unwrapped(embeddings)
+    values = {name: getattr(embeddings, name, None) for name in _MODEL_ATTRIBUTES + _LENGTH_ATTRIBUTES}
     known = (f"{name}={value!r}" for name, value in values.items() if isinstance(value, str | int))
     return f"{type(embeddings).__module__}.{type(embeddings).__qualname__}({', '.join(known)})"
 
 
 def names_its_model(embeddings: Embeddings) -> bool:
-    """Whether embeddings of one class that differ have different names."""
-    return not embedding_name(embeddings).endswith("()")
+    """Whether embeddings say more of their model than its class and the length of its vectors."""
+    embeddings = _unwrapped(embeddings)
+    return any(isinstance(getattr(embeddings, name, None), str | int) for name in _MODEL_ATTRIBUTES)
+
+
+def _unwrapped(embeddings: Embeddings) -> Embeddings:
+    """Return the embeddings that LangChain's CacheBackedEmbeddings call."""
+    wrapped = getattr(embeddings, "underlying_embeddings", None)
+    return _unwrapped(wrapped) if isinstance(wrapped, Embeddings) else embeddings
 
 
 def embed(

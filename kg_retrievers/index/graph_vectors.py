@@ -155,8 +155,11 @@ class _Sinks:
             if file is None:
                 goes_on = goes_on and not size
                 continue
-            file.cut(min(file.rows, size) if goes_on else 0)
-            goes_on = goes_on and file.rows == size
+            if not goes_on:  # its vectors may be those of another model, and of another length
+                file.remove()
+                continue
+            file.cut(min(file.rows, size))
+            goes_on = file.rows == size
             self.made[kind], self.dimension = file, file.width
             if self._is_large and kind == "names":
                 self._keep_bits(0, file.array())

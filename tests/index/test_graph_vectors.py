@@ -16,6 +16,7 @@ from kg_retrievers.errors import IndexLoadError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.storage.parts import Part, open_parts, save_parts, verify
 from kg_retrievers.index import EmbeddingCache, GraphIndex, HashedEmbeddings, VectorStoreSearch, graph_vectors
+from kg_retrievers.index.embeddings import names_its_model
 from kg_retrievers.index.quantized_search import QuantizedSearch
 from kg_retrievers.index.vector_store import ExactSearch
 
@@ -42,8 +43,8 @@ class Breaking(HashedEmbeddings):
 class Nameless(Embeddings):
     """Embeddings that do not tell which model they are."""
 
-    def __init__(self, breaks_at: int | None = None) -> None:
-        self.inner = Breaking(breaks_at)
+    def __init__(self, breaks_at: int | None = None, dimension: int = 64) -> None:
+        self.inner = Breaking(breaks_at, dimension)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return self.inner.embed_documents(texts)
@@ -206,6 +207,19 @@ def test_vectors_of_a_model_without_a_name_are_not_taken(graph: KnowledgeGraph, 
     assert not (tmp_path / "new").exists()
     embeddings = Nameless()
     GraphIndex.build(graph, embeddings, tmp_path / "new", batch_size=10)
+    assert sum(map(len, embeddings.inner.calls)) == TEXTS
+
+
+def test_what_a_killed_model_without_a_name_left_is_not_taken(
+    graph: KnowledgeGraph, tmp_path: Path, many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_vectors, "names_its_model", lambda _: True)  # so nobody removes the files
+    with pytest.raises(ConnectionError):
+        GraphIndex.build(graph, Nameless(2), tmp_path, batch_size=10)
+    assert left(tmp_path)
+    monkeypatch.setattr(graph_vectors, "names_its_model", names_its_model)
+    embeddings = Nameless(dimension=32)
+    assert GraphIndex.build(graph, embeddings, tmp_path, batch_size=10).dimension == 32
     assert sum(map(len, embeddings.inner.calls)) == TEXTS
 
 
