@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -43,6 +42,8 @@ class TripleVectors:
         self._whole = search
         # The vectors that are made, in the order in which they were needed; behind them is room for more.
         self._vectors, self._count = np.empty((0, dimension), np.float32), 0
+        # The row of each triple, counted from 1; 0 where it is not made. The system keeps what is never written.
+        self._rows = np.zeros(len(graph) if search is None else 0, np.int32)
         self._lock = LocalLock()
 
     def search(self) -> ExactSearch | None:
@@ -93,8 +94,3 @@ class TripleVectors:
             larger = np.empty((min(len(self._graph), 2 * count), self._dimension), np.float32)
             larger[: self._count] = self._vectors[: self._count]
             self._vectors = larger
-
-    @cached_property
-    def _rows(self) -> Array:
-        """The row of each triple, counted from 1; 0 where it is not made. The system keeps what is never written."""
-        return np.zeros(len(self._graph), np.int32)
