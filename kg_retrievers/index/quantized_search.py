@@ -17,6 +17,9 @@ QUANTIZED_FROM = 200_000
 #: How many candidates are ranked for each vector that is wanted, and at least (`benchmarks/name_recall.py`).
 CANDIDATES, LEAST_CANDIDATES = 32, 4096
 
+#: How many candidates of several questions are held at once, 32 bytes each.
+MAX_CANDIDATES = 1 << 22
+
 #: A greater cosine may be that of an equal vector, which is then compared number by number.
 NEARLY_EQUAL = 0.998
 
@@ -71,11 +74,12 @@ class QuantizedSearch:
             return found
         spare = len(self.vectors) / len(self)  # rows of nothing are found too
         count = min(len(self.vectors), int(spare * max(LEAST_CANDIDATES, CANDIDATES * k)))
-        asked = quantized(vectors)
-        candidates = nearest_by_bits(self.bits, bits_of(asked), count)
-        for question, rows in enumerate(candidates):
-            ids, distances = self._nearest(vectors[question], asked[question], rows, k)
-            found[0][question], found[1][question] = ids, distances
+        asked, step = quantized(vectors), max(1, MAX_CANDIDATES // count)
+        for start in range(0, len(vectors), step):
+            candidates = nearest_by_bits(self.bits, bits_of(asked[start : start + step]), count)
+            for question, rows in enumerate(candidates, start):
+                ids, distances = self._nearest(vectors[question], asked[question], rows, k)
+                found[0][question], found[1][question] = ids, distances
         return found
 
     def _nearest(self, vector: Array, asked: Array, rows: Array, k: int) -> tuple[Array, Array]:

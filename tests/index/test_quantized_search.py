@@ -50,7 +50,9 @@ def test_equal_vectors_are_at_no_distance_and_come_by_their_ids() -> None:
     assert distances[0, 2] > 0
 
 
-def test_several_questions_find_what_each_finds_alone() -> None:
+@pytest.mark.parametrize("held", [1, 3 * 4096, 1 << 22])
+def test_several_questions_find_what_each_finds_alone(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
+    monkeypatch.setattr(quantized_search, "MAX_CANDIDATES", held)
     search, asked = search_of(some_vectors(9000)), some_vectors(8, 5)
     ids, distances = search.search(asked, 12)
     for row in range(8):
