@@ -279,7 +279,10 @@ def _search(
 @contextmanager
 def _scratch() -> Iterator[Scratch]:
     """Lend arrays to a search; after an interrupt they are not used again, since they may not be zero."""
-    scratch = _IDLE.pop() if _IDLE else Scratch()
+    try:
+        scratch = _IDLE.pop()
+    except IndexError:  # none is idle; another thread may have taken the last one
+        scratch = Scratch()
     yield scratch
     _IDLE.append(scratch)
 
