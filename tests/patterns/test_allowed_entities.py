@@ -20,8 +20,8 @@ from kg_retrievers.patterns.allowed_entities import allowed_entities
 VALUES = 50_000
 YEAR = Unknown("year")
 
-#: How long a limit may be exceeded, in seconds.
-TOLERANCE = 0.5
+#: The limit in seconds, and how many the thread may compute in all: others may keep the machine busy meanwhile.
+LIMIT, TOLERANCE = 0.01, 0.5
 
 
 @cache
@@ -51,17 +51,18 @@ def limited(conditions: list[Condition], absent: Any = ()) -> Pattern:
 def test_limit_on_time_holds(pattern: Pattern) -> None:
     held = index().graph.value_columns, index().nearest_entities(["all"], 1)  # what is read once
     assert held
-    start = time.monotonic()
-    with pytest.raises(BudgetError, match="too late"), deadline(0.05, lambda: BudgetError("too late")):
+    start = time.thread_time()
+    with pytest.raises(BudgetError, match="too late"), deadline(LIMIT, lambda: BudgetError("too late")):
         allowed_entities(index(), pattern, directed=True)
-    assert time.monotonic() - start < 0.05 + TOLERANCE
+    assert time.thread_time() - start < TOLERANCE
 
 
 def test_limit_on_time_holds_while_values_are_read() -> None:
-    start = time.monotonic()
-    with pytest.raises(BudgetError, match="too late"), deadline(0.01, lambda: BudgetError("too late")):
-        ValueColumns(graph()).read(np.arange(len(graph().entities)))
-    assert time.monotonic() - start < 0.01 + TOLERANCE
+    everything = np.arange(len(graph().entities))
+    start = time.thread_time()
+    with pytest.raises(BudgetError, match="too late"), deadline(LIMIT, lambda: BudgetError("too late")):
+        ValueColumns(graph()).read(everything)
+    assert time.thread_time() - start < TOLERANCE
 
 
 @pytest.mark.parametrize("condition", [Condition("x", "contains", "7"), Condition("x", "=", "none")])

@@ -379,12 +379,12 @@ def complete_graph(size: int) -> tuple[KnowledgeGraph, MatchQuery]:
 def test_a_time_budget_ends_the_search() -> None:
     graph, query = complete_graph(40)
     found(graph, query)  # compile
-    began = time.monotonic()
+    began = time.thread_time()
     try:
         matches = found(graph, query, k=10**5, ties="break", distinct="nodes", max_seconds=0.1, max_scans=10**9)
     except SearchBudgetError:
         matches = []
-    assert time.monotonic() - began < 20
+    assert time.thread_time() - began < 20
     assert all(match.truncated for match in matches)
 
 
