@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.synthetic_graph import SIZES, entity_names
-from kg_retrievers.algorithms.quantization import quantized
+from kg_retrievers.algorithms.quantization import quantized, rotated_bits
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import default_embeddings
 from kg_retrievers.index import quantized_search as search_module
-from kg_retrievers.index.quantized_search import QuantizedSearch, bits_of
+from kg_retrievers.index.quantized_search import QuantizedSearch
 
 BLOCK = 1 << 15
 KINDS = ("a letter less", "a word less", "turned around")
@@ -113,7 +113,7 @@ def main() -> None:
             spent["8-bit numbers"] += time.process_time() - begin
             nearest.add(first, vectors)
         begin = time.process_time()
-        bits = bits_of(rows)
+        bits = rotated_bits(rows)
         spent["bits"] = time.process_time() - begin
         exact, search = nearest.sorted(), QuantizedSearch(rows, bits)
         print(f"{len(names):,} names;", ", ".join(f"{name} {value:.0f} CPU s" for name, value in spent.items()))

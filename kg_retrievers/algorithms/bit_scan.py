@@ -1,17 +1,15 @@
 """Finds the nearest of many vectors: by a bit for each axis first, then by 8-bit numbers.
 
-The bits are the signs of the numbers after a rotation: some axes are flipped, and a Hadamard transform mixes all of
-them. The share of the bits in which two vectors differ grows with the angle between them (M. Charikar: Similarity
-Estimation Techniques from Rounding Algorithms. STOC 2002; the fast rotation: N. Ailon, B. Chazelle: Approximate Nearest
-Neighbors and the Fast Johnson-Lindenstrauss Transform. STOC 2006). A pass over the bits of all vectors picks
-candidates, and the 8-bit numbers of these say how near they are. All sums are sums of integers: the results are the
-same on every machine.
+The bits are the signs of the numbers after a rotation (`quantization.rotated_bits`). The share of the bits in which two
+vectors differ grows with the angle between them (M. Charikar: Similarity Estimation Techniques from Rounding
+Algorithms. STOC 2002; the fast rotation: N. Ailon, B. Chazelle: Approximate Nearest Neighbors and the Fast
+Johnson-Lindenstrauss Transform. STOC 2006). A pass over the bits of all vectors picks candidates, and the 8-bit numbers
+of these say how near they are. All sums are sums of integers: the results are the same on every machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import shake_128
 from pathlib import Path
 from typing import Any
 
@@ -23,40 +21,18 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from kg_retrievers.algorithms.compiled import compiled, compiled_entry, non_allocating, source_checksum
-from kg_retrievers.algorithms.quantization import BLOCK, LARGEST, words_of
+from kg_retrievers.algorithms.quantization import BLOCK, LARGEST
 
 Array = npt.NDArray[Any]
 
 #: How many vectors are compared with a question before the next question's turn, while their bits are in the cache.
 ROWS_AT_ONCE = 512
 
-# How many vectors are rotated side by side.
-_LANES = 16
-
 # The bits of a number that hold a row; those above hold how much it differs.
 _ROW_BITS = 40
 
 # The words of a block.
 _WORDS = BLOCK // 64
-
-# The axes that are flipped are drawn from this text; saved bits depend on it.
-_SEED = b"kg_retrievers.algorithms.bit_scan"
-
-
-def rotated_bits(numbers: Array) -> Array:
-    """Return the signs of 8-bit vectors after the rotation.
-
-    Args:
-        numbers: int8, shape (n, d).
-
-    Returns:
-        uint64, shape (n, w), where w is `words_of(d)`.
-    """
-    size = 64 * words_of(numbers.shape[1])
-    flips = np.unpackbits(np.frombuffer(shake_128(_SEED).digest(size // 8), np.uint8))
-    bits = np.zeros((len(numbers), size // 64), np.uint64)
-    _rotate(_frozen(numbers), 1 - 2 * flips.astype(np.int32), bits)
-    return bits
 
 
 def nearest_by_bits(bits: Array, questions: Array, count: int) -> Array:
@@ -205,41 +181,9 @@ def _multiply_rows(numbers: Array, rows: Array, question: Array, products: Array
         products[position], squares[position] = product, square
 
 
-@non_allocating
-def _add_and_subtract(one: Array, other: Array) -> None:
-    for position in range(len(one)):
-        total, difference = one[position] + other[position], one[position] - other[position]
-        one[position], other[position] = np.int32(total), np.int32(difference)
-
-
-@compiled
-def _rotate_rows(numbers: Array, flips: Array, bits: Array) -> None:
-    """Fill in the signs of rotated rows, where all bits are 0; the Hadamard transform adds and subtracts in place."""
-    size = len(flips)
-    lanes = np.zeros(size * _LANES, np.int32)
-    for first in range(0, len(numbers), _LANES):
-        count = min(_LANES, len(numbers) - first)
-        for axis in range(numbers.shape[1]):
-            for lane in range(count):
-                lanes[axis * _LANES + lane] = numbers[first + lane, axis] * flips[axis]
-        lanes[numbers.shape[1] * _LANES :] = 0
-        half = _LANES
-        while half < len(lanes):
-            for start in range(0, len(lanes), 2 * half):
-                _add_and_subtract(lanes[start : start + half], lanes[start + half : start + 2 * half])
-            half *= 2
-        for axis in range(size):
-            for lane in range(count):
-                bits[first + lane, axis >> 6] |= np.uint64(lanes[axis * _LANES + lane] > 0) << np.uint64(axis & 63)
-
-
 def _entries(
     sources: int,
-) -> tuple[
-    Callable[[Array, Array, int], Array],
-    Callable[[Array, Array, Array, Array, Array], None],
-    Callable[[Array, Array, Array], None],
-]:
+) -> tuple[Callable[[Array, Array, int], Array], Callable[[Array, Array, Array, Array, Array], None]]:
     def scan(bits: Array, questions: Array, count: int) -> Array:
         return _scan_bits(bits, questions, count if sources else 0)
 
@@ -247,11 +191,7 @@ def _entries(
         if sources:
             _multiply_rows(numbers, rows, question, products, squares)
 
-    def rotate(numbers: Array, flips: Array, bits: Array) -> None:
-        if sources:
-            _rotate_rows(numbers, flips, bits)
-
-    return compiled_entry(scan), compiled_entry(multiply, allocates=False), compiled_entry(rotate)
+    return compiled_entry(scan), compiled_entry(multiply, allocates=False)
 
 
-_scan, _multiply, _rotate = _entries(source_checksum(Path(__file__)))
+_scan, _multiply = _entries(source_checksum(Path(__file__)))

@@ -80,8 +80,8 @@ def _messages(folder: str) -> None:
 def _scans(_: str) -> None:
     import numpy as np
 
-    from kg_retrievers.algorithms.bit_scan import cosines, nearest_by_bits, rotated_bits
-    from kg_retrievers.algorithms.quantization import quantized
+    from kg_retrievers.algorithms.bit_scan import cosines, nearest_by_bits
+    from kg_retrievers.algorithms.quantization import quantized, rotated_bits
 
     numbers = quantized(np.eye(2, dtype=np.float32))
     bits = rotated_bits(numbers)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from kg_retrievers.algorithms.quantization import quantized, words_of
+from kg_retrievers.algorithms.quantization import quantized, rotated_bits, words_of
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.column_file import ColumnFile
@@ -18,7 +18,7 @@ from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.changes import triple_texts
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed_batches, embedding_name, names_its_model
-from kg_retrievers.index.quantized_search import QUANTIZED_FROM, bits_of
+from kg_retrievers.index.quantized_search import QUANTIZED_FROM
 from kg_retrievers.index.vector_store import VectorStoreSearch
 
 
@@ -197,7 +197,7 @@ class _Sinks:
     def _keep_bits(self, first: int, rows: Array) -> None:
         if self._bits is None:
             self._bits = np.empty((self._sizes["names"], words_of(self.dimension)), np.uint64)
-        self._bits[first : first + len(rows)] = bits_of(rows)
+        self._bits[first : first + len(rows)] = rotated_bits(rows)
 
     def _dtype(self, kind: str) -> np.dtype[np.generic]:
         return np.dtype(np.int8 if self._is_large and kind == "names" else np.float32)

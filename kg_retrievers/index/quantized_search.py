@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kg_retrievers.algorithms.quantization import quantized, unit_rows, words_of
+from kg_retrievers.algorithms.quantization import quantized, rotated_bits, unit_rows
 from kg_retrievers.errors import DamagedDataError
 from kg_retrievers.graph.columns import DAMAGED, Array
 
@@ -22,9 +22,6 @@ MAX_CANDIDATES = 1 << 22
 
 #: A greater cosine may be that of an equal vector, which is then compared number by number.
 NEARLY_EQUAL = 0.998
-
-# How many rows are rotated at once.
-_ROWS_AT_ONCE = 1 << 16
 
 
 class QuantizedSearch:
@@ -58,7 +55,7 @@ class QuantizedSearch:
     def encoded(vectors: Array) -> dict[str, Array]:
         """Return the columns of float vectors, by the ends of their names."""
         rows = quantized(vectors)
-        return {"": rows, "_bits": bits_of(rows)}
+        return {"": rows, "_bits": rotated_bits(rows)}
 
     def vectors_of(self, ids: Array) -> Array:
         """Return the vectors of some ids, float32: unit rows."""
@@ -76,7 +73,7 @@ class QuantizedSearch:
         count = min(len(self.vectors), int(spare * max(LEAST_CANDIDATES, CANDIDATES * k)))
         asked, step = quantized(vectors), max(1, MAX_CANDIDATES // count)
         for start in range(0, len(vectors), step):
-            candidates = nearest_by_bits(self.bits, bits_of(asked[start : start + step]), count)
+            candidates = nearest_by_bits(self.bits, rotated_bits(asked[start : start + step]), count)
             for question, rows in enumerate(candidates, start):
                 ids, distances = self._nearest(vectors[question], asked[question], rows, k)
                 found[0][question], found[1][question] = ids, distances
@@ -110,13 +107,3 @@ class QuantizedSearch:
         ids = np.full(len(self.vectors), -1, np.int64)
         ids[self.rows] = np.arange(len(self.rows))
         return ids
-
-
-def bits_of(vectors: Array) -> Array:
-    """Return the `rotated_bits` of many rows, which may be mapped from disk."""
-    from kg_retrievers.algorithms.bit_scan import rotated_bits  # loads numba
-
-    bits = np.empty((len(vectors), words_of(vectors.shape[1])), np.uint64)
-    for start in range(0, len(vectors), _ROWS_AT_ONCE):
-        bits[start : start + _ROWS_AT_ONCE] = rotated_bits(vectors[start : start + _ROWS_AT_ONCE])
-    return bits

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_retrievers.algorithms.bit_scan import ROWS_AT_ONCE, cosines, nearest_by_bits, rotated_bits
+from kg_retrievers.algorithms.bit_scan import ROWS_AT_ONCE, cosines, nearest_by_bits
 from kg_retrievers.algorithms.quantization import quantized
 
 
@@ -34,39 +34,6 @@ def test_equal_rows_come_by_their_ids() -> None:
     bits = np.zeros((3 * ROWS_AT_ONCE, 8), np.uint64)
     assert nearest_by_bits(bits, bits[:1], 7).tolist() == [list(range(7))]
     assert nearest_by_bits(bits, ~bits[:1], len(bits)).tolist() == [list(range(len(bits)))]
-
-
-def hadamard(size: int) -> np.ndarray:
-    matrix = np.ones((1, 1), int)
-    while len(matrix) < size:
-        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    return matrix
-
-
-@given(st.integers(0, 10**6), st.sampled_from([1, 3, 384, 512, 600]), st.integers(0, 40))
-def test_bits_are_the_signs_of_a_hadamard_transform(seed: int, dimension: int, rows: int) -> None:
-    numbers = np.random.default_rng(seed).integers(-127, 128, (rows, dimension)).astype(np.int8)
-    size = 1024 if dimension == 600 else 512
-    units = np.eye(dimension, dtype=np.int8)[:, :dimension]
-    # A unit row has the sign of its axis everywhere, times the row of the matrix, whose first number is 1.
-    signs = np.unpackbits(rotated_bits(units).view(np.uint8), axis=1, bitorder="little")
-    flips = np.where(signs[:, 0], 1, -1)
-    turned = (numbers * flips) @ hadamard(size)[:dimension]
-    expected = np.packbits(turned > 0, axis=1, bitorder="little").view(np.uint64)
-    assert np.array_equal(rotated_bits(numbers), expected)
-    assert 0 in flips + 1 or dimension < 5, "some axes are flipped"
-
-
-def test_bits_tell_the_angle() -> None:
-    draw = np.random.default_rng(1)
-    one = draw.normal(size=512)
-    angles, shares = [], []
-    for step in np.linspace(0, 2, 30):
-        other = one + step * draw.normal(size=512)
-        angles.append(np.arccos(one @ other / np.linalg.norm(one) / np.linalg.norm(other)) / np.pi)
-        first, second = rotated_bits(quantized(np.array([one, other]))).view(np.uint8)
-        shares.append(np.unpackbits(first ^ second).mean())
-    assert np.abs(np.array(angles) - shares).max() < 0.06
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 3, 64, 512, 3072]))

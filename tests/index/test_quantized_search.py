@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg_retrievers.errors import DamagedDataError
 from kg_retrievers.index import ExactSearch, default_embeddings, quantized_search
-from kg_retrievers.index.quantized_search import QuantizedSearch, bits_of
+from kg_retrievers.index.quantized_search import QuantizedSearch
 
 
 def some_vectors(count: int, seed: int = 0, dimension: int = 96) -> np.ndarray:
@@ -112,10 +112,3 @@ def test_a_damaged_vector_is_reported() -> None:
     columns[""][2] = 0
     with pytest.raises(DamagedDataError, match="damaged"):
         QuantizedSearch(columns[""], columns["_bits"]).search(some_vectors(1, 1), 2)
-
-
-def test_bits_of_many_rows_are_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = search_of(some_vectors(50)).vectors
-    whole = bits_of(rows)
-    monkeypatch.setattr(quantized_search, "_ROWS_AT_ONCE", 7)
-    assert np.array_equal(bits_of(rows), whole)
