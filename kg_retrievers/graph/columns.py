@@ -13,25 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.errors import DamagedDataError
+from kg_retrievers.graph.string_hashes import STRINGS_AT_ONCE, hash_of, hashes_of
 
 Array = npt.NDArray[Any]
 
 #: What to do about damaged data.
 DAMAGED = "Save or build it again. To see what else is damaged: kg-retrievers info FOLDER --verify"
 
-#: Strings of up to so many bytes are hashed word by word, all strings at once.
-HASHED_BY_WORDS = 64
-
 #: Strings of up to so many bytes may be words for truth, with blanks around them.
 SHORT = 8
-
-_MASK = 2**64 - 1
-
-#: An odd factor with bits all over it: 2**64 divided by the golden ratio.
-_FACTOR = 0x9E3779B97F4A7C15
-
-#: How many strings are encoded, hashed or compared at once.
-_STRINGS_AT_ONCE = 1 << 16
 
 
 class StringTable(Sequence[str]):
@@ -53,7 +43,7 @@ class StringTable(Sequence[str]):
         """Give the strings ids in their order; they must be unique."""
         data, lengths = bytearray(), array("q")
         rest = iter(strings)
-        while block := list(islice(rest, _STRINGS_AT_ONCE)):
+        while block := list(islice(rest, STRINGS_AT_ONCE)):
             text = "".join(block)
             if text.isascii():
                 data += text.encode()
@@ -138,8 +128,8 @@ class StringTable(Sequence[str]):
         hit = hit[self._hashes[at[hit]] == others._hashes[hit]]
         here, there = self._order[at[hit]], others._order[hit]
         equal = np.empty(len(hit), np.bool_)
-        for start in range(0, len(hit), _STRINGS_AT_ONCE):
-            some = slice(start, start + _STRINGS_AT_ONCE)
+        for start in range(0, len(hit), STRINGS_AT_ONCE):
+            some = slice(start, start + STRINGS_AT_ONCE)
             equal[some] = self._equal(here[some], others, there[some])
         found[there[equal]] = here[equal]
         for id in there[~equal].tolist():  # two strings with one hash
@@ -262,62 +252,6 @@ def distinct(values: Array) -> Array:
 def offset_type(most: int) -> type[np.signedinteger]:
     """Return the type of offsets up to a number: int32, or int64 where that is too narrow."""
     return np.int32 if most <= np.iinfo(np.int32).max else np.int64
-
-
-def hashes_of(offsets: Array, data: Array) -> Array:
-    """Return the hash of each string of a table, as `hash_of` does: uint64.
-
-    Cost: some passes over the bytes, without a loop over strings of up to `HASHED_BY_WORDS` bytes.
-
-    Args:
-        offsets: Where each string starts in `data`: int, shape (n + 1).
-        data: The UTF-8 bytes of the strings: uint8.
-    """
-    hashes = np.empty(len(offsets) - 1, np.uint64)
-    for first in range(0, len(hashes), _STRINGS_AT_ONCE):
-        starts = offsets[first : first + _STRINGS_AT_ONCE + 1].astype(np.int64)
-        some = hashes[first : first + _STRINGS_AT_ONCE]
-        some[:] = _hashes_by_words(data[starts[0] : starts[-1]], starts - starts[0])
-        for at in np.flatnonzero(np.diff(starts) > HASHED_BY_WORDS).tolist():
-            some[at] = hash_of(data[starts[at] : starts[at + 1]].tobytes())
-    return hashes
-
-
-def hash_of(encoded: bytes) -> int:
-    """Return the hash of a string, given as UTF-8, below 2**64: the same on every machine.
-
-    Each word of 8 bytes is joined by exclusive or, then multiplied and shifted. Longer strings than `HASHED_BY_WORDS`
-    have the start of their BLAKE2b digest.
-
-    Example:
-        >>> int(hashes_of(np.array([0, 3, 12]), np.frombuffer(b"HerSomewhere", np.uint8))[1]) == hash_of(b"Somewhere")
-        True
-    """
-    if len(encoded) > HASHED_BY_WORDS:
-        return int.from_bytes(blake2b(encoded, digest_size=8).digest(), "little")
-    value = len(encoded)
-    for start in range(0, len(encoded), 8):
-        value = (value ^ int.from_bytes(encoded[start : start + 8], "little")) * _FACTOR & _MASK
-        value ^= value >> 32
-    return value
-
-
-def _hashes_by_words(data: Array, starts: Array) -> Array:
-    """Return the hashes of the strings of at most `HASHED_BY_WORDS` bytes; those of others mean nothing."""
-    padded = np.zeros(len(data) + 8, np.uint8)
-    padded[: len(data)] = data
-    words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))  # the 8 bytes from each byte on
-    lengths = np.diff(starts)
-    hashes = lengths.astype(np.uint64)
-    for begin in range(0, int(min(lengths.max(initial=0), HASHED_BY_WORDS)), 8):
-        open_ = np.flatnonzero(lengths > begin)
-        word = words[starts[open_] + begin]
-        missing = np.maximum(begin + 8 - lengths[open_], 0).astype(np.uint64) * np.uint64(8)
-        word &= np.uint64(_MASK) >> missing
-        value = (hashes[open_] ^ word) * np.uint64(_FACTOR)
-        value ^= value >> np.uint64(32)
-        hashes[open_] = value
-    return hashes
 
 
 def fingerprint(columns: Mapping[str, Array], meta: Mapping[str, Any]) -> str:

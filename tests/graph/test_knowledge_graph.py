@@ -156,7 +156,7 @@ def test_string_tables_are_sequences() -> None:
 
 
 def test_many_strings_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns_module, "_STRINGS_AT_ONCE", 3)
+    monkeypatch.setattr(columns_module, "STRINGS_AT_ONCE", 3)
     table = columns_module.StringTable.from_strings(["", "é", *map(str, range(11))])
     others = columns_module.StringTable.from_strings([*map(str, range(9, 13)), "é", "x", ""])
     assert table.ids_of(others).tolist() == [11, 12, -1, -1, 1, -1, 0]
