@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
 
 import kg_retrievers
 from kg_retrievers.cli.load import read_graph
-from kg_retrievers.cli.show import show, status
+from kg_retrievers.cli.show import on_terminal, show, status
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.loading import STATIC, load_embeddings
 
@@ -33,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         embeddings,
         output,
         triples=options.triples,
-        progress=sys.stderr.isatty(),
+        progress=on_terminal(),
         embeddings_name=name,
     )
     if replaced:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import kg_retrievers
 from kg_retrievers.cli.database import open_database
 from kg_retrievers.cli.graph_files import check_saved_folder, given_options, read_file, read_folder
-from kg_retrievers.cli.show import note, status
+from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
@@ -30,7 +29,7 @@ def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
     _check_database_options(options)
     path = Path(options.graph)
     if path.is_file() and not is_database(options.graph):
-        return read_file(path, options, progress=sys.stderr.isatty())
+        return read_file(path, options, progress=on_terminal())
     with status(f"reading {options.graph}"):
         if is_database(options.graph):
             return _read_database(options)
@@ -83,9 +82,7 @@ def read_index(options: argparse.Namespace) -> GraphIndex:
     folder = Path(options.graph)
     if not is_saved(folder):
         graph = read_graph(options)
-        return kg_retrievers.GraphIndex.build(
-            graph, _embeddings(options.embeddings or STATIC), progress=sys.stderr.isatty()
-        )
+        return kg_retrievers.GraphIndex.build(graph, _embeddings(options.embeddings or STATIC), progress=on_terminal())
     _check_database_options(options)
     check_saved_folder(folder, options)
     return kg_retrievers.GraphIndex.open(folder, _embeddings(options.embeddings or recorded_embeddings(folder)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import kg_retrievers
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
-from kg_retrievers.cli.show import announce_compilation, note, status
+from kg_retrievers.cli.show import announce_compilation, note, on_terminal, status
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.methods import registry
@@ -282,7 +281,7 @@ def run_method(
                 seed=options.seed,
                 settings=measurement.settings | used,
                 records=records,
-                progress=sys.stderr.isatty(),
+                progress=on_terminal(),
             )
     except BaseException as error:
         if records and not isinstance(error, KGRetrieversError):

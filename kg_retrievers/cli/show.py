@@ -220,6 +220,11 @@ def _line(text: str) -> str:
     return one_line(text)
 
 
+def on_terminal() -> bool:
+    """Tell whether notes go to a terminal, which shows what is going on."""
+    return Console(stderr=True).is_terminal
+
+
 def status(what: str) -> Status:
     """Show on a terminal what is going on."""
     return Console(stderr=True).status(Text(f"{what} ..."), spinner="line")

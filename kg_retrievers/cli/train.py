@@ -6,7 +6,6 @@ import argparse
 import inspect
 import json
 import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kg_retrievers.cli.load import read_index, read_training_questions
 from kg_retrievers.cli.reading_options import OPTIONS
-from kg_retrievers.cli.show import announce_compilation, grid, note, show, status
+from kg_retrievers.cli.show import announce_compilation, grid, note, on_terminal, show, status
 from kg_retrievers.cli.train_graph_prompt import (
     GRAPH_FORMATS,
     NAMED_IN_TRAINING,
@@ -44,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
         begun = is_unfinished(output)
         try:
-            trained = training.train(output=output, seed=options.seed, progress=sys.stderr.isatty())
+            trained = training.train(output=output, seed=options.seed, progress=on_terminal())
         except BaseException as error:
             if is_unfinished(output) and not isinstance(error, KGRetrieversError):
                 note(f"what was trained is in {output}; the same command goes on from the last finished round")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
 from kg_retrievers.cli.graph_files import read_file
-from kg_retrievers.cli.show import counted, note, show, status
+from kg_retrievers.cli.show import counted, note, on_terminal, show, status
 from kg_retrievers.errors import InvalidArgumentError, listed
 from kg_retrievers.serving.loading import load_embeddings, recorded_embeddings
 
@@ -33,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     update = kg_retrievers.GraphIndex.update(
         options.index,
         embeddings,
-        progress=sys.stderr.isatty(),
+        progress=on_terminal(),
         added=additions[0] if len(additions) == 1 else join_additions(graph, additions),
         removed=removals[0] if len(removals) == 1 else join_removals(graph, removals),
         removed_sources=options.remove_source,
@@ -76,11 +75,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _read(files: Sequence[str], options: argparse.Namespace, changed: KnowledgeGraph) -> list[KnowledgeGraph]:
     """Read each file in the way in which the graph that they change was read."""
-    graphs = []
-    for file in files:
-        with status(f"reading {file}"):
-            graphs.append(read_file(Path(file), options, changed))
-    return graphs
+    return [read_file(Path(file), options, changed, progress=on_terminal()) for file in files]
 
 
 def _note_twins(before: KnowledgeGraph, after: KnowledgeGraph) -> None:

@@ -626,7 +626,7 @@ def test_a_terminal_is_shown_what_is_going_on(
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert cli.main(["ask", "films.csv", HER]) == 0
     err = capsys.readouterr().err
-    assert "reading films.csv ..." in err
+    assert "Reading films.csv" in err
     assert "searching ..." in err
 
 

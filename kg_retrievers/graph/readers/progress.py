@@ -18,34 +18,40 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+_WHAT = (TextColumn("{task.description}", markup=False), BarColumn())
+
 
 class ReadingBar:
-    """A progress bar on stderr, by bytes of the files as they lie on the disk."""
+    """A progress bar on stderr, by bytes of the files as they lie on the disk; a terminal forgets it at the end."""
 
     def __init__(self) -> None:
         """Begin before the first file."""
+        console = Console(stderr=True)
         self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            *_WHAT,
             DownloadColumn(binary_units=True),
             TransferSpeedColumn(),
             TimeRemainingColumn(),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=console,
+            transient=console.is_terminal,
         )
         self._task = self._bar.add_task("Reading", total=None)
 
     def begin(self, path: Path) -> None:
         """Begin with a file, or begin it again."""
-        self._bar.update(self._task, description=f"Reading {path.name}", total=path.stat().st_size, completed=0)
+        what, size = f"Reading {path.name}", path.stat().st_size
+        self._bar.update(self._task, description=what, total=size, completed=0, refresh=True)
 
     def show(self, position: int) -> None:
         """Say how many bytes of the file were read."""
         self._bar.update(self._task, completed=position)
 
     def sort(self) -> None:
-        """Say that all was read, and is sorted now."""
-        self._bar.update(self._task, description="Sorting", total=None)
+        """Say that all was read, and is sorted now; nobody knows for how long."""
+        self._bar.remove_task(self._task)
+        self._bar.columns = (*_WHAT, TimeElapsedColumn())
+        self._task = self._bar.add_task("Sorting", total=None)
 
     @contextmanager
     def shown(self) -> Iterator[ReadingBar]:
