@@ -76,15 +76,15 @@ def make_parser() -> Parser:
     _ask(command("ask", "Answer a question from a graph, with the evidence"))
     _index(command("index", "Index a graph once, for many questions"))
     _update(command("update", "Change a saved graph and its index: add facts, remove facts"))
-    migrate = command("migrate", "Write a folder that an earlier version saved in the format of today")
-    migrate.add_argument("folder", metavar="FOLDER", help="a folder of `index`")
+    migrate = command("migrate", "Convert a folder of an earlier version, and the index in it, to the current format")
+    migrate.add_argument("folder", metavar="FOLDER", help="a folder that `index` wrote")
     _info(command("info", "Show what was understood of a graph, and what is in it"))
     _write_questions(command("questions", "Write questions with answers and patterns from a graph alone"))
     _train(command("train", "Train a method on questions with answers"))
     _evaluate(command("evaluate", "Measure a method on questions whose answers are known"))
     _compare(command("compare", "Put several methods, or earlier runs, side by side"))
     command("demo", "Ask the sample graph a few questions; no download, no API key")
-    command("warm-up", "Compile what is compiled at its first use, once for this machine")
+    command("warm-up", "Compile all methods now, so that no first question waits for it")
     parser.commands = commands.choices
     return parser
 

@@ -1,4 +1,4 @@
-"""The command `warm-up`: compile all that is compiled at its first use, so that no question waits for it."""
+"""The command `warm-up`: compile all methods, so that no first question waits for it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import tempfile
 from collections.abc import Callable
 
 from kg_retrievers.cli.show import note, status
+from kg_retrievers.errors import InvalidArgumentError
 
-#: What compiles, by what is shown meanwhile; each takes the folder of a saved graph.
+#: The functions that compile, by the text that is shown meanwhile; each takes the folder of a saved graph.
 Steps = dict[str, Callable[[str], None]]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compile everything, on a graph of one triple, and say where it is kept."""
+    """Compile everything, on a graph of one triple, and say where it is kept.
+
+    Raises:
+        InvalidArgumentError: If it cannot be kept.
+    """
     from kg_retrievers.algorithms.compiled import ENTRIES
     from kg_retrievers.graph import KnowledgeGraph
 
@@ -22,9 +27,13 @@ def run(options: argparse.Namespace) -> int:
         for what, compile_step in STEPS.items():
             with status(f"compiling {what}"):
                 compile_step(folder)
-    folders = {entry._cache.cache_path for entry in ENTRIES}
-    kept = ", ".join(sorted(filter(None, folders)))
-    note(f"compiled; kept in {kept}" if kept else "compiled, but no folder can be written: name one in NUMBA_CACHE_DIR")
+    folders = {entry._cache.cache_path for entry in ENTRIES} - {None}
+    if not folders:
+        raise InvalidArgumentError(
+            "the compiled code is lost, since no folder for it can be written. Name one in the environment variable "
+            "NUMBA_CACHE_DIR, also for the processes that answer questions."
+        )
+    note(f"compiled; kept in {', '.join(sorted(folders))}")
     return 0
 
 

@@ -17,8 +17,8 @@ def test_a_folder_of_an_earlier_version(tmp_path: Path, run: Callable[..., tuple
     folder = tmp_path / "films.index"
     assert read_manifest(folder) is None
     code, _, notes = run("migrate", str(folder))
-    assert (code, f"{folder} is now in the format of today" in notes) == (0, True)
+    assert (code, f"{folder} is now in the current format" in notes) == (0, True)
     assert read_manifest(folder) is not None
     assert "Spike Jonze" in run("ask", str(folder), "Who directed Her?")[1]
-    assert f"{folder} is in the format of today" in run("migrate", str(folder))[2]
+    assert f"{folder} is already in the current format" in run("migrate", str(folder))[2]
     assert run("migrate", str(tmp_path / "none"))[0] == 2

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import kg_retrievers
 from kg_retrievers import cli
+from kg_retrievers.algorithms import compiled
+from kg_retrievers.algorithms.code_cache import NoCache
 from kg_retrievers.algorithms.compiled import ENTRIES
+from kg_retrievers.cli import warm_up
 
 
 def test_everything_is_compiled(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,3 +24,12 @@ def test_everything_is_compiled(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["warm-up"]) == 0
     assert "compiled; kept in " in capsys.readouterr().err
     assert [entry.py_func.__qualname__ for entry in ENTRIES if not entry.signatures] == []
+
+
+def test_code_that_cannot_be_kept_is_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "ENTRIES", [SimpleNamespace(_cache=NoCache())])
+    monkeypatch.setattr(warm_up, "STEPS", {})
+    assert cli.main(["warm-up"]) == 2
+    assert "NUMBA_CACHE_DIR" in capsys.readouterr().err
