@@ -33,7 +33,7 @@ class Edges:
     def __getitem__(self, ids: SupportsIndex | slice | Array | list[int]) -> Array:
         """Return head, relation and tail of one triple: int32, shape (3); or of several: int32, shape (n, 3).
 
-        Cost: a search by halving for each triple; `edges[:]` takes some passes over all.
+        Cost: a binary search for each triple; `edges[:]` takes some passes over all.
         """
         if isinstance(ids, slice):
             if ids == slice(None):
@@ -42,6 +42,7 @@ class Edges:
         wanted = np.asarray(ids)
         if wanted.dtype == np.bool_:
             wanted = np.flatnonzero(wanted)
+        wanted = wanted.astype(np.int64, copy=False)  # narrow ids cannot be moved by the number of triples
         if wanted.size and not -len(self) <= wanted.min() <= wanted.max() < len(self):
             raise IndexError(f"Edges holds {len(self)} triples, but got {ids}.")
         return self._rows(np.where(wanted < 0, wanted + len(self), wanted))
@@ -68,8 +69,8 @@ class Edges:
     def find(self, head: int | None = None, relation: int | None = None, tail: int | None = None) -> Array:
         """Return the ids of the triples with the given parts, ascending; of all triples by default.
 
-        Cost: a search by halving at that end which has the fewest entries, and a pass over these entries; a pass over
-        all where only the relation is given.
+        Cost: a binary search at each end that is given, and a pass over the entries of the one that has fewer; a pass
+        over all entries where only the relation is given.
 
         Example:
             >>> edges = Edges(Adjacency.of_edges(np.array([[0, 0, 1], [0, 1, 2], [3, 1, 2]]), 4))

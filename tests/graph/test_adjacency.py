@@ -91,6 +91,13 @@ def test_edges_are_the_triples_in_order(facts: list[tuple[int, int, int]]) -> No
         edges.triple(-1)
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int32, np.uint64])
+def test_triples_are_read_by_ids_of_any_integers(kind: type[np.integer]) -> None:
+    edges = Edges(Adjacency.of_edges(edges_of((0, 0, tail) for tail in range(40_000)), 40_000))
+    last = -1 if np.issubdtype(kind, np.signedinteger) else 100
+    assert edges[np.array([3, last], kind)][:, 2].tolist() == [3, last % 40_000]
+
+
 @given(triples, st.booleans())
 def test_triples_are_sorted_however_wide_they_are(facts: list[tuple[int, int, int]], wide: bool) -> None:
     """As one integer each, or as columns where 63 bits are too few."""
