@@ -27,7 +27,7 @@ from kg_retrievers.graph.storage import format_2
 from kg_retrievers.graph.storage.bounds import check_graph, check_types
 from kg_retrievers.graph.storage.parts import FolderWriter, OpenedPart, Part, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
-from kg_retrievers.graph.value_columns import NAMES_AT_ONCE, ValueColumns, ranked_values
+from kg_retrievers.graph.value_columns import ValueColumns, value_range
 from kg_retrievers.graph.values import Value, read_value
 from kg_retrievers.graph.writers import GraphContent, OnLoss, WriteFormat, networkx_graph, write_graph
 
@@ -159,8 +159,8 @@ class KnowledgeGraph(GraphConstructors):
         graph = cls(columns, duplicates, builder.skipped, (), builder.prefixes, builder.reading, builder.type_ids)
         given = (text_relations,) if isinstance(text_relations, str) else text_relations
         ids = graph.relation_ids or graph.relations
-        told = [graph.relations[ids.find(id)] for id in builder.text_relations if id in ids]
-        return graph._with_texts([*told, *given])
+        of_source = [graph.relations[ids.find(id)] for id in builder.text_relations if id in ids]
+        return graph._with_texts([*of_source, *given])
 
     def _with_texts(self, relations: Sequence[str]) -> Self:
         """Return the graph with other text relations."""
@@ -362,7 +362,7 @@ cannot hold with on_loss="drop".
         return self.edges.find(*wanted)
 
     def triple(self, id: int) -> Triple:
-        """Return a triple by its id: its position by head, then relation, then tail, in the order of their ids."""
+        """Return a triple by its id: its position among all, sorted by the ids of head, relation and tail."""
         head, relation, tail = self.edges.triple(int(id))
         return Triple(self.entities[head], self.relations[relation], self.entities[tail])
 
@@ -409,7 +409,7 @@ cannot hold with on_loss="drop".
 
     @cached_property
     def lazy_values(self) -> ValueColumns:
-        """The values of labels, of which those are to be read that are needed."""
+        """The values of labels; call `read` for the entities whose values are needed."""
         return ValueColumns(self)
 
     @cached_property
@@ -557,23 +557,10 @@ cannot hold with on_loss="drop".
         return found
 
     def _value_range(self, entities: Array) -> tuple[str, str] | None:
-        """Return the labels of the least and greatest of some entities, given by id; None unless most have values.
-
-        Ends where half of them have none, so that few names of a relation without values are read.
-        """
-        ids, values, without = np.unique(entities), self.lazy_values, 0
-        for first in range(0, len(ids), NAMES_AT_ONCE):
-            some = ids[first : first + NAMES_AT_ONCE]
-            values.read(some)
-            without += int((~values.are_values(some)).sum())
-            if 2 * without >= len(ids):
-                return None
-        ranked, keys = ranked_values(values, ids)
-        if 2 * ranked.sum() <= len(ids):
+        """Return the labels of the least and greatest of some entities, given by id; None unless most have values."""
+        if (found := value_range(self.lazy_values, entities)) is None:
             return None
-        ids, keys = ids[ranked], keys[ranked]
-        order = np.lexsort((ids, keys[:, 1], keys[:, 0]))
-        least, greatest = (self.names[int(self.labels[ids[at]])] for at in (order[0], order[-1]))
+        least, greatest = (self.names[int(self.labels[entity])] for entity in found)
         return least, greatest
 
     def _id_of(self, key: str) -> int:

@@ -178,3 +178,23 @@ def ranked_values(columns: ValueColumns, entities: Array) -> tuple[Array, Array]
     frequent = Counter(units[numbered & (units > 0)].tolist()).most_common(1)
     numbered &= np.isin(units, [0, *(unit for unit, _ in frequent)])
     return numbered, np.repeat(columns.numbers[entities][:, None], 2, axis=1)
+
+
+def value_range(columns: ValueColumns, entities: Array) -> tuple[int, int] | None:
+    """Return which of some entities have the least and the greatest value; None unless most of them have values.
+
+    Stops reading when half of them have none, so that few names of a relation without values are read.
+    """
+    ids, without = np.unique(entities), 0
+    for first in range(0, len(ids), NAMES_AT_ONCE):
+        some = ids[first : first + NAMES_AT_ONCE]
+        columns.read(some)
+        without += int((~columns.are_values(some)).sum())
+        if 2 * without >= len(ids):
+            return None
+    ranked, keys = ranked_values(columns, ids)
+    if 2 * ranked.sum() <= len(ids):
+        return None
+    ids, keys = ids[ranked], keys[ranked]
+    order = np.lexsort((ids, keys[:, 1], keys[:, 0]))
+    return int(ids[order[0]]), int(ids[order[-1]])
