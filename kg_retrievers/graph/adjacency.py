@@ -26,8 +26,8 @@ class Adjacency(NamedTuple):
     """Every triple twice, once in the row of its head and once in the row of its tail.
 
     The row of an entity holds its forward entries, where it is the head, and then its backward entries, where it is the
-    tail; each half ascends by label, and by neighbor within a label. A self-loop is in both halves of its row. Signed
-    integers alone, as narrow as they may be: widen them before arithmetic that may leave their range.
+    tail; each half ascends by label, and by neighbor within a label. A self-loop is in both halves of its row. All
+    columns are signed integers of the narrowest type that holds them: widen them before arithmetic that may leave it.
 
     Attributes:
         indptr: int32, or int64 where that is too narrow, shape (entities + 1): row e is `indptr[e]:indptr[e + 1]`.
@@ -71,13 +71,11 @@ class Adjacency(NamedTuple):
         neighbors = np.empty(2 * count, np.int32)
         labels = np.empty(2 * count, id_type(int(relations.max(initial=0)) + 1))
         for block in blocks(count):
-            numbers = np.arange(block.start, block.stop)
-            places = numbers + first_backward[heads[block]]
-            neighbors[places] = tails[block]
-            labels[places] = label_of(relations[block], False)
-            places = numbers + first_triples[tails[ids[block]] + 1]
-            neighbors[places] = heads[ids[block]]
-            labels[places] = label_of(relations[ids[block]], True)
+            positions, by_tail = np.arange(block.start, block.stop), ids[block]
+            forward = positions + first_backward[heads[block]]
+            neighbors[forward], labels[forward] = tails[block], label_of(relations[block], False)
+            backward = positions + first_triples[tails[by_tail] + 1]
+            neighbors[backward], labels[backward] = heads[by_tail], label_of(relations[by_tail], True)
         indptr = (first_triples + first_backward).astype(starts)
         return cls(indptr, first_triples.astype(starts), neighbors, labels, ids)
 
@@ -128,14 +126,15 @@ class Adjacency(NamedTuple):
 
     def row_triples(self, entity: int) -> Array:
         """Return the ids of the triples of an entity, one for each entry of its row, in their order: int32."""
-        return self.triples_of(np.arange(*self.indptr[entity : entity + 2].tolist()), entity)
+        row = self.row(entity)
+        return self.triples_of(np.arange(row.start, row.stop), entity)
 
     # --- many entities ------------------------------------------------------------------------------------------------
 
     def ranges_with(self, entities: Array, label: int) -> tuple[Array, Array]:
         """Return where the entries with a label begin and end in the rows of several entities.
 
-        Cost: some dozens of array operations, all rows halved at once.
+        Cost: some dozens of array operations: one binary search for all rows at once.
         """
         low, high = half_of(self, entities, bool(is_backward(label)))
         firsts = _first_not_below(self.labels, low, high, label)
@@ -164,7 +163,7 @@ class Adjacency(NamedTuple):
     def entries_labelled(self, labels: int | Array) -> tuple[Array, Array]:
         """Return the entries with a label, or one of several, in all rows, ascending, and the entity of each.
 
-        Cost: a pass over the labels, 2 bytes an entry, and a search by halving for each entry that is found.
+        Cost: a pass over the labels, 2 bytes an entry, and a binary search for each entry that is found.
 
         Example:
             >>> adjacency = Adjacency.of_edges(np.array([[0, 0, 1], [2, 0, 1], [2, 1, 0]]), 3)

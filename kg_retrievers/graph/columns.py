@@ -116,7 +116,7 @@ class StringTable(Sequence[str]):
     def ids_of(self, others: StringTable) -> Array:
         """Return the id here of each string of another table, -1 where it is missing: int32.
 
-        Cost: one search by halving for each string of the other table, without a loop over them.
+        Cost: a binary search for each string of the other table, without a loop over them.
 
         Example:
             >>> StringTable.from_strings(["a", "b", "c"]).ids_of(StringTable.from_strings(["c", "d"])).tolist()

@@ -102,14 +102,15 @@ class TextFile:
         self.line = 0
         with open_bytes(self.path, self.options.limits) as opened:
             decoder = codecs.getincrementaldecoder(self.options.codec)()
-            data, rest = b"-", ""
-            while data:
+            rest, is_last = "", False
+            while not is_last:
                 data = opened.read1(BLOCK_BYTES)
+                is_last = not data
                 try:
-                    text = rest + decoder.decode(data, final=not data)
+                    text = rest + decoder.decode(data, final=is_last)
                 except UnicodeDecodeError as error:
                     self._fail_to_decode(error, opened.tell())
-                end = _end_of_lines(text) if data else len(text)
+                end = len(text) if is_last else _end_of_lines(text)
                 rest = text[end:]
                 if end:
                     yield text[:end]
