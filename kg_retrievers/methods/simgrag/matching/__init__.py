@@ -7,14 +7,15 @@ The paper's algorithm binds every pattern node to one entity at a time. Here an 
 entities it may still be, so that all bindings of the unknowns that share one distance are one branch of the search and
 come back as one match:
 
-1. `plan`: the pattern is laid out as a tree from a known node; an edge that closes a cycle follows once both its ends
+1. `layout`: the pattern is laid out as a tree from a known node; an edge that closes a cycle follows once both its ends
    are placed.
 2. `bounds`: distances flow from the other known nodes towards the root (min-sum messages), an exact lower bound on
    trees.
-3. `search`: branch and bound over the choices that cost something: the entity of a known node, the relation of an
-   edge, the type of a typed node; cheapest bound first, cut at `bound >= k-th best`. What loses its support leaves its
-   set, and the sets above. For each of the k best combinations the sets are then made arc-consistent, which on a tree
-   leaves exactly the bindings that occur in a match.
+3. `options`, `search`: branch and bound over the choices that cost something: the entity of a known node, the relation
+   of an edge, the type of a typed node; cheapest bound first, cut at `bound >= k-th best`. What loses its support leaves
+   its set, and the sets above. For each of the k best combinations the sets are then made arc-consistent (`complete`),
+   which on a tree leaves exactly the bindings that occur in a match.
+4. `solving`: where there are many candidates, all this is done among the nearest of them first.
 
 An unknown node is bound to one entity at a time only where sets cannot be exact: at one end of an edge that closes a
 cycle and at one end of an inequality between unknowns.

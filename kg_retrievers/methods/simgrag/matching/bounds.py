@@ -5,7 +5,8 @@ from __future__ import annotations
 from kg_retrievers.algorithms.compiled import inlined, non_allocating, prefetch
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of
-from kg_retrievers.methods.simgrag.matching.plan import CYCLE, INFINITE, START, Plan
+from kg_retrievers.methods.simgrag.matching.layout import CYCLE, START
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
 from kg_retrievers.methods.simgrag.matching.rows import end_of_run, other_side, part_of, ways
 from kg_retrievers.methods.simgrag.matching.state import (
     STOPPED,

@@ -10,7 +10,8 @@ from kg_retrievers.algorithms.compiled import inlined, non_allocating
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import relation_of, triple_of
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, START, TREE, Plan
+from kg_retrievers.methods.simgrag.matching.layout import START, TREE
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
 from kg_retrievers.methods.simgrag.matching.rows import part_of, ways
 from kg_retrievers.methods.simgrag.matching.state import (
     BINDINGS,

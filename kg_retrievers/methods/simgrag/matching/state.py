@@ -8,7 +8,8 @@ import numpy as np
 
 from kg_retrievers.algorithms.compiled import non_allocating
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.methods.simgrag.matching.plan import INFINITE, LEVEL, Plan
+from kg_retrievers.methods.simgrag.matching.layout import LEVEL
+from kg_retrievers.methods.simgrag.matching.plan import INFINITE, Plan
 from kg_retrievers.methods.simgrag.matching.rows import first_not_below
 
 #: Positions in `State.counts`: entries looked at, whether to stop, whether a buffer is full, combinations kept, the
