@@ -118,6 +118,11 @@ class Merge(NamedTuple):
         return self.relations >= len(self.graph.relations)
 
     @property
+    def are_names_keys(self) -> bool:
+        """Whether the entities of both are called by their keys alone."""
+        return "labels" not in self.graph._columns and "labels" not in self.addition._columns
+
+    @property
     def entity_count(self) -> int:
         """How many entities both have."""
         return len(self.graph.entities) + int(self.is_new_entity.sum())

@@ -112,16 +112,18 @@ def name_columns(
     """
     labels, aliases, types, names, kinds = descriptions
     graph, addition, size = merge.graph, merge.addition, len(labels)
+    type_table, kind_ids, type_ids = used_types(merge, kinds, types.values)
+    types = types._replace(values=kind_ids[types.values])
+    columns: dict[str, Array] = type_table.columns("types") | types.columns("entity_types")
+    columns |= Rows.of_pairs(types.values, types.owners, len(type_table), size).columns("type_entities")
+    if merge.are_names_keys:
+        return columns, np.where(labels < len(graph.names), labels, -1).astype(np.int64), type_ids
     used = np.append(labels, aliases.values)
     table, name_ids = _used_strings(graph.names, addition.names, names, used)
-    type_table, kind_ids, type_ids = used_types(merge, kinds, types.values)
     origins = np.full(len(table), -1)
     kept = np.flatnonzero(name_ids[: len(graph.names)] >= 0)
     origins[name_ids[kept]] = kept
     labels, aliases = name_ids[labels], aliases._replace(values=name_ids[aliases.values])
-    types = types._replace(values=kind_ids[types.values])
-    columns: dict[str, Array] = type_table.columns("types") | types.columns("entity_types")
-    columns |= Rows.of_pairs(types.values, types.owners, len(type_table), size).columns("type_entities")
     if len(table) == size and not len(aliases.values) and _are_keys(table, labels, entities):
         return columns, origins[labels], type_ids
     columns |= table.columns("names") | {"labels": labels} | aliases.columns("aliases")
@@ -141,7 +143,7 @@ def _are_keys(names: StringTable, labels: Array, entities: StringTable) -> bool:
 def _with_new_entities(merge: Merge) -> Descriptions:
     """Return what the graph says about its entities, and what the addition says about the others."""
     graph, addition, new = merge.graph, merge.addition, merge.is_new_entity
-    names = numbered(graph.names.ids_of(addition.names), len(graph.names))
+    names = merge.entities if merge.are_names_keys else numbered(graph.names.ids_of(addition.names), len(graph.names))
     kinds = numbered(find_types(graph, addition), len(graph.types))
     aliases, types = (
         Rows.named(addition._columns, "aliases").subset(new),
