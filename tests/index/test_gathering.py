@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -126,6 +127,52 @@ def test_a_question_inside_of_a_question_is_no_further_one() -> None:
             return answer_together("square", ["3"], Squares())
 
     assert in_threads([outer] * 2, at_once=1) == [[9], [9]]
+
+
+@pytest.mark.usefixtures("patient")
+def test_others_go_on_when_a_task_is_cancelled_while_it_asks() -> None:
+    square, asked = Squares(), threading.Event()
+
+    async def question(text: str) -> list[int]:
+        with one_of_many():
+            if text != "1":  # comes when the other has asked, and is gone
+                await asyncio.to_thread(asked.wait, 60)
+                await asyncio.sleep(0.05)
+            asks = asyncio.to_thread(answer_together, "square", [text], square)
+            asked.set()
+            return list(await asks)
+
+    async def ask_all() -> list[list[int]]:
+        with gather():
+            gone, *others = [asyncio.create_task(question(text)) for text in "123"]
+            await asyncio.to_thread(asked.wait, 60)
+            gone.cancel()
+            return await asyncio.wait_for(asyncio.gather(*others), 30)
+
+    assert asyncio.run(ask_all()) == [[4], [9]]
+
+
+@pytest.mark.usefixtures("patient")
+def test_an_interrupt_of_who_answers_leaves_nobody_waiting() -> None:
+    all_run = threading.Barrier(2)
+
+    def interrupted(texts: Sequence[str]) -> list[int]:
+        if len(texts) > 1:
+            raise KeyboardInterrupt
+        return [int(text) ** 2 for text in texts]
+
+    def question(text: str) -> Callable[[], object]:
+        def asks() -> object:
+            all_run.wait()
+            try:
+                return answer_together("square", [text], interrupted)
+            except KeyboardInterrupt:
+                return "interrupted"
+
+        return asks
+
+    found = in_threads([question("2"), question("3")])
+    assert found in (["interrupted", [9]], [[4], "interrupted"])
 
 
 NAMES = [f"{first} {second}" for first in ("Amber", "Basin", "Cedar") for second in ("Grove", "Harbor", "Keeper")]
