@@ -48,8 +48,8 @@ def main() -> None:
             if arguments.again or not any(one["step"] == step and one["size"] == size for one in _results(arguments)):
                 _run(arguments.folder, size, step)
         if arguments.sweep:
-            for path in arguments.folder.glob(f"{size}.*t*"):
-                path.unlink() if path.is_file() else None
+            for suffix in ("tsv", "nt"):
+                (arguments.folder / f"{size}.{suffix}").unlink(missing_ok=True)
     report(_results(arguments), arguments.report)
 
 
