@@ -136,6 +136,9 @@ class Adjacency(NamedTuple):
 
         Cost: some dozens of array operations: one binary search for all rows at once.
         """
+        if len(entities) == 1:  # most walks are from one entity at a time, and are mined by the thousand
+            one = self.entries_with(int(entities[0]), label)
+            return np.array([one.start]), np.array([one.stop])
         low, high = half_of(self, entities, bool(is_backward(label)))
         firsts = _first_not_below(self.labels, low, high, label)
         return firsts, _first_not_below(self.labels, firsts, high, label + 1)
