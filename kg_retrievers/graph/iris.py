@@ -99,7 +99,8 @@ class Prefixes:
         namespace = self.namespace_of(iri)
         if namespace:
             return f"{self._prefix_of[namespace]}:{iri[len(namespace) :]}"
-        if iri.startswith(NAMED) and self.expand(name := unquote(iri[len(NAMED) :])) == iri:
+        name = unquote(iri[len(NAMED) :]) if iri.startswith(NAMED) else ""
+        if name and self.expand(name) == iri:
             return name
         return f"<{iri}>" if iri.partition(":")[0] in self.namespaces else iri
 

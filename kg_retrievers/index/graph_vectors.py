@@ -69,6 +69,7 @@ def embed_graph(
     elif writer is not None:
         about = {"graph": graph.fingerprint, "model": embedding_name(embeddings), "before": writer.before.version}
         sinks.write_to(writer.folder, fingerprint({}, about | {"large": is_large}), resumes)
+        writer.sweep({file.name for file in sinks.files.values()})
     try:
         about_batches = {"start": sinks.rows, "width": sinks.dimension, "batch_size": batch_size}
         for vectors in embed_batches(embeddings, texts, **about_batches, cache=cache, progress=progress):

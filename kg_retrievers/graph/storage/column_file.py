@@ -10,6 +10,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from kg_retrievers.file_writing import raise_write_errors
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage.manifest import SavedColumn
 
@@ -35,8 +36,9 @@ class ColumnFile:
         """Open the file behind its last whole row; it is made where it is missing."""
         self.dtype, self.width = np.dtype(dtype), width
         self._path = folder / f"{name}-{width:08x}{key[:_DIGITS]}.column"
-        self._path.touch()
-        self._stream: BinaryIO = open(self._path, "r+b")  # noqa: SIM115
+        with raise_write_errors(folder):
+            self._path.touch()
+            self._stream: BinaryIO = open(self._path, "r+b")  # noqa: SIM115
         self.cut(self._path.stat().st_size // self._row_size)
 
     @classmethod
@@ -61,9 +63,14 @@ class ColumnFile:
         return self.width * self.dtype.itemsize
 
     def append(self, rows: Array) -> None:
-        """Write rows behind the others."""
-        self._stream.write(np.ascontiguousarray(rows, self.dtype).data)
-        self._stream.flush()
+        """Write rows behind the others.
+
+        Raises:
+            FileWriteError: If the disk is full, or this user may not write there.
+        """
+        with raise_write_errors(self._path.parent):
+            self._stream.write(np.ascontiguousarray(rows, self.dtype).data)
+            self._stream.flush()
         self.rows += len(rows)
 
     def cut(self, rows: int) -> None:
@@ -81,7 +88,8 @@ class ColumnFile:
 
     def finish(self) -> SavedColumn:
         """Wait until the rows are on the disk, and return what the manifest says of them."""
-        os.fsync(self._stream.fileno())
+        with raise_write_errors(self._path.parent):
+            os.fsync(self._stream.fileno())
         checksum = 0
         self._stream.seek(0)
         while block := self._stream.read(BLOCK):

@@ -159,6 +159,10 @@ class FolderWriter:
             _sweep(self._folder, after)
             format_1.remove(self._folder)
 
+    def sweep(self, spared: Collection[str]) -> None:
+        """Remove what earlier writers left that were killed, but for some files, so that there is room for others."""
+        _sweep(self._folder, self.before, spared)
+
     def _write_part(self, name: str, part: Part | Keep) -> SavedPart:
         before = self.before.parts.get(name)
         if isinstance(part, Part):
