@@ -60,7 +60,12 @@ NAMED = "urn:x-name:"
 #: Of how many starts of IRIs, up to the last "/" or "#", the namespaces are kept.
 _STARTS_KEPT = 1 << 16
 
-_IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*')
+# What no IRI holds, and what it holds behind a question mark alone (RFC 3987, section 2.2).
+_FORBIDDEN = r'\x00-\x20<>"{}|^`\\\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U000e0fff' + "".join(
+    chr(plane << 16 | last) for plane in range(1, 17) for last in (0xFFFE, 0xFFFF)
+)
+_PRIVATE = r"\ue000-\uf8ff\U000f0000-\U0010ffff"
+_IRI = re.compile(f"[A-Za-z][A-Za-z0-9+.-]*:[^{_FORBIDDEN}{_PRIVATE}]*([?][^{_FORBIDDEN}]*)?")
 
 
 class Prefixes:
