@@ -78,9 +78,9 @@ class RelationSamples(NamedTuple):
         return cls(
             entries[forward],
             sources,
-            _entities(adjacency, facts.entries),
-            adjacency.neighbors[facts.entries].astype(np.int32),
-            _entities(adjacency, kept.entries),
+            adjacency.entities_of(facts.entries).astype(np.int32),
+            adjacency.neighbors[facts.entries],
+            adjacency.entities_of(kept.entries).astype(np.int32),
             kept.indptr,
         )
 
@@ -207,7 +207,8 @@ def _blocks(adjacency: Adjacency) -> Iterator[_Block]:
     indptr, row, rows = adjacency.indptr, 0, len(adjacency.indptr) - 1
     while row < rows:
         begin = int(indptr[row])
-        after = min(max(int(np.searchsorted(indptr, begin + BLOCK, "right")) - 1, row + 1), rows)
+        last = indptr.dtype.type(min(begin + BLOCK, int(indptr[-1])))  # of another type it would have all of it copied
+        after = min(max(int(indptr.searchsorted(last, "right")) - 1, row + 1), rows)
         end = int(indptr[after])
         labels = adjacency.labels[begin:end]
         if len(labels):
@@ -217,12 +218,6 @@ def _blocks(adjacency: Adjacency) -> Iterator[_Block]:
             firsts[starts[starts < len(firsts)]] = True
             yield _Block(begin, labels, firsts)
         row = after
-
-
-def _entities(adjacency: Adjacency, entries: Array) -> Array:
-    """Return the entities in whose rows some entries are."""
-    entities: Array = np.searchsorted(adjacency.indptr, entries, "right") - 1
-    return entities.astype(np.int32)
 
 
 def _indptr(sizes: Array) -> Array:
