@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kg_retrievers.algorithms.compiled import compiled_entry, inlined, non_allocating, source_checksum
+from kg_retrievers.algorithms.pagerank import RESTART
 from kg_retrievers.graph import Adjacency
 from kg_retrievers.graph.adjacency import half_of, triple_of
 from kg_retrievers.graph.columns import Array
@@ -54,28 +55,27 @@ class _Met(NamedTuple):
     size: Array  # int64, (1): how many there are
 
 
-def walk_around(
-    adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int, max_entries: int, restart: float = 0.2
-) -> NearEntities:
+def walk_around(adjacency: Adjacency, seeds: Array, *, max_hops: int, most: int, max_entries: int) -> NearEntities:
     """Return the entities within `max_hops` of the seeds; where they are more than `most`, those that a walk reaches.
 
-    The walk is that of `personalized_pagerank`, but goes on only from entities that are less than `max_hops` away. Mass
-    is pushed on from the seeds, then from any entity where more than tolerance * degree waits; the tolerance is halved
-    from `FIRST_TOLERANCE` on, as long as the entities that wait have no more entries than are left of `max_entries`.
-    Without a limit of hops, 0 <= x(v) - p(v) <= tolerance * degree(v) for the last tolerance that was finished, where
-    x is the personalised PageRank.
+    The walk is that of `personalized_pagerank` with its `RESTART`, but goes on only from entities that are less than
+    `max_hops` away. Mass is pushed on from the seeds, then from any entity where more than tolerance * degree waits;
+    the tolerance is halved from `FIRST_TOLERANCE` on, as long as the entities that wait have no more entries than are
+    left of `max_entries`. Without a limit of hops, 0 <= x(v) - p(v) <= tolerance * degree(v) for the last tolerance
+    that was finished, where x is the personalised PageRank.
 
     At least `most` entities and one more are found where the graph has them.
 
-    Cost: at most the entries of the seeds and 2 * `max_entries`, whatever the size of the graph.
+    Cost: linear in the entries of the seeds, those between the first `most` entities, and 2 * `max_entries`, whatever
+    the size of the graph.
 
     Args:
         adjacency: The graph, both directions.
         seeds: int, shape (s): ids of entities, each once.
         max_hops: How far to go, 0 or more.
         most: How many entities are wanted, s or more.
-        max_entries: How many adjacency entries may be looked at in all, besides those of the seeds.
-        restart: The probability of a return to the seeds in each step, in (0, 1).
+        max_entries: How many adjacency entries may be looked at before a stage, besides those of the seeds; the last
+            stage may go on to twice as many.
     """
     size = len(adjacency.indptr) - 1
     own = int((adjacency.indptr[seeds + 1].astype(np.int64) - adjacency.indptr[seeds]).sum())
@@ -91,9 +91,9 @@ def walk_around(
         np.empty(room, np.bool_),
         np.zeros(1, np.int64),
     )
-    _walk(adjacency, seeds.astype(np.int64), min(max_hops, size), most, own + max_entries, max_entries, restart, met)
+    _walk(adjacency, seeds.astype(np.int64), min(max_hops, size), most, max_entries, RESTART, met)
     count = int(met.size[0])
-    pagerank = met.settled[:count] + restart * met.waiting[:count]
+    pagerank = met.settled[:count] + RESTART * met.waiting[:count]
     return NearEntities(met.ids[:count].copy(), met.hops[:count].copy(), pagerank)
 
 
@@ -218,16 +218,16 @@ def _enqueue(adjacency: Adjacency, met: _Met, tolerance: float, max_hops: int) -
 
 
 @non_allocating
-def _spread(
-    adjacency: Adjacency, seeds: int, max_hops: int, budget: int, extra: int, restart: float, met: _Met
-) -> None:
-    """Push mass on from the seeds, which are met first, with ever lower tolerance."""
-    left = budget
+def _spread(adjacency: Adjacency, seeds: int, max_hops: int, max_entries: int, restart: float, met: _Met) -> None:
+    """Push mass on from the seeds, which are met first, with ever lower tolerance.
+
+    A stage begins where no more entries wait than are left of `max_entries`; all ends where twice as many are pushed.
+    """
+    left = max_entries
     for position in range(seeds):
         met.waiting[position] = 1.0 / seeds
     for position in range(seeds):
-        if _degree(adjacency, met, position) > 0 and max_hops > 0:
-            left -= met.degrees[position]
+        if _degree(adjacency, met, position) > 0:
             _push(adjacency, met, position, restart, np.inf, max_hops, 0, 0)
     tolerance = FIRST_TOLERANCE
     while tolerance > LEAST_TOLERANCE:
@@ -238,7 +238,7 @@ def _spread(
         while size > 0:
             position = met.queue[first]
             left -= met.degrees[position]
-            if left < -extra:
+            if left < -max_entries:
                 return
             first = (first + 1) % len(met.queue)
             met.queued[position] = False
@@ -269,15 +269,14 @@ def _entries(sources: int) -> tuple[Callable[..., None], Callable[[Adjacency, In
         seeds: Array,
         max_hops: int,
         most: int,
-        budget: int,
-        extra: int,
+        max_entries: int,
         restart: float,
         met: _Met,
     ) -> None:
         if sources > 0:
             _breadth_first(adjacency, seeds, max_hops, most, met)
             if met.size[0] > most:
-                _spread(adjacency, len(seeds), max_hops, budget, extra, restart, met)
+                _spread(adjacency, len(seeds), max_hops, max_entries, restart, met)
 
     def induce(adjacency: Adjacency, nodes: Int32s, slots: Int32s, triples: Int32s) -> int:
         return _between(adjacency, nodes, slots, triples) if sources > 0 else 0

@@ -23,12 +23,15 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Ids: TypeAlias = npt.NDArray[np.int64]
 Seeds: TypeAlias = Sequence[int] | npt.NDArray[np.integer]
 
+#: The probability of a return to the seeds in each step.
+RESTART = 0.2
+
 
 def personalized_pagerank(
     adjacency: Adjacency,
     seeds: Seeds,
     *,
-    restart: float = 0.2,
+    restart: float = RESTART,
     tolerance: float = 1e-7,
 ) -> Floats:
     """Return the stationary distribution of a random walk with restarts at the seeds.
