@@ -41,3 +41,26 @@ def test_an_entity_that_is_given_is_no_reading_of_another_one() -> None:
     retriever: Any = find_method("neighborhood").load_retriever()
     (document, *_) = retriever.from_index(INDEX).invoke("Who owns Chekcout?", seed_entities=["Q1"])
     assert "read_as" not in document.metadata["details"]
+
+
+@pytest.mark.parametrize("method", ["simgrag", "sg-rag"])
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("How many people work for Tocul Systems?", 2),
+        ("How many people born after 1990 work for Tocul Systems?", 0),
+        ("Does Cid Fox work for Tocul Systems?", False),
+        ("Which people do not work for Tocul Systems?", None),
+    ],
+)
+def test_an_operation_says_of_which_entity_it_is(method: str, question: str, value: int | None) -> None:
+    facts = [
+        (person, relation, what)
+        for person, year, firm in [("Ann Lee", 1970, "Tohul"), ("Bob Ray", 1980, "Tohul"), ("Cid Fox", 1985, "Zorba")]
+        for relation, what in [("born in", str(year)), ("works for", f"{firm} Systems")]
+    ]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), default_embeddings())
+    retriever: Any = find_method(method).load_retriever()
+    documents = retriever.from_index(index).invoke(question)
+    assert documents[0].metadata["value"] == value
+    assert tell_readings(documents) == "'Tocul Systems' is read as 'Tohul Systems'."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -59,6 +59,7 @@ def operation_evidence(
 ) -> Evidence:
     """Return what an operation gives, with the facts of the matches that show it."""
     shown = [match_evidence(graph, part, match, ties=ties) for part, match in result.matches]
+    entities = _named_entities(pattern, (pair for one in shown for pair in one.details["entities"]))
     return Evidence(
         triples=tuple(dict.fromkeys(triple for one in shown for triple in one.triples)),
         score=min((one.score for one in shown), default=1.0),
@@ -66,8 +67,18 @@ def operation_evidence(
         truncated=result.truncated,
         confidence=pattern.confidence,
         value=result.value,
-        details={"pattern": replace(pattern, confidence=None).to_dict(), **result.details},
+        details={"entities": entities, "pattern": replace(pattern, confidence=None).to_dict(), **result.details},
     )
+
+
+def _named_entities(pattern: Pattern, matched: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Return known texts with the keys that they mean: those that matched, and those that the pattern gives itself.
+
+    So an entity of an absent triple is among them, and one of which nothing is found.
+    """
+    nodes = (node for triple in (*pattern.triples, *pattern.absent) for node in (triple.head, triple.tail))
+    given = [(node.text, node.entity) for node in nodes if isinstance(node, Known) and node.entity is not None]
+    return [[text, key] for text, key in dict.fromkeys((*map(tuple, matched), *given))]
 
 
 def _details(graph: KnowledgeGraph, pattern: Pattern, match: Match, ties: Literal["merge", "break"]) -> dict[str, Any]:
@@ -77,7 +88,7 @@ def _details(graph: KnowledgeGraph, pattern: Pattern, match: Match, ties: Litera
     relations = [(triple.relation, name) for triple, name in zip(pattern.triples, names, strict=True)]
     details: dict[str, Any] = {
         "distance": match.distance,
-        "entities": [[node.text, key] for node, key in firsts if isinstance(node, Known)],
+        "entities": _named_entities(pattern, ((node.text, key) for node, key in firsts if isinstance(node, Known))),
         "relations": [[term.text, name] for term, name in relations if isinstance(term, Known)],
         "pattern": replace(pattern, confidence=None).to_dict(),  # it stands in the metadata
     }
