@@ -10,6 +10,7 @@ from typing import Any
 from kg_retrievers.core.confidence import MIN_CONFIDENCE
 from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
 from kg_retrievers.graph import Pattern
+from kg_retrievers.graph.value_columns import ValueColumns
 from kg_retrievers.graph.values import read_value
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity
 from kg_retrievers.index.token_table import token_table
@@ -61,10 +62,16 @@ class QuestionFormGenerator(LinkingGenerator):
         super().__init__(index, linker)
         self.zero_shot = ZeroShotPatternGenerator(index, linker=self.linker)
 
+    @property
+    def _values(self) -> ValueColumns:
+        """The values of the graph, of which those that tell its classes are read."""
+        graph = self.index.graph
+        return self.index.derived.get("told values", (graph,), lambda: told_values(graph))
+
     def _reader(self) -> FormReader:
         def make() -> FormReader:
             steps, table = self.zero_shot._steps, token_table()
-            columns = told_values(self.index.graph)
+            columns = self._values
             classes = GraphClasses(self.index.graph, columns, table)
             asker = Asker(self.zero_shot, classes)
             return FormReader(asker, ValueFinder(asker, steps, columns, table))
@@ -170,7 +177,7 @@ class QuestionFormGenerator(LinkingGenerator):
 
     def _units(self, question: str) -> Collection[str]:
         """Return the units of the graph's numbers, which are read for a question that holds a number alone."""
-        return told_values(self.index.graph).unit_symbols if any(map(str.isdigit, question)) else ()
+        return self._values.unit_symbols if any(map(str.isdigit, question)) else ()
 
     def _tokens(self, question: str, entities: Sequence[QuestionEntity]) -> list[Token]:
         """Return the words of a question with its entities; a value that limits what is asked for is none of these."""
