@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python -m benchmarks.many_questions [--graph metaqa | 1M | 4.3M] [--questions 100]
         [--kinds KIND ...]
 
-Each round asks the same questions in every way, one after the other, with no vector kept from before; a ratio is the
+Each round asks the same questions in every way, one after the other, with nothing kept from before; a ratio is the
 median of those of the rounds. CPU is that of all threads. Where several threads may compute a matrix product, they spin
 between products, and a question costs several times as much. Data of MetaQA: the folder named in KG_RETRIEVERS_DATA
 (default ../shared/data).
@@ -29,7 +29,7 @@ from langchain_core.documents import Document
 from benchmarks.synthetic_graph import SIZES, synthetic_graph
 from kg_retrievers import GraphIndex, KnowledgeGraph, SimGRAGRetriever
 from kg_retrievers.datasets import Question, read_metaqa
-from kg_retrievers.index import default_embeddings
+from kg_retrievers.index import default_embeddings, linker_of
 
 DATA = Path(os.environ.get("KG_RETRIEVERS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SEED = 20261123
@@ -90,6 +90,7 @@ def _ways(retriever: SimGRAGRetriever) -> dict[str, Ask]:
 
 def _cost(retriever: SimGRAGRetriever, ask: Ask, questions: list[str]) -> Cost:
     retriever.index._texts.recent.clear()  # else the next one would not have to embed
+    linker_of(retriever.index)._recent.clear()  # nor to link
     cpu, wall = time.process_time(), time.perf_counter()
     found = ask(questions)
     share = 1000 / len(questions)

@@ -38,6 +38,9 @@ NoEntity = Literal["raise", "empty"]
 # schema has many words, any word has the first letters of one, and more letters are compared.
 _STEM, _LONG_STEM, _MANY_WORDS = 4, 8, 1000
 
+#: Of how many recent questions the mentions are kept: of more than ask at once.
+RECENT_QUESTIONS = 128
+
 
 class EntityLinker:
     """Finds the entities that a question names, in plain text. Safe to share between threads.
@@ -95,7 +98,7 @@ class EntityLinker:
     def link(self, question: str) -> list[Mention]:
         """Find the mentions of entities in a question.
 
-        Cost: linear in the length of the question.
+        Cost: linear in the length of the question; that of a recent question was found already.
 
         Returns:
             The mentions by position; none overlap.
@@ -106,6 +109,15 @@ class EntityLinker:
         """
         if not question.strip():
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
+        recent = self._recent
+        if (known := recent.get(question)) is None:
+            recent[question] = known = tuple(self._link(question))
+            for old in list(recent)[:-RECENT_QUESTIONS]:
+                recent.pop(old, None)
+        return list(known)
+
+    def _link(self, question: str) -> list[Mention]:
+        """Find the mentions of a question that is not recent."""
         text = QuestionText(question)
         named, generic = self._named(text)
         short = self._short_names.find(text, named)
@@ -149,6 +161,11 @@ class EntityLinker:
             message = f"{key!r} is no entity key, label or alias of the graph."
             raise EntityLinkingError(message, nearest_labels(chain(*near)))
         return found[0]
+
+    @property
+    def _recent(self) -> dict[str, tuple[Mention, ...]]:
+        """The mentions of recent questions, which several stages of a retriever ask for."""
+        return self._cache.get("recent", (self.index, self.max_candidates, self.no_entity), dict)
 
     @property
     def _schema(self) -> _Schema:

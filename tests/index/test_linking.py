@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.index import EntityLinker, GraphIndex, HashedEmbeddings, LinkedEntity, Mention
+from kg_retrievers.index.linking import RECENT_QUESTIONS
 
 FILMS = [
     "Her", "It", "Up", "Who", "What?", "The Film", "Film", "1984", "$", "!!!", "?", "Inferno", "INFERNO", "inferno",
@@ -259,6 +260,26 @@ def test_what_is_found_needs_no_embedding(graph: KnowledgeGraph) -> None:
     linker = EntityLinker(GraphIndex.build(graph, HashedEmbeddings()))
     linker.link("who directed Spider-Man and her mother?")
     assert not linker.index._texts.recent
+
+
+def test_recent_questions_are_not_searched_again(graph: KnowledgeGraph) -> None:
+    linker, question = EntityLinker(GraphIndex.build(graph, HashedEmbeddings())), "who was born in New Yrok City"
+    embedded = linker.index._texts.recent
+    first = linker.link(question)
+    assert embedded
+    embedded.clear()
+    again = linker.link(question)
+    assert again == first
+    assert not embedded
+    again.clear()
+    assert linker.link(question) == first
+    for number in range(RECENT_QUESTIONS):
+        linker.link(f"What is NYC {number}?")
+    embedded.clear()
+    assert linker.link(question) == first
+    assert embedded
+    linker.max_candidates = 1
+    assert [len(mention.candidates) for mention in linker.link("Solaris")] == [1]
 
 
 def test_long_questions(linker: EntityLinker) -> None:
