@@ -313,6 +313,7 @@ def test_the_shell_tells_a_full_disk(command: list[str], tmp_path: Path) -> None
     assert code == 2, stderr
     assert "cannot be written" in stderr
     assert output in stderr
+    assert ("Make room for 1 MB, or name another folder." in stderr) is (command[0] == "index")
     assert "Traceback" not in stderr
     left = [] if not Path(output).is_dir() else os.listdir(output)
     assert all(map(is_vectors, left))

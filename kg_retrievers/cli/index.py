@@ -8,14 +8,14 @@ from pathlib import Path
 
 import kg_retrievers
 from kg_retrievers.cli.load import read_graph
-from kg_retrievers.cli.show import on_terminal, show, status
+from kg_retrievers.cli.show import note, on_terminal, show, show_log, status
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.loading import STATIC, load_embeddings
 
 
 def run(options: argparse.Namespace) -> int:
     """Index a graph once, for many questions."""
-    from kg_retrievers.graph.storage.parts import is_saved, may_hold_save  # loads numpy
+    from kg_retrievers.graph.storage.parts import is_saved, is_unfinished, may_hold_save  # loads numpy
 
     output = Path(options.output)
     if output.exists() and not output.is_dir():
@@ -27,14 +27,20 @@ def run(options: argparse.Namespace) -> int:
     name = options.embeddings or STATIC
     with status(f"loading {name}"):
         embeddings = load_embeddings(name)
-    kg_retrievers.GraphIndex.build(
-        graph,
-        embeddings,
-        output,
-        triples=options.triples,
-        progress=on_terminal(),
-        embeddings_name=name,
-    )
+    try:
+        with show_log("kg_retrievers.index.graph_vectors"):
+            kg_retrievers.GraphIndex.build(
+                graph,
+                embeddings,
+                output,
+                triples=options.triples,
+                progress=on_terminal(),
+                embeddings_name=name,
+            )
+    except BaseException:
+        if is_unfinished(output):
+            note(f"the vectors that were made are in {output}; the same command goes on with them")
+        raise
     if replaced:
         show(f"Replaced the earlier index in {output}.")
     show(

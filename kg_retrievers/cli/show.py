@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -228,6 +230,25 @@ def on_terminal() -> bool:
 def status(what: str) -> Status:
     """Show on a terminal what is going on."""
     return Console(stderr=True).status(Text(f"{what} ..."), spinner="line")
+
+
+@contextmanager
+def show_log(name: str) -> Iterator[None]:
+    """Show on stderr what a module logs inside of the block."""
+    logger, handler = logging.getLogger(name), _Notes()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
 
 
 def announce_compilation() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import combining, normalize
@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress
 
 from kg_retrievers.deadline import call_foreign
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
@@ -272,13 +272,22 @@ def embed_batches(
     """
     if batch_size < 1:
         raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
-    starts: Iterable[int] = range(start, len(texts), batch_size)
-    for first in track(starts, "Embedding", console=Console(stderr=True)) if progress else starts:
+    starts = range(start, len(texts), batch_size)
+    for first in _shown(starts, len(texts)) if progress else starts:
         rows = _embed_batch(embeddings, texts[first : first + batch_size], cache)
         width = width or rows.shape[1]
         if rows.shape[1] != width:
             raise _bad(embeddings, f"vectors of {width} and of {rows.shape[1]} numbers")
         yield rows
+
+
+def _shown(starts: range, total: int) -> Iterator[int]:
+    """Yield where each batch begins, and show on stderr how many of all texts are embedded."""
+    with Progress(console=Console(stderr=True)) as shown:
+        task = shown.add_task("Embedding", total=total, completed=starts.start)
+        for first in starts:
+            yield first
+            shown.update(task, completed=min(first + starts.step, total))
 
 
 def _embed_batch(embeddings: Embeddings, batch: Sequence[str], cache: EmbeddingCache | None) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,8 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.quantization import quantized, rotated_bits, words_of
+from kg_retrievers.errors import FileWriteError
+from kg_retrievers.file_writing import FULL, write_error
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.column_file import ColumnFile
@@ -20,6 +23,11 @@ from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed_batches, embedding_name, names_its_model
 from kg_retrievers.index.quantized_search import QUANTIZED_FROM
 from kg_retrievers.index.vector_store import VectorStoreSearch
+
+_LOGGER = logging.getLogger(__name__)
+
+#: How many bytes the table of names takes for each, about.
+_NAME_BYTES = 24
 
 
 class GraphVectors(NamedTuple):
@@ -58,7 +66,11 @@ def embed_graph(
         batch_size: As of `GraphIndex.build`.
         progress: As of `GraphIndex.build`.
         writer: Vectors are written to its folder while they are made, unless there is a store. If the model tells its
-            name, those that a build of the same graph wrote there before it was broken off are not made again.
+            name, those that a build of the same graph wrote there before it was broken off are not made again; the
+            log tells how many.
+
+    Raises:
+        FileWriteError: If the disk is full; the message says how much is still to be written.
     """
     texts = _GraphTexts(graph, triples)
     is_large = store is None and len(graph.names) >= QUANTIZED_FROM
@@ -70,15 +82,31 @@ def embed_graph(
         about = {"graph": graph.fingerprint, "model": embedding_name(embeddings), "before": writer.before.version}
         sinks.write_to(writer.folder, fingerprint({}, about | {"large": is_large}), resumes)
         writer.sweep({file.name for file in sinks.files.values()})
+        if sinks.rows:
+            _LOGGER.info(
+                "%s: goes on with %s of %s vectors of an interrupted run",
+                writer.folder,
+                f"{sinks.rows:,}",
+                f"{len(texts):,}",
+            )
     try:
         about_batches = {"start": sinks.rows, "width": sinks.dimension, "batch_size": batch_size}
         for vectors in embed_batches(embeddings, texts, **about_batches, cache=cache, progress=progress):
             sinks.append(vectors)
-    except BaseException:
+    except BaseException as error:
         for file in sinks.files.values():
             file.close() if resumes else file.remove()
+        if writer is not None and isinstance(error, FileWriteError) and error.errno in FULL:
+            needed = sinks.size - (sinks.written if resumes else 0) + _size_beside(graph)
+            raise write_error(writer.folder, str(error.strerror), error.errno, needed) from error
         raise
     return GraphVectors(sinks.arrays(), sinks.files, sinks.dimension)
+
+
+def _size_beside(graph: KnowledgeGraph) -> int:
+    """Return how many bytes the graph and the table of names take beside the vectors, about."""
+    columns = graph.to_part().columns.values()
+    return sum(column.nbytes for column in columns if isinstance(column, np.ndarray)) + _NAME_BYTES * len(graph.names)
 
 
 class _GraphTexts(Sequence[str]):
@@ -174,6 +202,17 @@ class _Sinks:
     def files(self) -> dict[str, ColumnFile]:
         """The kinds that are in files."""
         return {kind: sink for kind, sink in self.made.items() if isinstance(sink, ColumnFile)}
+
+    @property
+    def size(self) -> int:
+        """How many bytes all vectors take, and the bits of names."""
+        bits = self._sizes["names"] * words_of(self.dimension) * 8 if self._is_large else 0
+        return sum(size * self.dimension * self._dtype(kind).itemsize for kind, size in self._sizes.items()) + bits
+
+    @property
+    def written(self) -> int:
+        """How many bytes of them are in files."""
+        return sum(file.rows * file.width * file.dtype.itemsize for file in self.files.values())
 
     def append(self, vectors: Array) -> None:
         """Take the vectors of the next texts."""

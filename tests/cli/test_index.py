@@ -51,9 +51,11 @@ def test_an_interrupted_index_can_be_repeated(run: Run, folder: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED_SAVE, *INDEX], check=False, timeout=120)
     assert killed.returncode < 0
     assert os.listdir("films.index"), "a process that is killed cannot clean up"
-    assert "interrupted" in run("info", "films.index")[2]
+    told = "interrupted before it was complete. The same command goes on where it stopped: kg-retrievers index"
+    for command in (("info", "films.index"), ("ask", "films.index", "Who directed Her?")):
+        assert told in run(*command)[2]
     code, out, err = run(*INDEX)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "kg-retrievers: films.index: goes on with 5 of 5 vectors of an interrupted run\n")
     assert out.startswith("Indexed 3 entities"), "nothing was replaced"
     assert len(open_index("films.index").graph) == 2
     assert run(*INDEX[:-1], "other.index")[0] == 0
@@ -88,6 +90,44 @@ def test_an_index_of_version_0_1_is_replaced(run: Run, folder: Path) -> None:
     assert "Replaced the earlier index" in run(*INDEX)[1]
     assert recorded_embeddings("films.index") == "static"
     assert not [name for name in os.listdir("films.index") if name in ("cli.json", "index.json", "graph.json")]
+
+
+def test_ctrl_c_keeps_the_vectors(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(FolderWriter, "replace", interrupted)
+        code, out, err = run(*INDEX)
+    assert (code, out) == (130, "")
+    assert err.splitlines() == [
+        "kg-retrievers: the vectors that were made are in films.index; the same command goes on with them",
+        "kg-retrievers: interrupted",
+    ]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run(*INDEX)[0] == 0
+    assert run(*INDEX)[2].count("goes on") == 0
+
+
+def test_readers_are_told_that_a_folder_is_being_written(run: Run, folder: Path) -> None:
+    told = f"films.index: process {os.getpid()} is writing there now, and has not finished. Wait until it has."
+    reading = (
+        ("info", "films.index"),
+        ("ask", "films.index", "Who directed Her?"),
+        ("update", "films.index", "--add", "films.csv"),
+    )
+    with FolderWriter("films.index"):
+        for file in ("", "graph.ids-00000000000000000000000000000000.column"):
+            _ = file and (folder / "films.index" / file).write_bytes(b"")
+            for command in reading:
+                assert run(*command) == (2, "", f"kg-retrievers: error: {told}\n")
+
+
+def test_an_index_that_another_process_writes_is_not_taken_for_an_interrupted_one(run: Run, folder: Path) -> None:
+    with FolderWriter("films.index"):
+        (folder / "films.index" / "graph.ids-00000000000000000000000000000000.column").write_bytes(b"")
+        assert "the same command goes on" not in run(*INDEX)[2]
 
 
 def test_a_second_writer_is_told(run: Run, folder: Path) -> None:

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 from kg_retrievers.errors import FileWriteError, GraphLoadError, IndexLoadError, InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.storage import parts as storage
+from kg_retrievers.graph.storage.column_file import ColumnFile
 from kg_retrievers.graph.storage.lock import LOCK
 from kg_retrievers.graph.storage.manifest import MANIFEST, read_manifest
 from kg_retrievers.graph.storage.parts import (
@@ -261,19 +263,38 @@ def test_killed_at_every_step(tmp_path: Path, grows: str) -> None:
     assert len(states) > 10
 
 
-def test_a_full_disk_leaves_a_grown_column_as_it_was(tmp_path: Path) -> None:
+@contextmanager
+def full_disk(room: int) -> Iterator[None]:
+    """Let no file of this process become longer, as on a disk that is full."""
     resource = pytest.importorskip("resource")
-    save(tmp_path)
-    before = sizes(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
     try:
-        with pytest.raises(FileWriteError, match=r"cannot be written: .+ Make room"):
-            save(tmp_path, {"ids": Grown(np.zeros((999, 2), np.int32)), "text": KEEP})
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_leaves_a_grown_column_as_it_was(tmp_path: Path) -> None:
+    save(tmp_path)
+    before = sizes(tmp_path)
+    with full_disk(1000), pytest.raises(FileWriteError, match=r"cannot be written: .+ Make room for 3 MB, or"):
+        save(tmp_path, {"ids": Grown(np.zeros((299_999, 2), np.int32)), "text": KEEP})
     assert sizes(tmp_path) == before
     assert len(ids(tmp_path)) == 3
+
+
+def test_a_full_disk_is_told_of_a_file_that_is_closed_then(tmp_path: Path) -> None:
+    """What the system did not take is still held, and is tried again when the file is closed."""
+    file = ColumnFile(tmp_path, "index.names", "0" * 32, np.int32, 2)
+    with full_disk(1000):
+        with pytest.raises(FileWriteError, match=rf"{tmp_path}: cannot be written"):
+            file.append(np.ones((200, 2), np.int32))
+        file.close()
+    found = ColumnFile.found(tmp_path, "index.names", "0" * 32, np.int32)
+    assert found is not None
+    assert found.rows == 125
+    found.close()
 
 
 # --- damage ---

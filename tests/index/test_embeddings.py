@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import sqlite3
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from kg_retrievers.index import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.embeddings import folded, names_its_model
+from kg_retrievers.index.embeddings import embed_batches, folded, names_its_model
 
 NAMES = ["Her", "Spike Jonze", "Amélie", "$", "1984", ""]
 
@@ -188,6 +189,15 @@ def test_progress_goes_to_stderr_and_only_when_asked_for(capsys: pytest.CaptureF
     out, err = capsys.readouterr()
     assert not out
     assert "Embedding" in err
+
+
+def test_progress_begins_with_what_is_done(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    texts = [str(number) for number in range(1, 11)]
+    batches = embed_batches(Given(lengths), texts, start=7, batch_size=2, progress=True)
+    assert [len(rows) for rows in batches] == [2, 1]
+    shown = re.findall(r"(\d+)%", capsys.readouterr().err)
+    assert (shown[0], shown[-1]) == ("70", "100")
 
 
 @pytest.mark.parametrize(

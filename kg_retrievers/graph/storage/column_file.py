@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -98,8 +99,9 @@ class ColumnFile:
         return SavedColumn(self.name, self.dtype.str, (self.rows, self.width), checksum)
 
     def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
+        """Close the file; what a full disk did not take is lost, as `append` told."""
+        with suppress(OSError):
+            self._stream.close()
 
     def remove(self) -> None:
         """Close and remove the file."""

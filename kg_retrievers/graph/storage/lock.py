@@ -1,4 +1,4 @@
-"""FolderLock: one process at a time writes to a folder."""
+"""FolderLock: one process at a time writes to a folder, and others can tell which."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from kg_retrievers.errors import FileWriteError
 #: The file whose lock is held; it is there while somebody writes, or after a writer was killed.
 LOCK = ".writer.lock"
 
+# What the system says where another one has the lock.
+_TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+
 # The locked byte on Windows, behind the text, which others read.
 _FAR = 1 << 20
 
@@ -24,6 +27,8 @@ if sys.platform == "win32":
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         os.lseek(descriptor, 0, os.SEEK_SET)
 
+    _try = _lock
+
     def _unlock(descriptor: int) -> None:
         os.close(descriptor)
 
@@ -32,6 +37,9 @@ else:
 
     def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _try(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # several may look at once
 
     def _unlock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork of this process may hold the file open
@@ -58,9 +66,9 @@ class FolderLock:
                 _lock(self._descriptor)
             except OSError as cause:
                 os.close(self._descriptor)
-                if cause.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+                if cause.errno not in _TAKEN:
                     raise
-                raise self._taken(folder) from cause
+                raise _taken(folder) from cause
             if self._is_current():
                 break
             os.close(self._descriptor)  # its last owner removed the file
@@ -88,15 +96,35 @@ class FolderLock:
         except FileNotFoundError:
             return False
 
-    def _taken(self, folder: Path) -> FileWriteError:
-        try:
-            owner = f"process {int(self._path.read_bytes())}"
-        except (OSError, ValueError):
-            owner = "another process"
-        return FileWriteError(
-            f"{owner} is writing there.",
-            folder,
-            reason=f"{owner} is writing there",
-            number=errno.EAGAIN,
-            hint_python="Wait until it has ended, or name another folder.",
-        )
+
+def writer_of(folder: Path) -> str | None:
+    """Return who writes to a folder now, such as "process 123"; None where nobody does."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        _try(descriptor)
+    except OSError as cause:
+        os.close(descriptor)
+        return _owner(folder) if cause.errno in _TAKEN else None
+    _unlock(descriptor)
+    return None
+
+
+def _owner(folder: Path) -> str:
+    try:
+        return f"process {int((folder / LOCK).read_bytes())}"
+    except (OSError, ValueError):
+        return "another process"
+
+
+def _taken(folder: Path) -> FileWriteError:
+    reason = f"{_owner(folder)} is writing there"
+    return FileWriteError(
+        f"{reason}.",
+        folder,
+        reason=reason,
+        number=errno.EAGAIN,
+        hint_python="Wait until it has ended, or name another folder.",
+    )

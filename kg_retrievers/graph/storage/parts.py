@@ -28,7 +28,7 @@ import numpy as np
 from kg_retrievers.errors import FileFormatError, GraphLoadError, IndexLoadError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.storage import format_1
-from kg_retrievers.graph.storage.lock import LOCK
+from kg_retrievers.graph.storage.lock import LOCK, writer_of
 from kg_retrievers.graph.storage.manifest import MANIFEST, Manifest, SavedColumn, SavedPart, own_files, read_manifest
 from kg_retrievers.graph.storage.writer import KEEP, Column, FolderWriter, Grown, Keep, Part
 
@@ -40,6 +40,7 @@ __all__ = [
     "OpenedPart",
     "Part",
     "is_saved",
+    "is_unfinished",
     "may_hold_save",
     "open_parts",
     "save_parts",
@@ -102,6 +103,14 @@ def open_parts(
         except FileFormatError:
             if before == _read(folder / MANIFEST):
                 raise  # else another save replaced the files while they were opened
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a folder holds what a writer left that did not finish, and nobody writes there now."""
+    if not folder.is_dir() or writer_of(folder):
+        return False
+    saved = (read_manifest(folder) or Manifest()).sizes
+    return any(path.name not in saved for path in own_files(folder))
 
 
 def is_saved(folder: Path) -> bool:
@@ -181,9 +190,7 @@ def _manifest(folder: Path, name: str, error: type[FileFormatError]) -> Manifest
         )
     content = _read(folder / MANIFEST)
     if content is None:
-        if own_files(folder):
-            raise error("the save was interrupted before it was complete.", folder, **_save_again(folder))
-        raise _nothing(folder, name, error)
+        raise _unfinished(folder, name, error)
     try:
         return Manifest.from_json(content)
     except ValueError as cause:
@@ -227,6 +234,20 @@ def _read(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
+
+
+def _unfinished(folder: Path, name: str, error: type[FileFormatError]) -> FileFormatError:
+    """Return the error of a folder without a manifest; the name of a part is for the message."""
+    if writer := writer_of(folder):
+        return error(f"{writer} is writing there now, and has not finished.", folder, hint_python="Wait until it has.")
+    if not own_files(folder):
+        return _nothing(folder, name, error)
+    return error(
+        "the save was interrupted before it was complete.",
+        folder,
+        hint_python="Save it again; GraphIndex.build goes on where it stopped.",
+        hint_shell=f"The same command goes on where it stopped: kg-retrievers index ... --output {folder}",
+    )
 
 
 def _nothing(folder: Path, name: str, error: type[FileFormatError]) -> FileFormatError:

@@ -146,7 +146,7 @@ class FolderWriter:
             InvalidArgumentError: If a column or part that is to be kept or to grow is not saved there, or new rows are
                 of another type or width.
         """
-        with raise_write_errors(self._folder):
+        with raise_write_errors(self._folder, _size(parts)):
             try:
                 saved = {name: self._write_part(name, part) for name, part in parts.items()}
                 after = Manifest(saved)
@@ -230,6 +230,13 @@ def _write(stream: BinaryIO, values: Array, checksum: int = 0) -> int:
     stream.flush()
     os.fsync(stream.fileno())
     return checksum
+
+
+def _size(parts: Mapping[str, Part | Keep]) -> int:
+    """Return how many bytes of arrays are still to be written."""
+    columns = [column for part in parts.values() if isinstance(part, Part) for column in part.columns.values()]
+    arrays = (column.rows if isinstance(column, Grown) else column for column in columns)
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 def _column_files(parts: Mapping[str, Part | Keep]) -> set[str]:
