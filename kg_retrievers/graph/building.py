@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, filterfalse
 
 import numpy as np
 
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.adjacency import Adjacency
-from kg_retrievers.graph.columns import Array, StringTable, offset_type
+from kg_retrievers.graph.columns import Array, StringTable, distinct, offset_type
 from kg_retrievers.graph.reading import Reading
 from kg_retrievers.graph.silent_columns import without_silent
 from kg_retrievers.graph.triple_order import TripleColumns, rank_triples, sort_triples
@@ -24,13 +25,24 @@ NONE = -1
 NO_SOURCE = ""
 
 
-class TextIds(dict[str, int]):
+class TextIds(defaultdict[str, int]):
     """Gives each new text the next id, from 0."""
 
-    def __missing__(self, key: str) -> int:
-        """Number a new text."""
-        new = self[key] = len(self)
-        return new
+    def __init__(self) -> None:
+        """Begin without texts."""
+        super().__init__(count().__next__)
+
+    def drop_last(self, dropped: int) -> None:
+        """Drop as many texts as that, those with the highest ids; the next new text gets the lowest of their ids.
+
+        Example:
+            >>> ids = TextIds()
+            >>> [ids["a"], ids["b"], ids.drop_last(1), ids["c"]]
+            [0, 1, None, 1]
+        """
+        for _ in range(dropped):
+            self.popitem()
+        self.default_factory = count(len(self)).__next__
 
 
 class GraphBuilder:
@@ -218,9 +230,9 @@ class GraphBuilder:
         Raises:
             InvalidArgumentError: If a name or type is no text, or a text holds half a surrogate pair.
         """
-        for key in (*self.labels, *self.aliases, *self.types):
-            self._entities[key]
-        count = len(self)
+        described = chain(self.labels, self.aliases, self.types)
+        self.entities([*filterfalse(self._entities.__contains__, described)])
+        given = len(self)
         triples, sources = self._sorted_triples()
         unique = len(triples.heads)
         adjacency = Adjacency.of_triples(triples, len(self._entities))
@@ -232,7 +244,7 @@ class GraphBuilder:
         columns |= self._type_columns()
         columns |= self._datatype_columns()
         columns |= sources
-        return without_silent(columns), count - unique
+        return without_silent(columns), given - unique
 
     def _sorted_triples(self) -> tuple[TripleColumns, dict[str, Array]]:
         """Return the triples, each once and sorted, and the columns of their sources; the builder holds none then."""
@@ -250,9 +262,11 @@ class GraphBuilder:
 
     def _name_columns(self) -> dict[str, Array]:
         names, size = TextIds(), len(self._entities)
-        for key, label in self.labels.items():
-            _check_text("label", key, label)
-        labels = np.array([names[self.labels.get(key, key)] for key in self._entities], np.int32)
+        if not ({*map(type, self.labels.values())} <= {str} and all(self.labels.values())):
+            for key, label in self.labels.items():
+                _check_text("label", key, label)
+        called = map(self.labels.get, self._entities, self._entities)
+        labels = np.fromiter(map(names.__getitem__, called), np.int32, size)
         aliased, aliases = self._described("alias", "aliases", self.aliases, names)
         named, of_entity = np.concatenate([labels, aliases]), np.concatenate([np.arange(size), aliased])
         return {
@@ -307,9 +321,9 @@ class GraphBuilder:
         if (sources[wanted] == NONE).any():
             sources[sources == NONE] = len(names)
             names.append(NO_SOURCE)
-        count = len(names)
-        pairs = np.unique(triple_of[wanted] * count + sources[wanted])
-        return _table("sources", names) | ragged("triple_sources", pairs // count, pairs % count, size)
+        width = len(names)
+        pairs = distinct(triple_of[wanted] * width + sources[wanted])
+        return _table("sources", names) | ragged("triple_sources", pairs // width, pairs % width, size)
 
 
 def relation_names(ids: Iterable[str], labels: Mapping[str, str]) -> list[str]:
@@ -349,7 +363,7 @@ def ragged(name: str, rows: Array, values: Array, size: int) -> dict[str, Array]
 def inverted(name: str, values: Array, rows: Array, size: int) -> dict[str, Array]:
     """Return for each value below `size` the rows that hold it, each once and ascending, as two columns."""
     width = int(rows.max(initial=0)) + 1
-    pairs = np.unique(values.astype(np.int64) * width + rows)
+    pairs = distinct(values.astype(np.int64) * width + rows)
     return ragged(name, pairs // width, pairs % width, size)
 
 

@@ -129,7 +129,7 @@ class Prefixes:
 
     def namespace_of(self, iri: str) -> str:
         """Return the longest known namespace that an IRI begins with; an empty text where there is none."""
-        start = iri[: max(iri.rfind("/"), iri.rfind("#")) + 1]
+        start = iri[: _local_at(iri)]
         kept = self._namespaces_of_starts
         found = kept.get(start)
         if found is None:
@@ -143,7 +143,7 @@ class Prefixes:
     def _namespace_before(self, start: str) -> str:
         """Return the longest known namespace that ends at a "/" or "#" of the start of an IRI."""
         while start and start not in self._prefix_of:
-            start = start[: max(start.rfind("/", 0, -1), start.rfind("#", 0, -1)) + 1]
+            start = start[: _local_at(start[:-1])]
         return start
 
     def name_of(self, iri: str) -> str:
@@ -164,9 +164,15 @@ def local_words(iri: str) -> str:
         >>> local_words("http://dbpedia.org/resource/Am%C3%A9lie_(film)"), local_words("urn:isbn:1")
         ('Amélie (film)', '')
     """
-    start = max(iri.rfind("/"), iri.rfind("#"))
-    local = iri[start + 1 :] if start >= 0 else ""
+    start = _local_at(iri)
+    local = iri[start:] if start else ""
     if "%" in local:
         decoded = unquote(local)
         local = local if "\ufffd" in decoded or "\0" in decoded else decoded
     return local.replace("_", " ").strip()
+
+
+def _local_at(iri: str) -> int:
+    """Return where the text behind the last "#" or "/" of an IRI begins; 0 where there is none of them."""
+    slash = iri.rfind("/")
+    return (max(slash, iri.rfind("#")) if "#" in iri else slash) + 1

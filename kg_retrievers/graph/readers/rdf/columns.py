@@ -82,7 +82,7 @@ class RdfColumns:
 
     def fill(self) -> None:
         """Fill the builder."""
-        order = self._entities_of_facts()
+        order = self._by_first_place(self.heads, self.tails)
         relations = self._relation_labels()
         order = np.concatenate([order, self._described_alone(order, relations)])
         self.ids = np.full(len(self.iris) + len(self._statements.literals), NONE, np.intc)
@@ -104,25 +104,24 @@ class RdfColumns:
         number = self._statements.ids.get(iri)
         return 0 if number is None else int((self.relations == number).sum())
 
-    def _entities_of_facts(self) -> Array:
-        """Return the entities of facts in the order of appearance: numbers of IRIs, then, further up, of literals."""
-        never = 2 * len(self.heads) + 1
+    def _by_first_place(self, *columns: Array) -> Array:
+        """Return the numbers of facts in the order of appearance: those of IRIs, and, further up, of literals."""
+        width, never = len(columns), len(columns) * len(self.heads)
         first = np.full(len(self.iris) + len(self._statements.literals), never, np.int64)
         for start in reversed(range(0, len(self.heads), _FACTS_AT_ONCE)):  # so that the first place stays
-            facts = slice(start, start + _FACTS_AT_ONCE)
-            ends = np.stack([self.heads[facts], self._codes(self.tails[facts])], axis=1).ravel()[::-1]
-            first[ends] = np.arange(2 * start, 2 * start + len(ends))[::-1]  # of several values the last is kept
-        order = np.argsort(first, kind="stable")
-        return order[: int((first != never).sum())]
+            some = np.stack([column[start : start + _FACTS_AT_ONCE] for column in columns], axis=1)
+            last_first = self._codes(some.ravel()[::-1])  # of several values the last is kept
+            first[last_first] = np.arange(width * start, width * start + len(last_first))[::-1]
+        found = np.flatnonzero(first != never)
+        return found[np.argsort(first[found])]
 
     def _codes(self, tails: Array) -> Array:
         return np.where(tails < 0, len(self.iris) + ~tails, tails)
 
     def _relation_labels(self) -> dict[int, str]:
         """Add the relations in the order of their facts, name them, and return their ids by number."""
-        numbers, first = np.unique(self.relations, return_index=True)
         ids: dict[int, str] = {}
-        for number in numbers[np.argsort(first)].tolist():
+        for number in self._by_first_place(self.relations).tolist():
             id = ids[number] = self._prefixes.compact(self.iris[number])
             self._builder.relation(id)
             self._builder.name_relation(id, self._wikidata_label(number) or self._name(number))
@@ -229,20 +228,19 @@ class RdfColumns:
             self._builder.add_ids(heads, relation[self.relations[facts]], tails, given)
 
     def _name_entities(self, order: Array) -> None:
-        names, builder = self._statements.names, self._builder
+        builder, names = self._builder, self._statements.names
+        named, iris, labels = names.things(), self.iris, builder.labels
         numbers = chain.from_iterable(
             order[start : start + _ENTITIES_AT_ONCE].tolist() for start in range(0, len(order), _ENTITIES_AT_ONCE)
         )
         for number, key in zip(numbers, self.keys, strict=True):
-            if not key:
-                continue
-            label = names.label(number)
-            if label is None and not key.startswith("_:"):
-                label = local_words(self.iris[number])
+            label = names.label(number) if number in named else None
+            if label is None and key and not key.startswith("_:"):
+                label = local_words(iris[number])
                 self.local_names += bool(label)
             if label and label != key:
-                builder.labels[key] = label
-            if aliases := names.aliases(number):
+                labels[key] = label
+            if number in named and (aliases := names.aliases(number)):
                 builder.aliases[key] = aliases
 
     def _add_types(self) -> None:

@@ -17,7 +17,7 @@ BLOCK_BYTES = 1 << 16
 LONG_LINE = 1 << 20
 
 # Some of the IRIs that RFC 3987 allows; the others are left to the parser.
-_PATH = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef-]|%[0-9A-Fa-f]{2})*+"
+_PATH = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef-]++|%[0-9A-Fa-f]{2})*+"
 _PLAIN_IRI = re.compile(
     rf"[A-Za-z][A-Za-z0-9]*+:(?://[A-Za-z0-9.-]++(?:/{_PATH})?|(?!/){_PATH})(?:\?{_PATH})?(?:#{_PATH})?"
 )

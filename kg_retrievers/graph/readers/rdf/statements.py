@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, filterfalse, islice, repeat
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -176,24 +176,25 @@ class Statements:
     def take_plain(self, lines: bytes) -> bool:
         """Take lines of N-Triples if all are facts of plain IRIs in the default graph; say whether they were taken."""
         terms = split_plain(lines) if self._takes_default else None
-        if terms is None or not self._are_relations({*terms[1]}):
+        if terms is None or not self._are_relations(dict.fromkeys(terms[1])):
             return False
         subjects, predicates, objects = terms
-        before, ids = len(self.ids), [""] * (3 * len(subjects))
-        ids[::3], ids[1::3], ids[2::3] = predicates, subjects, objects  # as statements one by one are numbered
-        numbers = np.fromiter(map(self.ids.__getitem__, ids), np.intc, len(ids))
+        before, count = len(self.ids), len(subjects)
+        ends = np.fromiter(map(self.ids.__getitem__, chain(subjects, objects)), np.intc, 2 * count)
         new = len(self.ids) - before
         if not are_plain(islice(reversed(self.ids), new)):
-            for _ in range(new):
-                self.ids.popitem()
+            self.ids.drop_last(new)
             return False
-        for column, at in ((self.relations, 0), (self.heads, 1), (self.tails, 2)):
-            column.frombytes(numbers[at::3].tobytes())
+        self.heads.frombytes(ends[:count].tobytes())
+        self.tails.frombytes(ends[count:].tobytes())
+        self.relations.frombytes(np.fromiter(map(self._roles.__getitem__, predicates), np.intc, count).tobytes())
         return True
 
     def _are_relations(self, predicates: Iterable[str]) -> bool:
-        """Whether no predicate is for labels, aliases or types."""
-        return all(self._roles.get(predicate, 0) >= 0 for predicate in predicates)
+        """Whether no predicate is for labels, aliases or types, and each new one is a plain IRI."""
+        roles = self._roles
+        is_other = min(map(roles.get, predicates, repeat(0)), default=0) < 0
+        return not is_other and are_plain(filterfalse(roles.__contains__, predicates))
 
     def _take(self, subject: Any, predicate: Any, role: int, object: Any, graph: Any) -> None:
         source = NONE if type(graph) is self.terms.default_graph else self._graph(graph)
