@@ -155,11 +155,13 @@ class BaseKGRetriever(BaseRetriever):
     @classmethod
     def _wrong_fields(cls, error: ValidationError) -> InvalidArgumentError:
         for problem in error.errors():
-            name = ".".join(map(str, problem["loc"])) or "fields"
+            name = ".".join(map(str, problem["loc"]))
             if problem["type"] in ("extra_forbidden", "no_such_attribute"):
                 hint = did_you_mean(name, cls.model_fields) or f"the fields are {sorted(cls.model_fields)}."
                 return InvalidArgumentError(f"{cls.__name__}: there is no field {name!r}; {hint}")
             if isinstance(cause := problem.get("ctx", {}).get("error"), InvalidArgumentError):
+                if not name:  # all fields together: the message says whose
+                    return cause
                 return InvalidArgumentError(f"{cls.__name__}: {name}: {cause.message}", **cause.hints)
         return InvalidArgumentError(f"{cls.__name__}: {reasons(error)}")
 

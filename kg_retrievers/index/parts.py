@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,16 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.parts import OpenedPart
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index.embeddings import embedding_name
+from kg_retrievers.index.embeddings import HashedEmbeddings, embedding_name
 from kg_retrievers.index.quantized_search import QuantizedSearch
+from kg_retrievers.index.static_embeddings import default_embeddings
 from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch, stale_store
+
+# The model in the `embedding_name` of LangChain's embeddings of a provider, and of those of sentence-transformers.
+_MODEL = re.compile(
+    r"(?:langchain_(?!community|core)(?P<provider>\w+)\.|kg_retrievers\.index\.embeddings\.SentenceTransformer)"
+    r"[\w.]+\((?:model|model_name)='(?P<model>[^']+)'"
+)
 
 
 def identity(graph: KnowledgeGraph, embeddings: Embeddings, dimension: int) -> dict[str, str | int]:
@@ -56,14 +65,15 @@ def check_model(
         StaleIndexError: If it was built with other embeddings.
         InvalidArgumentError: If `store` is missing, or the index was built without one.
     """
-    name, stored = meta["embeddings"], meta["store"]
-    if name != embedding_name(embeddings):
+    name, given, stored = meta["embeddings"], embedding_name(embeddings), meta["store"]
+    if name != given:
+        first, second = _option_of(name, meta.get("embeddings_name")), _option_of(given)
         raise StaleIndexError(
-            f"GraphIndex.open: {path} was built with {name}, but got {embedding_name(embeddings)}.",
+            f"GraphIndex.open: {path} was built with {name}, but got {given}.",
             hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, "
             "embeddings, path).",
-            hint_shell="Open it with the first (--embeddings ...), or build it again with the second: "
-            f"kg-retrievers index ... --output {path} --embeddings ...",
+            hint_shell=f"Open it with the first: {first}, or build it again with the second: "
+            f"kg-retrievers index ... --output {path} {second}",
         )
     if stored != bool(store):
         advice = "with a vector store; hand it in" if stored else "without a vector store; leave it out"
@@ -71,6 +81,17 @@ def check_model(
             f"GraphIndex.open: {path} was built {advice}: store=...",
             hint_shell="The shell opens no vector stores; build an index without one.",
         )
+
+
+def _option_of(name: str, recorded: str | None = None) -> str:
+    """Return the option of the shell for embeddings, by their `embedding_name` and what the shell recorded."""
+    own = {embedding_name(default_embeddings()): "static", embedding_name(HashedEmbeddings()): "hashed"}
+    option = own.get(name)
+    if option is None and recorded not in own.values():
+        option = recorded
+    if option is None and (found := _MODEL.match(name)):
+        option = f"{found['provider'] or 'local'}:{found['model']}"
+    return f"--embeddings {'...' if option is None else shlex.quote(option)}"
 
 
 def graph_of(

@@ -444,10 +444,15 @@ def test_a_folder_is_opened_with_its_own_embeddings(run: Run, folder: Path, json
     assert code == 0
     assert json_of("ask", "films.index", HER)["answer"] == "Spike Jonze"
     assert json_of("ask", "films.index", HER, "--embeddings", "local:./model")["answer"] == "Spike Jonze"
-    assert "Open it with the first" in mistake(run("ask", "films.index", HER, "--embeddings", "hashed"))
+    told = mistake(run("ask", "films.index", HER, "--embeddings", "hashed"))
+    assert f"Open it with the first: --embeddings local:{folder / 'model'}, or build it again with the second: " in told
+    assert told.endswith("kg-retrievers index ... --output films.index --embeddings hashed\n")
     opened = open_index("films.index")
     GraphIndex.build(opened.graph, opened.embeddings, "films.index")  # Python keeps no name
-    assert "films.index was built with" in mistake(run("ask", "films.index", HER))
+    told = mistake(run("ask", "films.index", HER))
+    assert "films.index was built with" in told
+    assert f"Open it with the first: --embeddings local:{folder / 'model'}, or" in told
+    assert told.endswith("--embeddings static\n")
 
 
 # --- demo -------------------------------------------------------------------------------------------------------------

@@ -119,9 +119,10 @@ class TripleSimilarityRetriever(BaseNeighborhoodRetriever):
             return
         if count > MAX_EMBEDDED_TRIPLES:
             raise InvalidArgumentError(
-                f'TripleSimilarityRetriever: scope="graph" compares all {count:,} triples, and the index holds no '
-                f"vectors of them; at most {MAX_EMBEDDED_TRIPLES:,} are embedded for a question.",
+                f"TripleSimilarityRetriever: the scope of the whole graph compares all {count:,} triples, and the "
+                f"index holds no vectors of them; at most {MAX_EMBEDDED_TRIPLES:,} are embedded for a question.",
                 hint_python='Take scope="neighborhood", or build the index with triples=True.',
+                hint_shell="Leave out --field scope=graph, or index the triples: kg-retrievers index ... --triples",
             )
         _LOGGER.warning('scope="graph": the first question embeds all %s triples; see GraphIndex.build.', f"{count:,}")
 

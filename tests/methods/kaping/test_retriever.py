@@ -71,8 +71,11 @@ def test_whole_graphs_are_embedded_with_a_warning_or_refused(
         ] * number
     monkeypatch.setattr("kg_retrievers.methods.kaping.retriever.WARNED_TRIPLES", 1)
     monkeypatch.setattr("kg_retrievers.methods.kaping.retriever.MAX_EMBEDDED_TRIPLES", 1)
-    with pytest.raises(InvalidArgumentError, match=r"compares all \d+ triples.*at most 1 are embedded"):
+    with pytest.raises(InvalidArgumentError, match=r"compares all \d+ triples.*at most 1 are embedded") as error:
         similar(graph, scope="graph")
+    assert str(error.value).count("TripleSimilarityRetriever: ") == 1
+    assert error.value.on_shell.endswith("or index the triples: kg-retrievers index ... --triples")
+    assert "fields: " not in str(error.value)
     similar(graph)
     index = GraphIndex.build(graph, HashedEmbeddings(), triples=True)
     TripleSimilarityRetriever.from_index(index, scope="graph")
