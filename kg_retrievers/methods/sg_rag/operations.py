@@ -16,6 +16,10 @@ from kg_retrievers.patterns.operation_results import SHOWN, OperationResult, com
 RunQuery = Callable[[Mapping[str, Any], bool], Rows]
 
 
+#: The most rows of a query.
+MAX_ROWS = 100_000
+
+
 class Found(NamedTuple):
     """The rows of the first query that has some, else of the last.
 
@@ -162,8 +166,20 @@ def _facts(rows: Rows, graph: KnowledgeGraph) -> tuple[Triple, ...]:
 
 
 def _too_many(rows: Rows, kind: str) -> SearchBudgetError:
+    count = len(rows.rows)
+    most = f"max_bindings={MAX_ROWS}"
+    if count >= MAX_ROWS:
+        hints = (
+            "No more are fetched: narrow the conditions, or ask SimGRAGRetriever.",
+            "No more are fetched: narrow the question, or: --method simgrag",
+        )
+    else:
+        hints = (
+            f"Raise it up to {most}, or narrow the conditions.",
+            f"Raise it up to --field {most}, or narrow the question.",
+        )
     return SearchBudgetError(
-        f"CypherRetriever: there are more than {len(rows.rows)} bindings, so that {kind!r} is not known.",
-        hint_python="Raise max_bindings, or narrow the conditions.",
-        hint_shell="Raise it by --field max_bindings=N, or narrow the question.",
+        f"CypherRetriever: there are more than max_bindings={count} bindings, so that {kind!r} is not known.",
+        hint_python=hints[0],
+        hint_shell=hints[1],
     )

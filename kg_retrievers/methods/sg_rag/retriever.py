@@ -29,7 +29,7 @@ from kg_retrievers.graph import Evidence
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
-from kg_retrievers.methods.sg_rag.operations import operate
+from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, operate
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
 from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
@@ -46,9 +46,6 @@ from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
-
-#: The most rows of a query.
-MAX_ROWS = 100_000
 
 
 class CypherFields(RetrieverFields, total=False):
@@ -266,8 +263,8 @@ class CypherRetriever(BaseKGRetriever):
         return []
 
     def _rows(self, state: CypherState, written: Mapping[str, Any], most: int) -> Rows:
-        unplaced, nearest = written.get("unplaced", ()), written.get("nearest", ())
-        self.check_confidence(state, written.get("confidence"), unplaced, nearest)
+        why = [written.get(name, ()) for name in ("unplaced", "nearest", "lacking")]
+        self.check_confidence(state, written.get("confidence"), *why)
         return self.database.run(written["query"], written["parameters"], limit=most, timeout=self.timeout)
 
     def _details(self, state: CypherState, written: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,10 +39,12 @@ class MatchRules(NamedTuple):
     Attributes:
         directed: Whether the directions of the triples count.
         all_different: Whether all nodes are different entities.
+        max_bindings: The most entities of one unknown in one match.
     """
 
     directed: bool
     all_different: bool
+    max_bindings: int
 
 
 @dataclass(frozen=True)
@@ -81,17 +83,14 @@ def operate(pattern: Pattern, index: GraphIndex, find: FindMatches, rules: Match
     assert operation is not None
     plain = replace(pattern, operation=None)
     if operation.kind == "compare":
-        return _compare(plain, operation, index, find)
+        return _compare(plain, operation, index, find, rules)
     matches = nearest_matches(find(plain))
     truncated = _is_truncated(matches)
     if operation.kind == "exists":
         shown = [(plain, match) for match in matches[:1]]
         return Operated(bool(matches), (), shown, False, {})
     if truncated and operation.kind != "count":
-        raise SearchBudgetError(
-            f"The search ended before all of {pattern.target!r} were found, so that {operation.kind!r} is not known. "
-            "Raise max_bindings or max_scans."
-        )
+        raise _cut(operation.kind, matches, index.graph, rules)
     result = _result(plain, operation, matches, index, rules)
     if operation.kind != "count" and not result.answers:
         return None
@@ -105,6 +104,30 @@ def nearest_matches(matches: Sequence[Match]) -> list[Match]:
 
 def _is_truncated(matches: Sequence[Match]) -> bool:
     return len(matches) >= MAX_MATCHES or any(match.truncated for match in matches)
+
+
+def _cut(kind: str, matches: Sequence[Match], graph: KnowledgeGraph, rules: MatchRules) -> SearchBudgetError:
+    """Return the error of an operation that knows a part of the matches, with the limit that left out the others."""
+    lost = f"so that {kind!r} of all is not known."
+    if max(len(ids) for match in matches for ids in match.entities) >= rules.max_bindings:
+        enough = f"max_bindings={len(graph.entities)}"
+        return SearchBudgetError(
+            f"SimGRAGRetriever: more than max_bindings={rules.max_bindings} entities fit one place of the pattern, "
+            f"{lost}",
+            hint_python=f"Raise it, or narrow the pattern: {enough} is enough for any pattern.",
+            hint_shell=f"Raise it, or narrow the question: --field {enough} is enough for any question.",
+        )
+    if len(matches) >= MAX_MATCHES:
+        return SearchBudgetError(
+            f"SimGRAGRetriever: the pattern fits the graph equally well in {MAX_MATCHES} ways or more, {lost}",
+            hint_python="Name more in the pattern.",
+            hint_shell="Name more in the question.",
+        )
+    return SearchBudgetError(
+        f"SimGRAGRetriever: the search ended at max_scans or max_seconds, {lost}",
+        hint_python="Raise both, or narrow the pattern.",
+        hint_shell="Raise both, or narrow the question: --field max_scans=N --field max_seconds=N",
+    )
 
 
 def _result(
@@ -196,7 +219,9 @@ def _position(pattern: Pattern, name: str) -> int:
     return next(at for at, node in enumerate(pattern.nodes) if isinstance(node, Unknown) and node.name == name)
 
 
-def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: FindMatches) -> Operated | None:
+def _compare(
+    pattern: Pattern, operation: Operation, index: GraphIndex, find: FindMatches, rules: MatchRules
+) -> Operated | None:
     """Compare what two unknowns are, each found by the part of the pattern that it stands in."""
     shown: list[tuple[Pattern, Match]] = []
     sides: list[list[int]] = []
@@ -204,9 +229,7 @@ def _compare(pattern: Pattern, operation: Operation, index: GraphIndex, find: Fi
         part = part_of(pattern, name)
         matches = nearest_matches(find(part))
         if _is_truncated(matches):
-            raise SearchBudgetError(
-                f"The search ended before all of {name!r} were found. Raise max_bindings or max_scans."
-            )
+            raise _cut(operation.kind, matches, index.graph, rules)
         at = _position(part, name)
         sides.append([entity for match in matches for entity in match.entities[at].tolist()])
         shown += [(part, match) for match in matches]

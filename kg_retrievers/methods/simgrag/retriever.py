@@ -203,7 +203,7 @@ class SimGRAGRetriever(BaseKGRetriever):
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
         pattern = pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [], self.graph)
-        self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest)
+        self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest, pattern.lacking)
         evidence = self.match(pattern, state["k"], question=state["question"])
         documents = self.documents_from(evidence, state["k"], state["question"])
         return {"answers": top_answers(evidence), "documents": documents}
@@ -241,7 +241,7 @@ class SimGRAGRetriever(BaseKGRetriever):
             query = self.query(part, nearest=True, only=only)
             return self._found(part, query, MAX_MATCHES, question, ties="merge")[0]
 
-        rules = MatchRules(self._respects_direction(pattern), self.distinct == "nodes")
+        rules = MatchRules(self._respects_direction(pattern), self.distinct == "nodes", self.max_bindings)
         result = operate(replace(pattern, directed=rules.directed), self.index, find, rules)
         return [] if result is None else [operation_evidence(self.graph, pattern, result, ties=self.ties)]
 

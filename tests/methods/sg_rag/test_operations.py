@@ -224,9 +224,12 @@ def test_more_bindings_than_are_fetched(likes: CypherRetriever) -> None:
     assert document.metadata["truncated"]
     assert document.metadata["details"]["at_least"] is True
     most = Pattern.of(WHO_LIKES, target="thing", operation=Operation("max", by=("who",), of="count"))
-    with pytest.raises(SearchBudgetError, match="more than 7 bindings, so that 'max' is not known") as error:
+    with pytest.raises(
+        SearchBudgetError, match="more than max_bindings=7 bindings, so that 'max' is not known"
+    ) as error:
         answered(few, most)
-    assert "max_bindings" in str(error.value)
+    assert str(error.value).endswith("Raise it up to max_bindings=100000, or narrow the conditions.")
+    assert error.value.on_shell.endswith("Raise it up to --field max_bindings=100000, or narrow the question.")
     two = Pattern.of(
         ("thing 0", "likes", Unknown("a")),
         ("thing 1", "likes", Unknown("b")),

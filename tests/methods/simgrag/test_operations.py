@@ -14,9 +14,10 @@ from langchain_core.runnables import RunnableLambda
 from plain_evaluator import NOTHING, Plain, evaluate
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, SimGRAGRetriever, Unknown
-from kg_retrievers.errors import PatternError
+from kg_retrievers.errors import PatternError, SearchBudgetError
 from kg_retrievers.graph import Evidence, PatternTriple, Term
 from kg_retrievers.graph.operations import Condition, Operation
+from kg_retrievers.methods.simgrag.operations import MAX_MATCHES
 from kg_retrievers.patterns.carried_out import carried_out
 
 RELATIONS = ["owns", "likes", "dated"]
@@ -309,3 +310,48 @@ def test_long_keys_are_shown() -> None:
     (evidence,) = retriever.match(count)
     assert evidence.value == 30
     assert len(evidence.triples) == 20
+
+
+# --- limits ---
+
+
+def test_the_limit_that_cut_an_operation_is_named() -> None:
+    x, y = Unknown("x"), Unknown("y")
+    most = Pattern.of((x, "directed by", y), target="y", operation=Operation("max", by=("x",), of="count"))
+    with pytest.raises(SearchBudgetError, match=r"more than max_bindings=2 entities .* so that 'max' of all") as error:
+        films(max_bindings=2).match(most)
+    enough = f"max_bindings={len(FILMS.entities)}"
+    assert str(error.value).endswith(f"or narrow the pattern: {enough} is enough for any pattern.")
+    assert error.value.on_shell.endswith(f"or narrow the question: --field {enough} is enough for any question.")
+    assert [evidence.answers for evidence in films(max_bindings=len(FILMS.entities)).match(most)] == [("Nolan",)]
+
+
+def test_the_limit_that_cut_a_comparison_is_named() -> None:
+    a, b = Unknown("a"), Unknown("b")
+    sides = [(a, "directed by", "Nolan"), (b, "directed by", "Jonze")]
+    more = Pattern.of(*sides, operation=Operation("compare", by=("a", "b"), of="count", comparison=">"))
+    with pytest.raises(SearchBudgetError, match=r"more than max_bindings=1 entities .* so that 'compare' of all"):
+        films(max_bindings=1).match(more)
+    assert films(max_bindings=2).match(more)[0].value is True
+
+
+def test_namesakes_beyond_those_that_are_compared_are_told() -> None:
+    facts = [(f"id {number}", "directed by", f"person {number}") for number in range(MAX_MATCHES)]
+    labels = {f"id {number}": "Film" for number in range(MAX_MATCHES)}
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts, labels=labels), HashedEmbeddings(64))
+    retriever = SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(Pattern.from_dict))
+    first = Pattern.of(("Film", "directed by", Unknown("x")), target="x", operation=Operation("min", by=("x",)))
+    with pytest.raises(SearchBudgetError, match=r"equally well in 64 ways or more, so that 'min' of all is not known"):
+        retriever.match(first)
+
+
+@pytest.mark.parametrize("scans", [20, 60])
+def test_a_search_that_ended_names_its_limits(scans: int) -> None:
+    facts = [(f"film {number}", "directed by", f"person {number % 9}") for number in range(300)]
+    index = GraphIndex.build(KnowledgeGraph.from_triples(facts), HashedEmbeddings(64))
+    retriever = SimGRAGRetriever(index=index, pattern_generator=RunnableLambda(Pattern.from_dict), max_scans=scans)
+    x, y = Unknown("x"), Unknown("y")
+    most = Pattern.of((x, "directed by", y), target="y", operation=Operation("max", by=("x",), of="count"))
+    with pytest.raises(SearchBudgetError, match="max_scans") as error:
+        retriever.match(most)
+    assert "--field max_scans=N --field max_seconds=N" in error.value.on_shell

@@ -213,7 +213,9 @@ def find_matches(adjacency: Adjacency, plan: Plan, limits: Limits, stop: Array) 
     if state.counts[STOPPED] and not matches:
         raise SearchBudgetError(
             f"match_pattern: a budget (max_scans={limits.scans} or max_seconds) ended the search before anything was "
-            "found. Raise it, or name more in the pattern."
+            "found.",
+            hint_python="Raise it, or name more in the pattern.",
+            hint_shell="Raise both, or name more in the question: --field max_scans=N --field max_seconds=N",
         )
     return matches
 
