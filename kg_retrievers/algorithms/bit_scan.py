@@ -132,8 +132,8 @@ _add_differing: Any = intrinsic(_count_in_rows)
 def _turn_rows(typing_context: Any, bits: Any, row: Any, last: Any, word: Any, columns: Any, at: Any) -> Any:
     """Compile `_turn`: it writes `_WORDS` words of `_TOGETHER` rows into as many columns.
 
-    The last row is repeated where fewer are left. Three times the numbers of the first four rows and those of the others
-    take turns; then what was a row is a column.
+    The last row is repeated where fewer are left. Three times the numbers of the first four rows and those of the
+    others take turns; then what was a row is a column.
     """
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
