@@ -34,8 +34,8 @@ COMMON_SEEN = 64
 #: Heads and tails of a relation are of one kind where the relations around both have at least this Jaccard index.
 COMMON_RELATIONS = 1 / 3
 
-#: How many entities are looked at at once.
-_AT_ONCE = 1 << 14
+#: How many entities are looked at at once: their labels fit into a cache.
+_AT_ONCE = 1 << 12
 
 _DATE = re.compile(r"[12]\d{3}|[12]\d{3}[-/.]\d{1,2}([-/.]\d{1,2})?([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.][12]\d{3}")
 _NUMBER = re.compile(r"[-+]?[$€£]?\d[\d.,]*([eE][-+]?\d+)?(\s?[%\w°/]{1,4})?")
@@ -109,15 +109,26 @@ def _around(adjacency: Adjacency, entities: Array, relations: Array, own: Array)
     for first, last in _parts(relations, _AT_ONCE):
         some = at[first:last]
         entries, of_entries = entries_between(indptr[some], indptr[some + 1])
-        codes = relations[first:last][of_entries] * size + labels[entries]
-        found.append(np.stack(np.unique(codes, return_counts=True)))
+        here = relations[first:last] - relations[first]
+        codes, counts = np.unique(_pairs(here[of_entries], labels[entries], size), return_counts=True)
+        found.append(np.stack([codes + relations[first] * size, counts]))
     codes, counts = np.concatenate(found, axis=1)
-    beside = codes % size != own[codes // size]
-    ranked = np.sort(((codes // size * (FACTS + 1) + FACTS - counts) * size + codes % size)[beside])
+    of_codes, labels = np.divmod(codes, size)
+    frequent = counts >= _least_counts(of_codes, counts, len(own))[of_codes]
+    frequent &= labels != own[of_codes]
+    ranked = np.sort(((of_codes * (FACTS + 1) + FACTS - counts) * size + labels)[frequent])
     bounds = np.searchsorted(ranked, np.arange(len(own) + 1) * (FACTS + 1) * size)
     return [
         (ranked[first : min(first + RELATIONS_SEEN, last)] % size).tolist() for first, last in pairwise(bounds.tolist())
     ]
+
+
+def _least_counts(relations: Array, counts: Array, size: int) -> Array:
+    """Return the count that the labels which are taken of each relation have at least; one more is that of its own."""
+    numbers = np.bincount(relations * (FACTS + 1) + counts, minlength=size * (FACTS + 1)).reshape(size, -1)
+    enough = np.cumsum(numbers[:, ::-1], axis=1)[:, ::-1] > RELATIONS_SEEN
+    least: Array = FACTS - np.argmax(enough[:, ::-1], axis=1)
+    return np.where(enough.any(axis=1), least, 0)
 
 
 def _parts(ascending: Array, most: int) -> list[tuple[int, int]]:
@@ -125,6 +136,15 @@ def _parts(ascending: Array, most: int) -> list[tuple[int, int]]:
     cuts = np.unique(np.searchsorted(ascending, ascending[::most]))
     bounds = [*cuts.tolist(), len(ascending)]
     return list(pairwise(bounds))
+
+
+def _pairs(firsts: Array, labels: Array, size: int) -> Array:
+    """Return pairs as numbers, in the smallest type that holds them: half as long ones are sorted twice as fast."""
+    kind = np.dtype(np.int32 if (int(firsts.max(initial=0)) + 1) * size < 1 << 31 else np.int64)
+    pairs: Array = firsts.astype(kind)
+    pairs *= size
+    pairs += labels
+    return pairs
 
 
 def _labels_of(adjacency: Adjacency, entities: Array, size: int) -> tuple[Array, Array]:
@@ -135,7 +155,7 @@ def _labels_of(adjacency: Adjacency, entities: Array, size: int) -> tuple[Array,
         begin, middle, end = _rows(adjacency, some)
         halves = (begin, np.minimum(middle, begin + ENTRIES_SEEN)), (middle, np.minimum(end, middle + ENTRIES_SEEN))
         seen = [entries_between(*half) for half in halves]
-        codes = np.sort(np.concatenate([of_entries * size + adjacency.labels[entries] for entries, of_entries in seen]))
+        codes = np.sort(np.concatenate([_pairs(of, adjacency.labels[entries], size) for entries, of in seen]))
         of_codes = codes // size
         firsts = np.searchsorted(codes, np.arange(len(some)) * size)
         is_seen = np.arange(len(codes)) - firsts[of_codes] < ENTRIES_SEEN
