@@ -150,5 +150,5 @@ def _versions() -> str:
 def _announce() -> None:
     """Say that machine code is made, since this takes so long."""
     _LOGGER.warning(
-        "Compiling once for this machine: up to half a minute. The command kg-retrievers warm-up does it beforehand."
+        "Compiling once for this machine: about half a minute. The command kg-retrievers warm-up does it beforehand."
     )

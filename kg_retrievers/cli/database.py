@@ -51,6 +51,10 @@ def open_database(where: str, options: argparse.Namespace) -> DatabaseExecutor:
     return kg_retrievers.LadybugExecutor(where, **given)
 
 
+#: From so many triples on, `--database` is named to those who load a graph into a database that is gone afterwards.
+TOLD_TRIPLES = 100_000
+
+
 class QueryDatabase:
     """The database for queries: opened or made from the graph on first use, and closed at the end.
 
@@ -91,6 +95,8 @@ class QueryDatabase:
                 made = kg_retrievers.LadybugExecutor.from_graph(self._graph, self.where)
             if self.where is not None:
                 note(f"the graph was loaded into the new database {self.where}, which is there for the next time")
+            elif len(self._graph) >= TOLD_TRIPLES:
+                note("the graph is loaded into a database each time; one that stays: --database FILE")
             return self._at_end.enter_context(made)
         opened = self._at_end.enter_context(open_database(self.where, self._options))
         schema = opened.schema()  # reports a mistake before the first question

@@ -260,7 +260,7 @@ def announce_compilation() -> Any:
 
         def on_start(self, _: object) -> None:
             if not self.announced:
-                note("compiling the search, once (up to a minute; it is kept for the next time) ...")
+                note("compiling the search, once (about half a minute; it is kept for the next time) ...")
             self.announced = True
 
         def on_end(self, _: object) -> None:

@@ -6,10 +6,10 @@ import argparse
 import tempfile
 from collections.abc import Callable
 
-from kg_retrievers.cli.show import note, status
+from kg_retrievers.cli.show import note
 from kg_retrievers.errors import InvalidArgumentError
 
-#: The functions that compile, by the text that is shown meanwhile; each takes the folder of a saved graph.
+#: The functions that compile, by the text that is shown before; each takes the folder of a saved graph.
 Steps = dict[str, Callable[[str], None]]
 
 
@@ -24,9 +24,9 @@ def run(options: argparse.Namespace) -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         KnowledgeGraph.from_triples([("Her", "directed_by", "Spike Jonze")]).save(folder)
-        for what, compile_step in STEPS.items():
-            with status(f"compiling {what}"):
-                compile_step(folder)
+        for number, (what, compile_step) in enumerate(STEPS.items(), 1):
+            note(f"compiling {what} ({number} of {len(STEPS)}) ...")
+            compile_step(folder)
     folders = {entry._cache.cache_path for entry in ENTRIES} - {None}
     if not folders:
         raise InvalidArgumentError(

@@ -199,6 +199,15 @@ def test_a_missing_package_is_told(run_without: Callable[..., list[tuple[str, in
 # --- a LadybugDB file -------------------------------------------------------------------------------------------------
 
 
+def test_a_large_graph_without_a_file_is_told_of_one(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "kg-retrievers: the graph is loaded into a database each time; one that stays: --database FILE\n"
+    asked = ("ask", "films.csv", HER, *CYPHER)
+    assert told not in run(*asked)[2]
+    monkeypatch.setattr("kg_retrievers.cli.database.TOLD_TRIPLES", 1)
+    assert run(*asked)[2].count(told) == 1
+    assert told not in run(*asked, "--database", "films.lbug")[2]
+
+
 def test_a_file_is_made_once(run: Run, folder: Path) -> None:
     asked = ("ask", "films.csv", HER, *CYPHER)
     _, alone, _ = run(*asked, "--json")

@@ -22,7 +22,11 @@ def test_everything_is_compiled(capsys: pytest.CaptureFixture[str]) -> None:
         if "compiled_entry(" in path.read_text(encoding="utf-8") and path.stem != "compiled":
             importlib.import_module(".".join((package.name, *path.relative_to(package).with_suffix("").parts)))
     assert cli.main(["warm-up"]) == 0
-    assert "compiled; kept in " in capsys.readouterr().err
+    *steps, kept = capsys.readouterr().err.splitlines()
+    count = len(warm_up.STEPS)
+    told = [f"compiling {what} ({number} of {count}) ..." for number, what in enumerate(warm_up.STEPS, 1)]
+    assert [step.removeprefix("kg-retrievers: ") for step in steps] == told
+    assert kept.startswith("kg-retrievers: compiled; kept in ")
     assert [entry.py_func.__qualname__ for entry in ENTRIES if not entry.signatures] == []
 
 
