@@ -31,6 +31,7 @@ def check_confidence(
     *,
     unplaced: Sequence[str] = (),
     nearest: Sequence[str] = (),
+    lacking: Sequence[str] = (),
 ) -> None:
     """Check that a question was understood surely enough.
 
@@ -41,6 +42,7 @@ def check_confidence(
         wanted: The least confidence that is enough.
         unplaced: The words of the question that nothing in the graph fits.
         nearest: The relations that came nearest to the question, the nearest first.
+        lacking: What an entity of the question lacks and others have, as clauses; they say it all.
 
     Raises:
         LowConfidenceError: If not; it says what was not understood, and what came nearest.
@@ -64,10 +66,10 @@ def check_confidence(
             hint_python="Lower min_confidence to see it.",
             hint_shell="Lower --min-confidence to see it.",
         )
-    why = []
-    if unplaced:
+    why = list(lacking)
+    if unplaced and not lacking:
         why.append(f"no relation fits {_named(unplaced)}")
-    if nearest:
+    if nearest and not lacking:
         why.append(f"the nearest {'are' if unplaced else 'relations are'} {_named(map(readable, nearest))}")
     raise LowConfidenceError(
         f"{who}: not sure what {question!r:.200} asks for (confidence {shown:.2f}, wanted {wanted:g})"

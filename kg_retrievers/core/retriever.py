@@ -284,7 +284,12 @@ class BaseKGRetriever(BaseRetriever):
         return documents_of(noted, k, self.graph, retriever=who, style=self.style, single_triples=single)
 
     def check_confidence(
-        self, state: RetrievalState, confidence: float | None, unplaced: Sequence[str] = (), nearest: Sequence[str] = ()
+        self,
+        state: RetrievalState,
+        confidence: float | None,
+        unplaced: Sequence[str] = (),
+        nearest: Sequence[str] = (),
+        lacking: Sequence[str] = (),
     ) -> None:
         """Check that the question of a state was understood surely enough; see `kg_retrievers.core.confidence`.
 
@@ -293,7 +298,7 @@ class BaseKGRetriever(BaseRetriever):
         """
         wanted = state.get("min_confidence", self.min_confidence)
         who, question = type(self).__name__, state["question"]
-        check_confidence(who, question, confidence, wanted, unplaced=unplaced, nearest=nearest)
+        check_confidence(who, question, confidence, wanted, unplaced=unplaced, nearest=nearest, lacking=lacking)
 
     def _body(self, question: str, inputs: dict[str, Any]) -> Body[list[Document]]:
         """Run the stages; a refusal becomes what `on_refusal` says."""

@@ -80,6 +80,7 @@ class Pattern:
         confidence: How likely the answers of the pattern are right, in [0, 1]; None where nobody can tell.
         unplaced: The words of the question that the pattern does not cover.
         nearest: The relations that came nearest to the question, the nearest first.
+        lacking: What the question asks for and an entity that it names lacks, while others have it, as clauses.
 
     Raises:
         PatternError: If the pattern has no triples or too many parts, a term is empty, a relation has a type or an
@@ -104,6 +105,7 @@ class Pattern:
     confidence: float | None = field(default=None, compare=False)
     unplaced: tuple[str, ...] = field(default=(), compare=False)
     nearest: tuple[str, ...] = field(default=(), compare=False)
+    lacking: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         """Turn tuples into triples and strings into terms, drop repeated triples, check that the parts fit."""
@@ -218,6 +220,7 @@ class Pattern:
         confidence: float | None = None,
         unplaced: Iterable[str] = (),
         nearest: Iterable[str] = (),
+        lacking: Iterable[str] = (),
     ) -> Pattern:
         """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
         pairs = tuple((_term(a), _term(b)) for a, b in different)
@@ -235,6 +238,7 @@ class Pattern:
             confidence,
             unplaced=tuple(unplaced),
             nearest=tuple(nearest),
+            lacking=tuple(lacking),
         )
 
     @cached_property
@@ -273,7 +277,7 @@ class Pattern:
             data["absent"] = [[_term_to_json(term) for term in triple] for triple in self.absent]
         if self.operation is not None:
             data["operation"] = self.operation.to_dict()
-        words = {"unplaced": list(self.unplaced), "nearest": list(self.nearest)}
+        words = {name: list(getattr(self, name)) for name in _UNDERSTOOD}
         data |= {name: value for name, value in words.items() if value}
         return data
 
@@ -298,7 +302,7 @@ class Pattern:
         for name in ("target", "source"):
             if not isinstance(data.get(name), str | None):
                 raise PatternError(f"Pattern: {name!r} must be a text, but got {short(data[name])}.")
-        for name in ("unplaced", "nearest"):
+        for name in _UNDERSTOOD:
             if not _are_texts(data.get(name, [])):
                 raise PatternError(f"Pattern: {name!r} must be a list of texts, but got {short(data[name])}.")
         optional = {name: data[name] for name in known[1:] if name in data}
@@ -309,6 +313,10 @@ class Pattern:
             "operation": None if operation is None else Operation.from_dict(operation),
         }
         return cls.of(*edges, **optional)
+
+
+#: The lists of texts that say what was understood.
+_UNDERSTOOD = ("unplaced", "nearest", "lacking")
 
 
 def _is_share(value: object) -> bool:

@@ -54,8 +54,8 @@ Step = Annotated[tuple[str, Literal["forward", "backward", "either"]], BeforeVal
 
 #: A relation path: "relations", best "score" first in (0, 1], "from" whom it is, "matched", which says which relations
 #: were taken for names that are none of the graph, "revisits", whether walks may return to where they start, and
-#: "entity", the position among the names of the question from which alone it is followed. "confidence", "unplaced" and
-#: "nearest" are those of a `Pattern`.
+#: "entity", the position among the names of the question from which alone it is followed. "confidence", "unplaced",
+#: "nearest" and "lacking" are those of a `Pattern`.
 RelationPath = TypedDict(
     "RelationPath",
     {
@@ -68,6 +68,7 @@ RelationPath = TypedDict(
         "confidence": NotRequired[Confidence],
         "unplaced": NotRequired[list[str]],
         "nearest": NotRequired[list[str]],
+        "lacking": NotRequired[list[str]],
     },
 )
 with_config(EXACT)(RelationPath)
@@ -251,7 +252,8 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
             raise EntityLinkingError("RelationPathRetriever: no entity is given from which to follow relation paths.")
         best: Mapping[str, Any] = next(iter(state["relation_paths"]), {})
         confidence = best.get("confidence")
-        self.check_confidence(state, confidence, best.get("unplaced", ()), best.get("nearest", ()))
+        why = [best.get(name, ()) for name in ("unplaced", "nearest", "lacking")]
+        self.check_confidence(state, confidence, *why)
         found = follow_relation_paths(
             self.graph,
             state["relation_paths"],

@@ -23,7 +23,7 @@ class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
 
     From one entity, the score of a relation path is the probability of its walk, in (0, 1]. Where walks from several
     entities meet, each entity gets one path, whose score is the confidence. The first path says how sure all are, which
-    words of the question they leave out, and which relations came nearest.
+    words of the question they leave out, which relations came nearest, and what the entity lacks.
 
     Args:
         index: The indexed graph.
@@ -61,6 +61,7 @@ class ZeroShotRelationPaths(Runnable[Mapping[str, Any], Rows]):
             "confidence": understood.confidence,
             "unplaced": list(understood.unplaced),
             "nearest": list(understood.nearest),
+            "lacking": list(understood.lacking),
         }
         return rows
 

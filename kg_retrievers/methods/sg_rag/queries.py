@@ -56,6 +56,7 @@ CypherQuery = TypedDict(
         "confidence": NotRequired[Confidence],
         "unplaced": NotRequired[list[str]],
         "nearest": NotRequired[list[str]],
+        "lacking": NotRequired[list[str]],
         "example": NotRequired[dict[str, Any]],
         "widened": NotRequired[bool],
         "operation": NotRequired[dict[str, Any]],

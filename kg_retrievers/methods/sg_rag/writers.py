@@ -91,8 +91,8 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     ) -> Iterator[dict[str, Any]]:
         """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first, then wider ones.
 
-        They also have what the pattern says of "confidence", "unplaced" and "nearest", and its "operation": then a
-        query returns bindings, "facts" is the query for their facts, and "side" the unknown that it finds for
+        They also have what the pattern says of "confidence", "unplaced", "nearest" and "lacking", and its "operation":
+        then a query returns bindings, "facts" is the query for their facts, and "side" the unknown that it finds for
         "compare". Names in a pattern with an operation mean the nearest ones alone, and its triples point as they do
         unless it says otherwise; "turned" are those that can only be meant the other way round: see `carried_out`.
 
@@ -239,7 +239,7 @@ def _direction(pattern: Pattern) -> Literal["ignore", "respect"]:
 def _understanding(pattern: Pattern) -> dict[str, Any]:
     """Return how sure a pattern is, and what it leaves out, as far as it says so."""
     written = pattern.to_dict()
-    return {name: written[name] for name in ("confidence", "unplaced", "nearest") if name in written}
+    return {name: written[name] for name in ("confidence", "unplaced", "nearest", "lacking") if name in written}
 
 
 def _likeliest(counts: Sequence[int], most: int) -> list[tuple[int, ...]]:

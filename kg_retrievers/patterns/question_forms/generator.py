@@ -196,6 +196,8 @@ class QuestionFormGenerator(LinkingGenerator):
         if form.kind != "count" or form.limits or form.negative or form.quantity or not entities:
             return False
         understood = self.zero_shot.understand(question, entities)
+        if understood.lacked is not None and understood.confidence < MIN_CONFIDENCE:
+            return reader.names_number([understood.lacked], form)
         return reader.is_number(understood.arms[0].labels, form)
 
     def _with_ellipses(self, tokens: list[Token]) -> list[Token]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.graph import Known, Pattern, Term, Unknown
+from kg_retrievers.graph import Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide, excludes_named, turns
@@ -19,9 +19,11 @@ from kg_retrievers.index.token_table import token_table
 from kg_retrievers.patterns.asked_types import type_nouns
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
+from kg_retrievers.patterns.zero_shot.lacking import best_lacked
 from kg_retrievers.patterns.zero_shot.ranking import (
     COVERED,
     coverage,
+    kinds_of_ends,
     named_ends,
     softmax,
     walk_features,
@@ -34,7 +36,7 @@ from kg_retrievers.patterns.zero_shot.reading import (
     question_words,
     words_to_cover,
 )
-from kg_retrievers.patterns.zero_shot.scorer import KINDS, MAX_HOPS, RelationScorer, relation_scorer
+from kg_retrievers.patterns.zero_shot.scorer import MAX_HOPS, RelationScorer, relation_scorer
 from kg_retrievers.patterns.zero_shot.understanding import Arm, Choice, RankedWalk, Understanding, meeting_walks
 from kg_retrievers.patterns.zero_shot.walks import Surroundings, compare_directions, rank_walks
 
@@ -190,11 +192,12 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             return None
         covered = coverage(words, walks, steps)
         text = masked_text(question, slots)
+        asked = asked_kind(text)
         features = walk_features(
             walks,
             [walk.log_probability for walk in beam.walks[:WALKS_COMPARED]],
             covered,
-            self._kinds(asked_kind(text), walks),
+            kinds_of_ends(asked, walks, steps),
             named_ends(words, walks, steps),
             asks_for_others(text),
         )
@@ -219,35 +222,55 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         direction = 1.0
         if steps.alike[relation_of(first := walks[0][0])]:
             direction = compare_directions(self._scorer, encoded, steps.states, around, first)
-        return Arm(topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, direction)
-
-    def _kinds(self, asked: str | None, walks: Sequence[Sequence[int]]) -> Array:
-        """Return 1 for walks whose ends are of the kind that is asked for, else -1; 0 where no kind is asked for."""
-        if asked is None:
-            return np.zeros(len(walks))
-        return np.where(self._steps.kinds[[walk[-1] for walk in walks]] == KINDS.index(asked), 1.0, -1.0)
+        lacked = best_lacked(self._scorer, encoded, words, steps, around.onward(()), covered.words[order[0]], asked)
+        return Arm(
+            topic, walks, features[order], scores[order], covered.words[order], ends, beam.nothing, direction, lacked
+        )
 
     def _understanding(self, choice: Choice, words: Sequence[Word], max_walks: int) -> Understanding:
         first = choice.arms[0]
         logit = choice.features(words) @ self._scorer.confidence_weights
         confidence = float(1 / (1 + np.exp(-logit)))
-        if len(choice.arms) == 1:  # walks that meet tell their directions themselves
-            confidence *= first.direction
-        compared = zip(words_to_cover(words), choice.covered.tolist(), strict=False)  # without words, one cosine of 0
+        covered, nearest = choice.covered, self._nearest(choice.arms)
+        lacked, lacking = None, tuple[str, ...]()
+        if len(choice.arms) == 1:  # walks that meet tell their directions, and what they lack, themselves
+            confidence *= first.direction * first.possession
+            if first.lacked and first.is_named_lacked and any(word.telling for word in words):
+                covered, lacked = first.lacked.words, first.lacked.label
+                lacking = (self._lacking(first, lacked),)
+                nearest = tuple(dict.fromkeys([self._relation(lacked), *nearest]))[:NEAREST]
+        compared = zip(words_to_cover(words), covered.tolist(), strict=False)  # without words, one cosine of 0
         unplaced = [word.text for word, cosine in compared if cosine < COVERED]
         probabilities = softmax(first.scores).tolist()
         ranked = [RankedWalk(first.slot, walk, share) for walk, share in zip(first.walks, probabilities, strict=True)]
         taken = [RankedWalk(arm.slot, arm.walks[walk], arm.share(walk)) for arm, walk in choice.pairs]
-        nearest = self._nearest(choice.arms)
         return Understanding(
-            tuple(taken), tuple(ranked[:max_walks]), confidence, tuple(dict.fromkeys(unplaced)), nearest
+            arms=tuple(taken),
+            walks=tuple(ranked[:max_walks]),
+            confidence=confidence,
+            unplaced=tuple(dict.fromkeys(unplaced)),
+            nearest=nearest,
+            lacked=lacked,
+            lacking=lacking,
         )
 
     def _nearest(self, arms: Sequence[Arm]) -> tuple[str, ...]:
         """Return the relations of the likeliest walks."""
-        relations = self.index.graph.relations
-        labels = [label for arm in arms for walk in arm.walks for label in walk]
-        return tuple(relations[relation] for relation in list(dict.fromkeys(map(relation_of, labels)))[:NEAREST])
+        labels = (label for arm in arms for walk in arm.walks for label in walk)
+        return tuple(dict.fromkeys(map(self._relation, labels)))[:NEAREST]
+
+    def _relation(self, label: int) -> str:
+        return self.index.graph.relations[relation_of(label)]
+
+    def _lacking(self, arm: Arm, label: int) -> str:
+        """Return a clause that says which step an entity lacks, and which of its own is the likeliest."""
+        relation, name = readable(self._relation(label)), arm.slot.name
+        lacking = (
+            f"no {relation!r} leads to {name!r:.200}" if is_backward(label) else f"{name!r:.200} has no {relation!r}"
+        )
+        has = next((walk[0] for walk in arm.walks if not is_backward(walk[0])), None)
+        own = "" if has is None else f"; it has {readable(self._relation(has))!r}"
+        return f"{lacking} in this graph{own}"
 
     def _pattern(self, understood: Understanding, kind: str | None) -> Pattern:
         """Return the walks as a pattern that ends in one unknown, of a type if one is asked for."""
@@ -267,6 +290,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             confidence=understood.confidence,
             unplaced=understood.unplaced,
             nearest=understood.nearest,
+            lacking=understood.lacking,
         )
 
     def _claim(self, question: str, slots: Sequence[QuestionEntity]) -> Pattern | None:

@@ -59,6 +59,7 @@ class GraphSteps:
         end_words: The vectors of the words that say what each label leads to.
         text_sums: The sum of the table's rows over the words of `step_texts`, by label; (labels, e).
         kinds: The positions in `KINDS` of what each label leads to.
+        beside: Pairs of a label and one of the most frequent that its starts have beside it; (2, pairs).
         alike: Whether each relation joins entities of one kind, so that its direction matters: some are heads and tails
             of it, or they have like relations, and its name says nothing mutual; (relations).
     """
@@ -72,7 +73,9 @@ class GraphSteps:
         ends = RelationEnds.of_graph(graph)
         heads = [subject or kind for (_, subject), kind in zip(read, ends.head_types, strict=True)]
         types = list(zip(heads, ends.tail_types, strict=True))
-        around = chain.from_iterable(zip(ends.around_heads, ends.around_tails, strict=True))
+        around = list(chain.from_iterable(zip(ends.around_heads, ends.around_tails, strict=True)))
+        self.beside = np.array([(label, other) for label, others in enumerate(around) for other in others], np.int64)
+        self.beside = self.beside.reshape(-1, 2).T
         # Forward, a label leads from heads to tails; texts and rows are in the order of labels.
         known = [
             " ".join(filter(None, [kind, *(self.names[relation_of(label)] for label in labels)]))

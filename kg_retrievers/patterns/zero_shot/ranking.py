@@ -17,6 +17,7 @@ from kg_retrievers.graph.adjacency import relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.patterns.zero_shot.graph_steps import GraphSteps
 from kg_retrievers.patterns.zero_shot.reading import Word, asked_noun, words_to_cover
+from kg_retrievers.patterns.zero_shot.scorer import KINDS
 
 #: A word of the question is covered by a relation whose nearest word is this near, as a cosine.
 COVERED = 0.35
@@ -67,6 +68,13 @@ def named_ends(question: Sequence[Word], walks: Sequence[Sequence[int]], steps: 
     rows = np.stack(asked)
     nearest = {label: _nearest(rows, steps.end_words[label]) for label in {walk[-1] for walk in walks}}
     return np.array([nearest[walk[-1]] for walk in walks])
+
+
+def kinds_of_ends(asked: str | None, walks: Sequence[Sequence[int]], steps: GraphSteps) -> Array:
+    """Return 1 for walks whose ends are of the kind that is asked for, else -1; 0 where no kind is asked for."""
+    if asked is None:
+        return np.zeros(len(walks))
+    return np.where(steps.kinds[[walk[-1] for walk in walks]] == KINDS.index(asked), 1.0, -1.0)
 
 
 def _nearest(rows: Array, others: Array) -> float:

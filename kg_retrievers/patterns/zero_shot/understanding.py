@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -11,7 +12,8 @@ import numpy as np
 
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import QuestionEntity
-from kg_retrievers.patterns.zero_shot.ranking import confidence_features, softmax
+from kg_retrievers.patterns.zero_shot.lacking import LackedStep
+from kg_retrievers.patterns.zero_shot.ranking import COVERED, confidence_features, softmax
 from kg_retrievers.patterns.zero_shot.reading import Word
 
 
@@ -40,6 +42,8 @@ class Understanding:
         confidence: How likely the arms are right, in [0, 1].
         unplaced: The words of the question that they do not cover.
         nearest: The relations that came nearest, the nearest first.
+        lacked: The adjacency label of the step that the entity lacks and the question asks for, while others have it.
+        lacking: A clause that says so, if there is one.
     """
 
     arms: tuple[RankedWalk, ...]
@@ -47,6 +51,8 @@ class Understanding:
     confidence: float
     unplaced: tuple[str, ...]
     nearest: tuple[str, ...]
+    lacked: int | None
+    lacking: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,7 @@ class Arm:
         ends: The ids of the entities where the first of them end.
         nothing: How likely nothing around the entity fits, by the scorer.
         direction: How likely the question asks for the first step of the best walk, compared with its opposite.
+        lacked: The step that the entity lacks and that the question asks for most likely, if like entities have one.
     """
 
     slot: QuestionEntity
@@ -72,6 +79,22 @@ class Arm:
     ends: list[Array]
     nothing: float
     direction: float
+    lacked: LackedStep | None
+
+    @property
+    def possession(self) -> float:
+        """How likely the question asks for the best walk, compared with the step that the entity lacks; at most 1."""
+        if self.lacked is None:
+            return 1.0
+        return math.exp(min(float(self.scores[0]) - self.lacked.score, 0.0))
+
+    @property
+    def is_named_lacked(self) -> bool:
+        """Whether words of the question name the step that the entity lacks, rather than its best walk."""
+        if self.lacked is None:
+            return False
+        named = self.lacked.words >= COVERED
+        return bool(named.any() if self.possession < 1 else (named & (self.words[0] < COVERED)).any())
 
     def share(self, chosen: int) -> float:
         """Return how likely the question asks for the ends of a walk."""

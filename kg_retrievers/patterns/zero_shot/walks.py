@@ -92,7 +92,7 @@ def rank_walks(
         decisions = scorer.decide(question, states, hop, offered_states)
         longer: list[_Longer] = []
         for row, (prefix, labels) in enumerate(zip(prefixes, options, strict=True)):
-            logs = _log_shares(decisions, row, np.searchsorted(offered, labels), hop)
+            logs = log_shares(decisions, row, np.searchsorted(offered, labels), hop)
             nothing += float(np.exp(prefix.log_probability + logs[-1]))
             if hop:
                 found.append(ScoredWalk(prefix.labels, prefix.log_probability + float(logs[-2])))
@@ -130,7 +130,7 @@ def compare_directions(
     return math.exp(min(here - there, 0.0))
 
 
-def _log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Array:
+def log_shares(decisions: Decisions, row: int, columns: Array, hop: int) -> Array:
     """Return the logarithms of the shares of the steps on offer, of stopping, and of nothing that fits."""
     stop, nothing = decisions.ends[row]
     logits = np.concatenate([decisions.steps[row, columns], [stop if hop else -np.inf, nothing]]).astype(np.float64)
