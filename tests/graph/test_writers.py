@@ -6,13 +6,14 @@ import csv
 import gzip
 import json
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.errors import FileWriteError, InvalidArgumentError, MissingExtraError
@@ -166,6 +167,8 @@ WHOLE_TEXTS = TEXTS.filter(lambda text: text == text.strip() and "\0" not in tex
 @given(triples=st.lists(st.tuples(WHOLE_TEXTS, WHOLE_TEXTS, WHOLE_TEXTS), min_size=1))
 @settings(max_examples=40)
 def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, name: str, triples: list[Any]) -> None:
+    texts = "".join(chain.from_iterable(triples))
+    assume(not (name.endswith((".graphml", ".rdf")) and {"\ufffe", "\uffff"} & {*texts}))  # no characters of XML
     path = tmp_path_factory.mktemp("any", numbered=True) / name
     graph = KnowledgeGraph.from_triples(triples)
     graph.write(path)
