@@ -240,6 +240,12 @@ def stub_entries(_path: Path, _subject: str) -> str:
     return "\n".join([*lines, ""])
 
 
+#: Classes whose methods stand in several files. Retrievers share theirs, which `documents.md` lists once.
+INHERITING = ("KnowledgeGraph", "LadybugExecutor", "Neo4jExecutor")
+
+_INHERITED = ["    options:", "      inherited_members: true"]
+
+
 def reference(_path: Path, _subject: str) -> str:
     """Return what mkdocstrings makes the reference of, by the room of the package that it lives in."""
     rooms: dict[str, list[str]] = {}
@@ -249,7 +255,10 @@ def reference(_path: Path, _subject: str) -> str:
             rooms.setdefault(room, []).extend(alias.name for alias in statement.names)
     lines = [""]
     for room, names in sorted(rooms.items()):
-        lines += [f"## {room}", "", *(f"::: kg_retrievers.{name}" for name in names), ""]
+        lines += [f"## {room}", ""]
+        for name in names:
+            lines += [f"::: kg_retrievers.{name}", *(_INHERITED if name in INHERITING else [])]
+        lines.append("")
     return "\n".join(lines)
 
 

@@ -272,3 +272,10 @@ def test_the_reference_explains_every_public_name(site: Path) -> None:
         name for name in dir(kg_retrievers) if name != "__version__" and f'id="kg_retrievers.{name}"' not in reference
     ]
     assert not missing
+
+
+def test_the_reference_explains_the_constructors_of_a_graph(site: Path) -> None:
+    text = (site / "api" / "index.html").read_text("utf-8")
+    names = [name for name in dir(kg_retrievers.KnowledgeGraph) if name.startswith("from_")]
+    assert "from_file" in names
+    assert [name for name in names if f'id="kg_retrievers.KnowledgeGraph.{name}"' not in text] == []
