@@ -125,7 +125,7 @@ def _around(adjacency: Adjacency, entities: Array, relations: Array, own: Array)
 
 def _least_counts(relations: Array, counts: Array, size: int) -> Array:
     """Return the count that the labels which are taken of each relation have at least; one more is that of its own."""
-    numbers = np.bincount(relations * (FACTS + 1) + counts, minlength=size * (FACTS + 1)).reshape(size, -1)
+    numbers = np.bincount(relations * (FACTS + 1) + counts, minlength=size * (FACTS + 1)).reshape(size, FACTS + 1)
     enough = np.cumsum(numbers[:, ::-1], axis=1)[:, ::-1] > RELATIONS_SEEN
     least: Array = FACTS - np.argmax(enough[:, ::-1], axis=1)
     return np.where(enough.any(axis=1), least, 0)
