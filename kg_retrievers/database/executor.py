@@ -11,6 +11,7 @@ from itertools import zip_longest
 from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
+from kg_retrievers.database.fetching import PartReader
 from kg_retrievers.database.reading import read_graph
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
@@ -36,8 +37,8 @@ RAISE_TIMEOUT = {
 SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
 
 
-class Executor(Protocol):
-    """Runs Cypher queries that only read. Safe to use from several threads."""
+class Executor(PartReader, Protocol):
+    """Runs Cypher queries that only read, and reads parts of the graph. Safe to use from several threads."""
 
     @property
     def dialect(self) -> Dialect:
