@@ -205,8 +205,8 @@ class CypherGenerationError(ReplyError):
     """A language model's reply holds no Cypher query, or one that cannot be run."""
 
 
-class CypherSafetyError(KGRetrieversError, ValueError):
-    """A Cypher query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
+class QuerySafetyError(KGRetrieversError, ValueError):
+    """A query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
 
     def __init__(
         self, message: str, token: str, position: int, *, hint_python: str = "", hint_shell: str | None = None
@@ -215,6 +215,14 @@ class CypherSafetyError(KGRetrieversError, ValueError):
         super().__init__(message, hint_python=hint_python, hint_shell=hint_shell)
         self.token = token
         self.position = position
+
+
+class CypherSafetyError(QuerySafetyError):
+    """A Cypher query is not known to be a mere reading one."""
+
+
+class SparqlSafetyError(QuerySafetyError):
+    """A SPARQL query is not known to be a mere reading one."""
 
 
 class DatabaseError(KGRetrieversError):
