@@ -226,15 +226,19 @@ class SparqlSafetyError(QuerySafetyError):
 
 
 class DatabaseError(KGRetrieversError):
-    """A graph database did not do what was asked of it."""
+    """A graph database, or the server of a vector store, did not do what was asked of it."""
 
 
 class DatabaseUnavailableError(DatabaseError):
-    """A graph database cannot be reached, or its files cannot be opened."""
+    """A graph database or a vector store cannot be reached, or its files cannot be opened."""
 
 
 class DatabaseLoginError(DatabaseError):
-    """A graph database did not accept the user name and password, or the user may not read there."""
+    """A graph database or a vector store did not accept the user name and password, or the user may not do this."""
+
+
+class DatabaseFullError(DatabaseError):
+    """A graph database or a vector store has no room for what is written; what was written before stays."""
 
 
 class DatabaseTimeoutError(DatabaseError, TimeoutError):
@@ -377,3 +381,7 @@ def warn_renamed(old: str, new: str) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
         frame, depth = frame.f_back, depth + 1
     warnings.warn(f"{old} is called {new} now.", DeprecationWarning, stacklevel=depth)
+
+
+class FewerNamesWarning(UserWarning):
+    """A vector store found fewer names than it was asked for, though it holds more: its index is approximate."""

@@ -1,0 +1,159 @@
+"""Vectors in PostgreSQL with pgvector, through langchain-postgres. Extra: `postgres`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.errors import DatabaseUnavailableError, MissingExtraError
+
+try:
+    from langchain_postgres import PGEngine, PGVectorStore
+    from langchain_postgres.v2.indexes import DistanceStrategy
+    from sqlalchemy import event, make_url, text
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+except ImportError as cause:
+    raise MissingExtraError("A vector store in PostgreSQL", "postgres") from cause
+
+Result = TypeVar("Result")
+
+#: How many seconds it may take to connect.
+CONNECTING = 5
+
+#: What every session sets. By default an HNSW index of pgvector returns 40 rows at most, and an IVFFlat index looks
+#: into one list: here they look at more, and go on until there are as many rows as were asked for.
+SETTINGS = {
+    "hnsw.ef_search": "200",
+    "hnsw.iterative_scan": "strict_order",
+    "hnsw.max_scan_tuples": "100000",
+    "ivfflat.probes": "16",
+    "ivfflat.iterative_scan": "relaxed_order",
+}
+
+#: PostgreSQL's code for a file that is not there, as that of an extension that is not installed.
+_NO_FILE = {"58P01", "0A000"}
+
+
+class PostgresStore(PGVectorStore):
+    """A PGVectorStore that writes a batch in one transaction, many times as fast as a row at a time.
+
+    Made by `open_postgres` alone, which knows the columns of the table.
+    """
+
+    _names: tuple[AsyncEngine, str]
+
+    def add_embeddings(
+        self,
+        texts: Iterable[str],
+        embeddings: list[list[float]],
+        metadatas: list[dict[str, Any]] | None = None,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Write rows with vectors that are made already, in place of those with the same ids; all or none."""
+        texts = list(texts)
+        if metadatas is None or ids is None:
+            return super().add_embeddings(texts, embeddings, metadatas, ids, **kwargs)
+        rows = [
+            {"id": id, "content": content, "embedding": str(vector), "metadata": json.dumps(metadata)}
+            for id, content, vector, metadata in zip(ids, texts, embeddings, metadatas, strict=True)
+        ]
+        engine, table = self._names
+        _wait_for(_write(engine, table, rows))
+        return ids
+
+
+async def _write(engine: AsyncEngine, table: str, rows: list[dict[str, str]]) -> None:
+    statement = (
+        f"INSERT INTO {table} (langchain_id, content, embedding, langchain_metadata) "
+        "VALUES (:id, :content, :embedding, :metadata) ON CONFLICT (langchain_id) DO UPDATE SET "
+        "content = EXCLUDED.content, embedding = EXCLUDED.embedding, langchain_metadata = EXCLUDED.langchain_metadata"
+    )
+    async with engine.begin() as connection:
+        await connection.execute(text(statement), rows)
+
+
+def open_postgres(
+    url: str, schema: str, table: str, embeddings: Embeddings, dimension: Callable[[], int]
+) -> PostgresStore:
+    """Open a table of names, and make it where there is none.
+
+    Args:
+        url: The address, without a password.
+        schema: The schema of the table.
+        table: The table.
+        embeddings: The model; the store keeps it, and embeds nothing.
+        dimension: Returns the length of its vectors; called where the table is made.
+
+    Returns:
+        A store whose scores are L2 distances.
+
+    Raises:
+        DatabaseUnavailableError: If the server has no extension `vector`.
+    """
+    engine = _engine(url)
+    connections = PGEngine.from_engine(engine, _loop())
+    if not _wait_for(_has_table(engine, schema, table)):
+        try:
+            connections.init_vectorstore_table(table, dimension(), schema_name=schema)
+        except DBAPIError as cause:
+            if getattr(cause.orig, "sqlstate", None) in _NO_FILE:
+                raise _no_extension(url) from cause
+            if not _wait_for(_has_table(engine, schema, table)):  # else another process made it meanwhile
+                raise
+    made = PostgresStore.create_sync(
+        connections, embeddings, table, schema_name=schema, distance_strategy=DistanceStrategy.EUCLIDEAN
+    )
+    store = cast(PostgresStore, made)  # langchain-postgres says that it makes a PGVectorStore, whatever the class
+    quoted = engine.dialect.identifier_preparer.quote_identifier
+    store._names = engine, f"{quoted(schema)}.{quoted(table)}"
+    return store
+
+
+def _no_extension(url: str) -> DatabaseUnavailableError:
+    return DatabaseUnavailableError(
+        f"PostgresStore: the server at {make_url(url).host} does not have the extension `vector`.",
+        hint_python="Install pgvector on the server (https://github.com/pgvector/pgvector), and try again.",
+    )
+
+
+def _engine(url: str) -> AsyncEngine:
+    """Return connections that are checked before use, since the server may have been started anew."""
+    address = make_url(url).set(drivername="postgresql+psycopg")
+    engine = create_async_engine(address, pool_pre_ping=True, connect_args={"connect_timeout": CONNECTING})
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def set_up(connection: Any, record: object) -> None:
+        cursor = connection.cursor()
+        columns = ", ".join("set_config(%s, %s, false)" for _ in SETTINGS)
+        cursor.execute(f"SELECT {columns}", [part for setting in SETTINGS.items() for part in setting])
+        cursor.close()
+        connection.commit()
+
+    return engine
+
+
+async def _has_table(engine: AsyncEngine, schema: str, table: str) -> bool:
+    query = "SELECT count(*) FROM information_schema.tables WHERE table_schema = :schema AND table_name = :table"
+    async with engine.connect() as connection:
+        found = await connection.execute(text(query), {"schema": schema, "table": table})
+        return bool(found.scalar())
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the loop on which all connections run, in a thread of its own; psycopg takes no other kind on Windows."""
+    loop = asyncio.SelectorEventLoop()
+    threading.Thread(target=loop.run_forever, name="PostgresStore", daemon=True).start()
+    return loop
+
+
+def _wait_for(work: Coroutine[Any, Any, Result]) -> Result:
+    return asyncio.run_coroutine_threadsafe(work, _loop()).result()

@@ -1,0 +1,360 @@
+"""The names of a graph in a vector store: found by vector, and, without any scan, by their letters and digits."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple
+from uuid import UUID, uuid5
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.errors import FewerNamesWarning, InvalidArgumentError, StaleIndexError
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.embedding_cache import EmbeddingCache
+from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.name_table import parts_of
+from kg_retrievers.index.vector_store import VectorStoreSearch
+
+#: Of how many entities a document keeps the keys.
+MAX_KEYS = 256
+
+#: How many names with the same letters and digits are asked for at first; as many again and more, where all are there.
+ALIKE = 3
+
+#: How often more are asked for, where the last of the nearest names are equally near.
+MAX_TRIES = 4
+
+#: Makes the ids of names.
+_NAMES = UUID("8d3c2a4e-5f0b-4d8e-9a51-1f1c5be5b0d7")
+
+#: The id and the text of the one document that holds no name, but what is known of all.
+_ABOUT = str(uuid5(_NAMES, "about"))
+_ABOUT_TEXT = "about the names of this graph"
+
+#: What some stores cannot keep in a text.
+_UNKEPT = re.compile(r"[\0\ud800-\udfff]")
+
+
+class StoredName(NamedTuple):
+    """A name and the entities that bear it.
+
+    Attributes:
+        name: The name as written.
+        keys: The keys of the entities, sorted.
+        truncated: Whether there are more than these.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    truncated: bool = False
+
+
+class Near(NamedTuple):
+    """A name that is near a vector, and its L2 distance in [0, 2]."""
+
+    name: StoredName
+    distance: float
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of all names in a store.
+
+    Attributes:
+        embeddings: The model, as `embedding_name` says it.
+        dimension: The length of its vectors.
+        count: How many names there are.
+        position: How far they were read from the graph, as whoever added them said; None when all were.
+    """
+
+    embeddings: str
+    dimension: int
+    count: int = 0
+    position: str | None = ""
+
+
+def letters_of(name: str) -> str:
+    """Return the letters and digits of a name, folded; its signs where it has none.
+
+    Example:
+        >>> letters_of("Amélie (2001)"), letters_of("$")
+        ('amelie2001', '$')
+    """
+    return _UNKEPT.sub("", "".join(parts_of(name)))
+
+
+def name_key(letters: str, ordinal: int) -> str:
+    """Return the id of the document of a name: a UUID.
+
+    Args:
+        letters: The letters and digits of the name, see `letters_of`.
+        ordinal: Which of the names with these letters it is, from 0 on, as they were added.
+
+    Example:
+        >>> name_key(letters_of("Amélie"), 0) == name_key(letters_of("AMELIE"), 0) != name_key(letters_of("Amélie"), 1)
+        True
+    """
+    return str(uuid5(_NAMES, f"{ordinal} {letters}"))
+
+
+class ServerNames:
+    """Finds the names of a graph in a vector store, with the keys of the entities that bear them.
+
+    Each name is one document: its text is the name in words; its metadata are `name`, as written, `keys`, a list as
+    JSON, and `number`, which says when it was added; its id is made from its letters and digits. So names that differ
+    but in case, accents, blanks and signs are found by id. The store holds nothing else, but one document that says
+    which embeddings the names have.
+
+    Args:
+        store: The store; `open_store` opens one.
+        embeddings: The model.
+    """
+
+    def __init__(self, store: VectorStoreSearch, embeddings: Embeddings) -> None:
+        """Ask nothing yet."""
+        self.store = store
+        self.embeddings = embeddings
+        self._about: About | None = None
+        self._warned = threading.Event()
+
+    @property
+    def about(self) -> About | None:
+        """What the store says of its names, None if it is empty; read once.
+
+        Raises:
+            StaleIndexError: If the names were embedded by another model.
+        """
+        if self._about is None:
+            self._about = self._read_about()
+        return self._about
+
+    def refresh(self) -> About | None:
+        """Read again what the store says of its names, after others added some."""
+        self._about = None
+        return self.about
+
+    def _read_about(self) -> About | None:
+        document = self.store.documents.get([_ABOUT]).get(_ABOUT)
+        if document is None:
+            return None
+        about = About(**json.loads(document.metadata["about"]))
+        if about.embeddings != (name := embedding_name(self.embeddings)):
+            raise StaleIndexError(
+                f"ServerNames: the names in the store were embedded by {about.embeddings}, but got {name}.",
+                hint_python="Hand in the first, or load the names into another table or collection with the second.",
+            )
+        return about
+
+    def _checked(self) -> About:
+        if (about := self.about) is None:
+            raise StaleIndexError(
+                "ServerNames: the store holds no names of a graph.", hint_python="Load them first, by `add`."
+            )
+        return about
+
+    # --- finding ------------------------------------------------------------------------------------------------------
+
+    def nearest(self, vectors: Array, k: int) -> list[list[Near]]:
+        """Find the nearest names to each of several vectors, ascending by distance, then as they were added.
+
+        Warns `FewerNamesWarning`, once, where the store finds fewer names than there are.
+
+        Args:
+            vectors: float32, shape (q, d): unit rows.
+            k: How many to find for each.
+
+        Raises:
+            StaleIndexError: If the store holds no names, or those of another model.
+            DatabaseError: If the server of the store cannot be reached, or lets nobody in.
+        """
+        about = self._checked()
+        if vectors.shape[1:] != (about.dimension,):
+            wanted = f"vectors of {about.dimension} numbers, of shape (q, {about.dimension})"
+            raise InvalidArgumentError(f"ServerNames.nearest: wanted {wanted}, but got shape {vectors.shape}.")
+        return [self._nearest(vector, min(k, about.count), about) for vector in vectors]
+
+    def _nearest(self, vector: Array, k: int, about: About) -> list[Near]:
+        """Find the nearest names to one vector; among equally near ones at the end, those that were added first."""
+        asked = k + 2  # one is no name, one says whether the last is as near as the next
+        for _ in range(MAX_TRIES):
+            documents, distances = self.store.documents_near(vector, asked)
+            hits = [
+                (distance, document.metadata["number"], document)
+                for document, distance in zip(documents, distances.tolist(), strict=True)
+                if "name" in document.metadata
+            ]
+            hits.sort(key=lambda hit: hit[:2])
+            ties = len(hits) > k > 0 and hits[-1][0] == hits[k - 1][0]
+            if not ties or len(documents) < asked:
+                break
+            asked *= 4
+        if len(hits) < k:
+            self._warn(len(hits), k)
+        return [Near(_stored_name(document), distance) for distance, _, document in hits[:k]]
+
+    def _warn(self, found: int, wanted: int) -> None:
+        if self._warned.is_set():
+            return
+        self._warned.set()
+        warnings.warn(
+            f"{self.store.documents.who} found {found} names where {wanted} were asked for, and it holds more: its "
+            "index is approximate. Let it look at more: `hnsw.ef_search` and `hnsw.iterative_scan` of pgvector (set "
+            "by `open_store`), `ef_search` of a Chroma collection, `ef` or `nprobe` in `search_params` of Milvus.",
+            FewerNamesWarning,
+            stacklevel=4,
+        )
+
+    def written_as(self, texts: Iterable[str]) -> dict[str, list[StoredName]]:
+        """Find the names that are some texts but for case, accents, blanks and signs, by text, as they were added.
+
+        One request for all texts; another where more than `ALIKE` names have the same letters and digits.
+
+        Raises:
+            StaleIndexError: If the store holds no names, or those of another model.
+            DatabaseError: If the server of the store cannot be reached, or lets nobody in.
+        """
+        self._checked()
+        letters = {text: letters_of(text) for text in texts}
+        found = self._alike(letters.values())
+        return {text: [_stored_name(document) for document in found[of]] for text, of in letters.items()}
+
+    def _alike(self, letters: Iterable[str]) -> dict[str, list[Document]]:
+        """Return the documents of the names with the same letters, by letters, in order."""
+        found: dict[str, list[Document]] = {of: [] for of in letters}
+        waiting, first, size = list(found), 0, ALIKE
+        while waiting:
+            ordinals = range(first, first + size)
+            keys = {of: [name_key(of, ordinal) for ordinal in ordinals] for of in waiting}
+            documents = self.store.documents.get([key for of in waiting for key in keys[of]])
+            for of in waiting:
+                found[of] += [documents[key] for key in keys[of] if key in documents]
+            waiting = [of for of in waiting if keys[of][-1] in documents]
+            first, size = first + size, 4 * size
+        return found
+
+    # --- adding -------------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        names: Iterable[StoredName],
+        *,
+        position: str | None = None,
+        batch_size: int = 1024,
+        cache: EmbeddingCache | None = None,
+    ) -> int:
+        """Add names, in batches; a name that is there gets further keys.
+
+        Before a batch is embedded, the store is asked which of its names are there already: after a break, no text is
+        embedded twice. Only a name that gets further keys is, unless a cache has its vector. Not to be called from
+        two processes at once.
+
+        Args:
+            names: The names.
+            position: How far the graph is read, kept for whoever goes on there after a break; by default all is.
+            batch_size: How many names are embedded at once.
+            cache: Supplies known vectors and keeps new ones.
+
+        Returns:
+            How many texts were embedded.
+
+        Raises:
+            StaleIndexError: If the store holds names of another model.
+            InvalidArgumentError: If the embeddings return other than finite vectors of one length.
+            DatabaseError: If the server of the store cannot be reached, lets nobody in, or has no room. What was
+                written stays.
+        """
+        made, waiting = 0, iter(names)
+        while batch := list(islice(waiting, batch_size)):
+            made += self._add(_by_name(batch), cache)
+        about = self.about
+        if about is not None and about.position != position:
+            self._write_about(replace(about, position=position))
+        return made
+
+    def _add(self, names: Mapping[str, set[str]], cache: EmbeddingCache | None) -> int:
+        letters = {name: letters_of(name) for name in names}
+        alike = self._alike(letters.values())
+        before = self.about
+        count = before.count if before else 0
+        met = [document.metadata["number"] for documents in alike.values() for document in documents]
+        count = max([count, *(number + 1 for number in met)])  # those of a batch that was broken off
+        documents: list[Document] = []
+        for name, keys in names.items():
+            same = alike[letters[name]]
+            document = next((one for one in same if one.metadata["name"] == name), None)
+            if document is None:
+                document = Document(_text_of(name), id=name_key(letters[name], len(same)), metadata={"number": count})
+                same.append(document)
+                count += 1
+            elif not _gains(document, keys):
+                continue
+            else:
+                keys = keys | set(_keys_of(document))
+            document.metadata |= {"name": name, **_kept(keys)}
+            documents.append(document)
+        texts = [readable(document.metadata["name"]) for document in documents]
+        vectors = embed(self.embeddings, texts, cache=cache)
+        if documents:
+            about = before or About(embedding_name(self.embeddings), vectors.shape[1])
+            if vectors.shape[1] != about.dimension:
+                got = f"vectors of {about.dimension} and of {vectors.shape[1]} numbers"
+                raise InvalidArgumentError(f"ServerNames.add: the embeddings return {got}.")
+            if before is None:
+                self._write_about(about)
+            self._put(documents, vectors)
+        if (about_now := self.about) is not None and about_now.count != count:
+            self._write_about(replace(about_now, count=count))
+        return len(texts)
+
+    def _put(self, documents: Sequence[Document], vectors: Array) -> None:
+        keys = [str(document.id) for document in documents]
+        texts = [document.page_content for document in documents]
+        self.store.documents.put(keys, texts, [document.metadata for document in documents], vectors)
+
+    def _write_about(self, about: About) -> None:
+        metadata = {"number": -1, "about": json.dumps(asdict(about))}
+        axis = np.eye(1, about.dimension, dtype=np.float32)
+        self._put([Document(_ABOUT_TEXT, id=_ABOUT, metadata=metadata)], axis)
+        self._about = about
+
+
+def _by_name(names: Iterable[StoredName]) -> dict[str, set[str]]:
+    keys: dict[str, set[str]] = {}
+    for name in names:
+        keys.setdefault(name.name, set()).update(name.keys)
+    return keys
+
+
+def _text_of(name: str) -> str:
+    return _UNKEPT.sub("\ufffd", readable(name))
+
+
+def _kept(keys: Iterable[str]) -> dict[str, Any]:
+    """Return the metadata of keys: the first of them, and whether there are more."""
+    ordered = sorted(keys)
+    return {"keys": json.dumps(ordered[:MAX_KEYS]), "more_keys": int(len(ordered) > MAX_KEYS)}
+
+
+def _keys_of(document: Document) -> list[str]:
+    keys: list[str] = json.loads(document.metadata["keys"])
+    return keys
+
+
+def _gains(document: Document, keys: set[str]) -> bool:
+    """Return whether a document has to say more than it does, once some keys are added to its own."""
+    known = _keys_of(document)
+    return not keys <= set(known) and not document.metadata["more_keys"]
+
+
+def _stored_name(document: Document) -> StoredName:
+    metadata = document.metadata
+    return StoredName(metadata["name"], tuple(_keys_of(document)), bool(metadata["more_keys"]))
