@@ -383,7 +383,7 @@ def build_workflow(
     builder.add_free("prepare", prepare(retriever, builder.keys, builder.optional))
     graph.add_edge(START, "prepare")
     last = "prepare"
-    for stage in retriever.stages:
+    for stage in retriever.running_stages:
         builder.add(stage.name, run_stage(retriever, stage, own), stage.calls_model)
         graph.add_edge(last, stage.name)
         last = stage.name

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
+from kg_retrievers.core.retriever import REACHED_HOPS, BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.stages import RetrievalState, Text
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import link_question, linker_of
+from kg_retrievers.index.reach import Reach
 
 #: GNN-RAG (arXiv:2405.20139), appendix D: subgraphs of at most 2,000 nodes by personalised PageRank.
 MAX_NODES = 2_000
@@ -46,6 +47,13 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The most entities of a neighbourhood; those with the highest personalised PageRank are kept. None for no limit.
     max_nodes: int | None = Field(default=MAX_NODES, ge=1)
+
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return the part of a connected graph that a stage looks at: the neighbourhood of the question's entities."""
+        seeds = state.get("seed_entities")
+        if seeds is None or (self.scope == "graph" and not seeds):
+            return Reach(tuple(seeds or ()))
+        return Reach(tuple(seeds), REACHED_HOPS if self.max_hops is None else self.max_hops, between=True)
 
     def link(self, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
         """Return the entities that a question is about, the likeliest first, and the question without their names.

@@ -6,6 +6,8 @@ import logging
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
@@ -23,6 +25,7 @@ from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.part_stages import PartStage
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.readings import note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
@@ -50,11 +53,15 @@ from kg_retrievers.graph.shown_text import as_data_lines, one_line
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.index import GraphIndex, check_index, linker_of
 from kg_retrievers.index.gathering import gather, one_of_many
+from kg_retrievers.index.reach import Reach
 
 _LOGGER = logging.getLogger(__name__)
 
 #: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
 OnRefusal = Literal["empty", "raise"]
+
+#: How many hops around the entities of a question a stage looks at in a connected graph, unless its class says so.
+REACHED_HOPS = 3
 
 #: Fields of version 0.1, each with that of today; they go with 0.3.
 _RENAMED_FIELDS = {"answering": "answer_prompt", "no_entity": "on_refusal"}
@@ -190,6 +197,25 @@ class BaseKGRetriever(BaseRetriever):
         """The stages, in the order the data takes."""
 
     @property
+    def running_stages(self) -> tuple[Stage, ...]:
+        """The stages as they are run: where the graph is connected, each with the part at hand that it looks at."""
+        if not self.index.is_connected:
+            return self.stages
+        return tuple(
+            replace(stage, run=PartStage(stage, self.index, partial(self.reach, stage.name))) for stage in self.stages
+        )
+
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return which part of a connected graph a stage looks at: what is around the entities of the question.
+
+        Args:
+            stage: Its name.
+            state: What it gets.
+        """
+        seeds = state.get("seed_entities")
+        return Reach(tuple(seeds or ()), 0 if seeds is None else REACHED_HOPS)
+
+    @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
         """The prompts that the retriever and what answers from its evidence use, by name."""
         return {"answer": self.answer_prompt}
@@ -277,6 +303,8 @@ class BaseKGRetriever(BaseRetriever):
         it is given, calls by another name than their label, in `details["read_as"]`.
         """
         who, single = type(self).__name__, self.granularity == "triple"
+        if self.index.is_cut:
+            evidence = [replace(one, truncated=True) for one in evidence]
         noted = note_ambiguous_names(evidence, self.index)
         noted = note_readings(noted, self.index, question) if question else noted
         return documents_of(noted, k, self.graph, retriever=who, style=self.style, single_triples=single)
@@ -313,7 +341,7 @@ class BaseKGRetriever(BaseRetriever):
 
     def _run_stages(self, state: dict[str, Any]) -> Body[list[Document]]:
         who = type(self).__name__
-        for stage in self.stages:
+        for stage in self.running_stages:
             if all(name in state for name in stage.writes):
                 continue
             update = yield Call(stage.run, dict(state))

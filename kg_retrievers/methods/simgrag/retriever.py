@@ -26,6 +26,7 @@ from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, check_index
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
@@ -36,6 +37,7 @@ from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.carried_out import carried_out
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
+from kg_retrievers.patterns.reaches import reach_of_pattern, reach_of_question
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
@@ -185,6 +187,16 @@ class SimGRAGRetriever(BaseKGRetriever):
             Stage("generate_pattern", self.pattern_generator | RunnableLambda(_as_state), ("pattern",), calls_model),
             Stage("match_subgraphs", RunnableLambda(self._match_subgraphs), ("answers", "documents")),
         )
+
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return the part of a connected graph that a stage looks at.
+
+        A pattern is matched around the candidates of its known nodes, as far as its other nodes are away from these; it
+        is generated from what is around the entities of the question.
+        """
+        if stage == "generate_pattern":
+            return reach_of_question(self.index, state["question"], state.get("seed_entities") or ())
+        return reach_of_pattern(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or (), self.k_nodes)
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:

@@ -1,0 +1,313 @@
+"""ConnectedIndex: an index whose graph lives in a database, and whose names live in a vector store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.algorithms.candidates import Candidates
+from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph.cache import Cache, check_picklable
+from kg_retrievers.graph.columns import Array, fingerprint
+from kg_retrievers.graph.parts import PartReader
+from kg_retrievers.graph.relation_samples import FACTS
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.connected_graph import ConnectedGraph, GraphPart
+from kg_retrievers.index.connected_names import ConnectedNames, Named, NameStore
+from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.graph_index import GraphIndex
+from kg_retrievers.index.name_columns import name_columns
+from kg_retrievers.index.name_table import NameTable
+from kg_retrievers.index.nearest import ids_by_text, sorted_candidates
+from kg_retrievers.index.reach import Attempt, Reach
+from kg_retrievers.index.text_vectors import TextVectors
+from kg_retrievers.index.triple_vectors import TripleVectors
+from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
+
+#: How often a part is made larger by what the work on it asked for.
+ROUNDS = 6
+
+#: The facts of how many entities are read for the outline of a graph, those of the relations' samples.
+OUTLINE_ENTITIES = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part of the graph, with what is derived from it.
+
+    Attributes:
+        found: The part.
+        types: Finds its types.
+        names: Embeds its names.
+        triples: Embeds its triples.
+        derived: What else is derived from it.
+        missing: The entities that the work on the part looked up by name, and that are not in it.
+    """
+
+    found: GraphPart
+    types: ExactSearch
+    names: _PartNames
+    triples: TripleVectors
+    derived: Cache = field(default_factory=Cache)
+    missing: set[str] = field(default_factory=set)
+
+
+#: The part that the work of this context looks at, by the id of its index.
+_CURRENT: ContextVar[Mapping[int, _Part]] = ContextVar("parts")
+
+
+class ConnectedIndex(GraphIndex):
+    """Finds things in a graph that stays in its database; see `GraphIndex.connect`.
+
+    `graph`, and what finds things in it, are those of the part that the work at hand looks at (`within`); outside of
+    such work they hold the relations and no facts.
+
+    Args:
+        connected: Fetches parts of the graph.
+        embeddings: What turns texts into vectors.
+        store: Holds the names of the graph; None where there is none.
+    """
+
+    def __init__(self, connected: ConnectedGraph, embeddings: Embeddings, store: NameStore | None = None) -> None:
+        """Embed the relations."""
+        self.connected, self.embeddings, self.store = connected, embeddings, store
+        relations = embed(embeddings, [readable(name) for name in connected.relations] or [""], batch_size=1024)
+        self.dimension = relations.shape[1]
+        self.fingerprint = fingerprint({}, {"relations": connected.relations, "embeddings": embedding_name(embeddings)})
+        self._relations = ExactSearch(relations[: len(connected.relations)])
+        self._folder = self._linking = None
+        self._texts = TextVectors(embeddings, self.dimension, lambda: self._held_texts)
+        self._near = ConnectedNames(connected.reader, store, self.embed, connected.timeout)
+        self._nothing = self._as_part(GraphPart(connected.graph_of([], []), False))
+        self._made = Cache()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what reads the database and the store, if they can be."""
+        hint = "Connect in the other process: GraphIndex.connect(executor, embeddings)."
+        for part in (self.connected.reader, self.embeddings, self.store):
+            check_picklable(part, "GraphIndex", hint)
+        return ConnectedIndex, (self.connected, self.embeddings, self.store)
+
+    def __repr__(self) -> str:
+        """What reads the graph, and the embeddings."""
+        return f"GraphIndex.connect({self.connected.reader!r}, {embedding_name(self.embeddings)})"
+
+    # --- the part at hand -------------------------------------------------------------------------------------------
+
+    @property
+    def is_connected(self) -> bool:
+        """True: the graph is in a database."""
+        return True
+
+    def attempts(self, reach: Reach, *, once: bool = False) -> Iterator[Attempt]:
+        """Yield attempts at some work, each with a part of the graph at hand; see `GraphIndex.attempts`."""
+        keys = self._keys(reach)
+        for number in range(ROUNDS):
+            attempt = _AtPart(self, self._part(reach, keys), is_last=once or number == ROUNDS - 1)
+            yield attempt
+            if not attempt.lacked:
+                return
+            keys |= attempt.lacked
+
+    @property
+    def _current(self) -> _Part:
+        return _CURRENT.get({}).get(id(self), self._nothing)
+
+    def _keys(self, reach: Reach) -> frozenset[str]:
+        """Return the entities that a reach begins from."""
+        keys = set(reach.keys)
+        if reach.question.strip():
+            keys.update(self._near.in_question(reach.question))
+        if reach.names:
+            near = self._near.nearest(reach.names, reach.k)
+            keys.update(key for one in chain.from_iterable(near) for key in one.keys)
+        return frozenset(keys)
+
+    def _part(self, reach: Reach, keys: frozenset[str]) -> _Part:
+        found = self.connected.part(keys, reach.hops, between=reach.between, only=reach.relations or None)
+        return self._as_part(found)
+
+    def _as_part(self, found: GraphPart) -> _Part:
+        graph = found.graph
+        triples = TripleVectors(graph, self.dimension, self._embed_new, None)
+        return _Part(found, self._search_types(graph), _PartNames(graph, self._embed_new), triples)
+
+    def _search_types(self, graph: KnowledgeGraph) -> ExactSearch:
+        return ExactSearch(self._embed_new([readable(name) for name in graph.types]))
+
+    def _embed_new(self, texts: Sequence[str]) -> Array:
+        """Embed some texts, or none, and keep none of them."""
+        return self._texts.embed_new(texts) if texts else np.empty((0, self.dimension), np.float32)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether facts within reach are missing in the part at hand."""
+        return self._current.found.truncated
+
+    @property
+    def triple_count(self) -> int | None:
+        """How many triples the whole graph has; None where the database does not count them."""
+        return self.connected.triple_count
+
+    @property
+    def whole(self) -> GraphIndex:
+        """An index of some facts of each relation, with facts around these; it stands for the whole graph."""
+        return self._made.get("outline", (self.connected,), self._outline)
+
+    def _outline(self) -> GraphIndex:
+        connected = self.connected
+        samples = [
+            connected.reader.sample_facts(name, FACTS, timeout=connected.timeout).triples
+            for name in connected.relations
+        ]
+        facts = {triple for sample in samples for triple in sample}
+        each = max(OUTLINE_ENTITIES // (2 * max(len(samples), 1)), 1)
+        ends = {end for sample in samples for triple in sample[:each] for end in (triple.head, triple.tail)}
+        around = connected.part(ends, 1).graph.triples() if ends else ()
+        graph = connected.graph_of(sorted(facts.union(around)), [])
+        names = _PartNames(graph, self._embed_new)
+        return GraphIndex(graph, self.embeddings, self.dimension, names, self._relations, self._search_types(graph))
+
+    # --- what GraphIndex holds, of the part at hand -----------------------------------------------------------------
+
+    @property
+    def graph(self) -> KnowledgeGraph:  # type: ignore[override]
+        """The part of the graph at hand."""
+        return self._current.found.graph
+
+    @property
+    def derived(self) -> Cache:  # type: ignore[override]
+        """What is derived from the part at hand."""
+        return self._current.derived
+
+    @property
+    def _names(self) -> _PartNames:  # type: ignore[override]
+        return self._current.names
+
+    @property
+    def _types(self) -> ExactSearch:  # type: ignore[override]
+        return self._current.types
+
+    @property
+    def _triples(self) -> TripleVectors:  # type: ignore[override]
+        return self._current.triples
+
+    @property
+    def name_table(self) -> NameTable:
+        """The names of the part at hand."""
+        graph = self.graph
+        return self.derived.get("names", (), lambda: NameTable(graph, name_columns(graph)))
+
+    @property
+    def keeps_names(self) -> bool:
+        """False: the vectors of names are in the store."""
+        return False
+
+    @property
+    def _held_texts(self) -> dict[str, Array]:
+        return self._made.get("texts", (self._relations,), lambda: dict(self._relation_texts()))
+
+    def _relation_texts(self) -> Iterator[tuple[str, Array]]:
+        return zip(map(readable, self.connected.relations), self._relations.vectors, strict=True)
+
+    @property
+    def _exact_types(self) -> dict[str, list[int]]:
+        return ids_by_text(self.graph.types)
+
+    def exact_entities(self, texts: Sequence[str]) -> list[Candidates]:
+        """Find the entities that are called as each text, or have it as a key; see `GraphIndex.exact_entities`."""
+        return [self._candidates([one for one in near if not one.distance]) for near in self._near.nearest(texts, 1)]
+
+    def nearest_entities(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find the entities whose names are nearest to each text; see `GraphIndex.nearest_entities`.
+
+        Those that are not in the part at hand are noted, for the part to grow.
+        """
+        if isinstance(texts, str) or k < 1:
+            raise InvalidArgumentError(f"GraphIndex: wanted a list of texts and k from 1, but got {texts!r} and {k}.")
+        return [self._candidates(near) for near in self._near.nearest(texts, k)]
+
+    def _candidates(self, near: Sequence[Named]) -> Candidates:
+        part, graph = self._current, self.graph
+        distances: dict[int, float] = {}
+        for key, distance in ((key, one.distance) for one in near for key in one.keys):
+            id = graph.entities.find(key)
+            if id >= 0:
+                distances[id] = min(distance, distances.get(id, distance))
+            else:
+                part.missing.add(key)
+        ids = np.fromiter(distances, np.int32, len(distances))
+        return sorted_candidates(ids, np.fromiter(distances.values(), np.float32, len(distances)))
+
+
+class _AtPart(Attempt):
+    """Has a part at hand; where the work lacked something and may be done again, its refusal does not count.
+
+    Attributes:
+        lacked: What to add to the part; empty where the work is done.
+    """
+
+    def __init__(self, index: ConnectedIndex, part: _Part, *, is_last: bool) -> None:
+        """Take the part."""
+        self._index, self._part, self._is_last = index, part, is_last
+        self.lacked: frozenset[str] = frozenset()
+
+    def __enter__(self) -> None:
+        """Put the part at hand."""
+        self._token = _CURRENT.set({**_CURRENT.get({}), id(self._index): self._part})
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: object) -> bool | None:
+        """Put it away."""
+        _CURRENT.reset(self._token)
+        if not self._is_last:
+            self.lacked = frozenset(self._part.missing)
+        return bool(self.lacked) and isinstance(error, RefusalError)
+
+
+class _PartNames(ExactSearch):
+    """The vectors of the names of a part, each embedded when it is first needed.
+
+    Args:
+        graph: The part.
+        embed: Embeds texts.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, embed: Callable[[Sequence[str]], Array]) -> None:
+        """Begin without vectors."""
+        self.rows = None
+        self._graph, self._embed = graph, embed
+
+    def __len__(self) -> int:
+        """The number of names."""
+        return len(self._graph.names)
+
+    @cached_property
+    def vectors(self) -> Array:  # type: ignore[override]
+        """Those of all names, float32, shape (names, d)."""
+        return self.vectors_of(np.arange(len(self._graph.names)))
+
+    def vectors_of(self, ids: Array) -> Array:
+        """Return the vectors of some names, float32, shape (n, d)."""
+        return self._embed([readable(self._graph.names[id]) for id in ids.tolist()])
+
+
+def connect(
+    reader: PartReader,
+    embeddings: Embeddings,
+    vectors: VectorStoreSearch | None,
+    *,
+    max_facts: int,
+    fresh_seconds: float,
+    timeout: float,
+) -> ConnectedIndex:
+    """Connect to a graph that stays in its database; see `GraphIndex.connect`."""
+    connected = ConnectedGraph(reader, max_facts=max_facts, fresh_seconds=fresh_seconds, timeout=timeout)
+    return ConnectedIndex(connected, embeddings, None)
