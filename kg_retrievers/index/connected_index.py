@@ -21,13 +21,14 @@ from kg_retrievers.graph.parts import PartReader
 from kg_retrievers.graph.relation_samples import FACTS
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.connected_graph import ConnectedGraph, GraphPart
-from kg_retrievers.index.connected_names import ConnectedNames, Named, NameStore
+from kg_retrievers.index.connected_names import ConnectedNames
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.name_columns import name_columns
 from kg_retrievers.index.name_table import NameTable
 from kg_retrievers.index.nearest import ids_by_text, sorted_candidates
 from kg_retrievers.index.reach import Attempt, Reach
+from kg_retrievers.index.server_names import Near, ServerNames
 from kg_retrievers.index.text_vectors import TextVectors
 from kg_retrievers.index.triple_vectors import TripleVectors
 from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
@@ -76,16 +77,21 @@ class ConnectedIndex(GraphIndex):
         store: Holds the names of the graph; None where there is none.
     """
 
-    def __init__(self, connected: ConnectedGraph, embeddings: Embeddings, store: NameStore | None = None) -> None:
+    def __init__(
+        self, connected: ConnectedGraph, embeddings: Embeddings, store: VectorStoreSearch | None = None
+    ) -> None:
         """Embed the relations."""
         self.connected, self.embeddings, self.store = connected, embeddings, store
+        names = None if store is None else ServerNames(store, embeddings)
+        if names is not None:
+            names.refresh()  # refuses those of other embeddings
         relations = embed(embeddings, [readable(name) for name in connected.relations] or [""], batch_size=1024)
         self.dimension = relations.shape[1]
         self.fingerprint = fingerprint({}, {"relations": connected.relations, "embeddings": embedding_name(embeddings)})
         self._relations = ExactSearch(relations[: len(connected.relations)])
         self._folder = self._linking = None
         self._texts = TextVectors(embeddings, self.dimension, lambda: self._held_texts)
-        self._near = ConnectedNames(connected.reader, store, self.embed, connected.timeout)
+        self._near = ConnectedNames(connected.reader, names, self.embed, connected.timeout)
         self._nothing = self._as_part(GraphPart(connected.graph_of([], []), False))
         self._made = Cache()
 
@@ -128,7 +134,7 @@ class ConnectedIndex(GraphIndex):
             keys.update(self._near.in_question(reach.question))
         if reach.names:
             near = self._near.nearest(reach.names, reach.k)
-            keys.update(key for one in chain.from_iterable(near) for key in one.keys)
+            keys.update(key for one in chain.from_iterable(near) for key in one.name.keys)
         return frozenset(keys)
 
     def _part(self, reach: Reach, keys: frozenset[str]) -> _Part:
@@ -235,10 +241,10 @@ class ConnectedIndex(GraphIndex):
             raise InvalidArgumentError(f"GraphIndex: wanted a list of texts and k from 1, but got {texts!r} and {k}.")
         return [self._candidates(near) for near in self._near.nearest(texts, k)]
 
-    def _candidates(self, near: Sequence[Named]) -> Candidates:
+    def _candidates(self, near: Sequence[Near]) -> Candidates:
         part, graph = self._current, self.graph
         distances: dict[int, float] = {}
-        for key, distance in ((key, one.distance) for one in near for key in one.keys):
+        for key, distance in ((key, one.distance) for one in near for key in one.name.keys):
             id = graph.entities.find(key)
             if id >= 0:
                 distances[id] = min(distance, distances.get(id, distance))
@@ -310,4 +316,4 @@ def connect(
 ) -> ConnectedIndex:
     """Connect to a graph that stays in its database; see `GraphIndex.connect`."""
     connected = ConnectedGraph(reader, max_facts=max_facts, fresh_seconds=fresh_seconds, timeout=timeout)
-    return ConnectedIndex(connected, embeddings, None)
+    return ConnectedIndex(connected, embeddings, vectors)

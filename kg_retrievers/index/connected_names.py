@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
 
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.columns import Array
@@ -11,28 +10,11 @@ from kg_retrievers.graph.parts import PartReader
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.mentions import QuestionText
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
+from kg_retrievers.index.server_names import Near, ServerNames, StoredName
 from kg_retrievers.index.words import words_of
 
 #: How many words of a question a name has at most, where the database looks it up.
 NAME_WORDS = 10
-
-
-class Named(NamedTuple):
-    """A name, the entities that bear it, and its distance from a text."""
-
-    name: str
-    keys: tuple[str, ...]
-    distance: float
-
-
-class NameStore(Protocol):
-    """Holds the names of a graph, each with the keys of the entities that bear it."""
-
-    def nearest(self, vectors: Array, k: int) -> list[list[Named]]:
-        """Return the k names nearest to each vector, the nearest first."""
-
-    def written_as(self, texts: Sequence[str]) -> Mapping[str, Sequence[Named]]:
-        """Return the names that equal each text but for case, accents, blanks and punctuation."""
 
 
 class ConnectedNames(Immutable):
@@ -40,28 +22,27 @@ class ConnectedNames(Immutable):
 
     Args:
         reader: Reads the database.
-        store: Holds the names and their vectors; None where there is none.
+        names: Those in a vector store; None where there is none.
         embed: Embeds texts.
         timeout: The most seconds of one query of the database.
     """
 
     def __init__(
-        self, reader: PartReader, store: NameStore | None, embed: Callable[[Sequence[str]], Array], timeout: float
+        self, reader: PartReader, names: ServerNames | None, embed: Callable[[Sequence[str]], Array], timeout: float
     ) -> None:
         """Take the parts as they are."""
-        self.store = store
-        self._reader, self._embed, self._timeout = reader, embed, timeout
+        self._names, self._reader, self._embed, self._timeout = names, reader, embed, timeout
 
-    def nearest(self, texts: Sequence[str], k: int) -> list[list[Named]]:
+    def nearest(self, texts: Sequence[str], k: int) -> list[list[Near]]:
         """Return the names nearest to each text; one that equals it comes first, at a distance of 0.
 
         Entities whose key a text is are among them. All other names are `EXACT_NAME_MARGIN` away at least.
         """
         distinct = list(dict.fromkeys(texts))
         exact = self._exact(distinct)
-        near: dict[str, list[Named]] = {text: [] for text in distinct}
-        if self.store is not None and (vague := [text for text in distinct if k > 1 or not exact[text]]):
-            found = self.store.nearest(self._embed([readable(text) for text in vague]), k)
+        near: dict[str, list[Near]] = {text: [] for text in distinct}
+        if self._names is not None and (vague := [text for text in distinct if k > 1 or not exact[text]]):
+            found = self._names.nearest(self._embed([readable(text) for text in vague]), k)
             near |= zip(vague, found, strict=True)
         return [_exact_first(exact[text], near[text], k) for text in texts]
 
@@ -73,33 +54,29 @@ class ConnectedNames(Immutable):
             for first in range(len(text.tokens))
             for last in range(first, min(first + NAME_WORDS, len(text.tokens)))
         ]
-        if self.store is not None:
-            found = self.store.written_as(list(dict.fromkeys(windows)))
-            return _keys(name for names in found.values() for name in names)
+        if self._names is not None:
+            found = self._names.written_as(dict.fromkeys(windows))
+            return sorted({key for names in found.values() for name in names for key in name.keys})
         cases = {spelt for window in windows for spelt in _spellings(window)}
         by_name = self._reader.entities_named(sorted(cases), timeout=self._timeout)
         return sorted({key for keys in by_name.values() for key in keys})
 
-    def _exact(self, texts: Sequence[str]) -> dict[str, list[Named]]:
+    def _exact(self, texts: Sequence[str]) -> dict[str, list[Near]]:
         """Return the names that are written as each text, and the entities whose key it is."""
-        found: dict[str, list[Named]] = {text: [] for text in texts}
-        if self.store is not None:
-            for text, names in self.store.written_as(texts).items():
-                found[text] = [Named(name.name, tuple(name.keys), 0.0) for name in names if name.name == text]
+        found: dict[str, list[Near]] = {text: [] for text in texts}
+        if self._names is not None:
+            for text, names in self._names.written_as(texts).items():
+                found[text] = [Near(name, 0.0) for name in names if name.name == text]
         if missing := [text for text in texts if not found[text]]:
             for text, keys in self._reader.entities_named(missing, timeout=self._timeout).items():
-                found[text] = [Named(text, tuple(keys), 0.0)] if keys else []
+                found[text] = [Near(StoredName(text, tuple(keys)), 0.0)] if keys else []
         return found
 
 
-def _exact_first(exact: Sequence[Named], near: Sequence[Named], k: int) -> list[Named]:
-    names = {one.name for one in exact}
-    others = [one._replace(distance=max(one.distance, EXACT_NAME_MARGIN)) for one in near if one.name not in names]
+def _exact_first(exact: Sequence[Near], near: Sequence[Near], k: int) -> list[Near]:
+    names = {one.name.name for one in exact}
+    others = [Near(one.name, max(one.distance, EXACT_NAME_MARGIN)) for one in near if one.name.name not in names]
     return [*exact, *others[: max(k - len(exact), 0)]]
-
-
-def _keys(names: Iterable[Named]) -> list[str]:
-    return sorted({key for one in names for key in one.keys})
 
 
 def _spellings(text: str) -> set[str]:
