@@ -6,10 +6,10 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -26,6 +26,8 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.redaction import hide_secrets, names_secret
 
+T = TypeVar("T")
+
 #: How often a request is sent, and how many seconds are waited before the second time, then twice as many each time.
 ATTEMPTS, FIRST_WAIT = 4, 0.5
 
@@ -38,12 +40,12 @@ MAX_MESSAGE = 1000
 #: The longest wait for a server that says nothing, where there is no deadline.
 LONGEST_SILENCE = 600.0
 
-_BUSY = frozenset((429, 502, 503, 504))
+_BUSY_STATUS = frozenset((429, 502, 503, 504))
 _JSON, _TRIPLES = "application/sparql-results+json", "application/n-triples"
 _LOGIN = "Set the environment variables SPARQL_USERNAME and SPARQL_PASSWORD, or SPARQL_TOKEN, to one who may read there"
 
 
-class _Busy(Exception):
+class _BusyError(Exception):
     """The server cannot answer now."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
@@ -93,14 +95,14 @@ class Endpoint:
         """Write the triples of a CONSTRUCT to a file as N-Triples."""
         self._until_deadline(self._download, query, path)
 
-    def _until_deadline(self, function: Any, *args: Any) -> Any:
+    def _until_deadline(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function again while the server is busy, with growing waits."""
         wait = FIRST_WAIT
         for attempt in range(1, ATTEMPTS + 1):
             self._take_turn()
             try:
                 return call_foreign(function, *args)
-            except _Busy as busy:
+            except _BusyError as busy:
                 pause = wait if busy.wait is None else busy.wait
                 if attempt == ATTEMPTS or pause >= seconds_left():
                     later = f" It asks to wait {pause:g} s." if busy.wait is not None else ""
@@ -173,7 +175,7 @@ class Endpoint:
             hide_secrets(cause)
             reset = isinstance(cause, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
             if reset:
-                raise _Busy(f"the connection broke ({cause!s:.200}).") from None
+                raise _BusyError(f"the connection broke ({cause!s:.200}).") from None
             raise DatabaseUnavailableError(
                 f"SparqlExecutor: {self.url} cannot be reached: {cause!s:.200}. Is it running, and is this its address?"
             ) from None
@@ -196,7 +198,7 @@ class Endpoint:
 
     def _redirected(self, url: str, response: httpx.Response) -> str:
         """Return the address of a redirect, which must be on the same host, and not less safe."""
-        new = urljoin(url, response.headers.get("location", ""))
+        new: str = urljoin(url, response.headers.get("location", ""))
         old, to = urlsplit(url), urlsplit(new)
         if old.netloc != to.netloc or (to.scheme, old.scheme) not in (("https", "http"), (old.scheme, old.scheme)):
             raise DatabaseUnavailableError(
@@ -225,8 +227,8 @@ class Endpoint:
 
     def _error(self, status: int, reason: str, query: str, wait: float | None) -> Exception:
         who = f"SparqlExecutor: {self.url}"
-        if status in _BUSY:
-            return _Busy(f"HTTP status {status}, {reason[:200]}", wait)
+        if status in _BUSY_STATUS:
+            return _BusyError(f"HTTP status {status}, {reason[:200]}", wait)
         if status in (401, 403):
             return DatabaseLoginError(
                 f"{who} does not let this user in (HTTP status {status}).",
@@ -270,7 +272,9 @@ def _basic_login() -> tuple[str, str] | None:
     name, password = os.environ.get("SPARQL_USERNAME"), os.environ.get("SPARQL_PASSWORD")
     if (name is None) != (password is None):
         missing = "SPARQL_USERNAME" if name is None else "SPARQL_PASSWORD"
-        raise InvalidArgumentError(f"SparqlExecutor: the environment variable {missing} is not set. Set it, or neither.")
+        raise InvalidArgumentError(
+            f"SparqlExecutor: the environment variable {missing} is not set. Set it, or neither."
+        )
     return (name, password) if name is not None and password is not None else None
 
 

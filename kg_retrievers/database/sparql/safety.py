@@ -84,7 +84,8 @@ def check_read_only(
         SparqlSafetyError: If it may do more, cannot be read, is beyond a bound, or does not name its columns.
 
     Example:
-        >>> check_read_only("SELECT ?film WHERE { ?film dbo:director ?x VALUES ?x { $x } }", parameters={"x": 0}).columns
+        >>> query = "SELECT ?film WHERE { ?film dbo:director ?who VALUES ?who { $who } }"
+        >>> check_read_only(query, parameters={"who": "dbr:Spike_Jonze"}).columns
         ('film',)
     """
     return _checked(query, frozenset(parameters or ()), tuple(sorted(namespaces.items())))
@@ -290,4 +291,3 @@ def _limit(checked: CheckedSparql, parts: list[str], most: int) -> None:
     keys = " ".join(f"STR(?{name})" for name in checked.columns)
     order = keys if checked.order_by else f"ORDER BY {keys}"
     parts.insert(place, f" {order} " if checked.limit is not None else f" {order} LIMIT {most} ")
-

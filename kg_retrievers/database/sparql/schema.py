@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.database.sparql.names import Ask, read_names, value
+from kg_retrievers.database.sparql.rendering import write_pattern
 from kg_retrievers.database.sparql.terms import STRING, Iri, Text
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.errors import DatabaseTimeoutError
+from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.building import relation_names
 from kg_retrievers.graph.iris import NAMED, WELL_KNOWN
 from kg_retrievers.graph.readers.rdf.columns import WIKIDATA_ENTITIES, WIKIDATA_PROPERTIES
@@ -49,6 +52,10 @@ class SparqlSchema(DatabaseSchema):
     def type_by_iri(self) -> Mapping[str, str]:
         """The names of types."""
         return {iri: name for name, iri in self.type_iris.items()}
+
+    def write_pattern(self, pattern: Pattern, **options: Any) -> tuple[str, dict[str, Any]]:
+        """Write a pattern as a query; see `PatternWriter`."""
+        return write_pattern(pattern, self, self.vocabulary, self.type_iris, **options)
 
 
 def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:

@@ -12,7 +12,9 @@ from typing import Literal, NamedTuple, cast
 
 from kg_retrievers.errors import SparqlSafetyError
 
-Kind = Literal["word", "variable", "parameter", "iri", "prefixed", "string", "number", "language", "sign", "blank", "end"]
+Kind = Literal[
+    "word", "variable", "parameter", "iri", "prefixed", "string", "number", "language", "sign", "blank", "end"
+]
 
 _LETTER = r"(?:[A-Za-z_]|[^\x00-\x7f\s])"
 _NAME = rf"{_LETTER}(?:{_LETTER}|[0-9])*+"

@@ -50,7 +50,9 @@ class Vocabulary:
         _ = self.options, self.labels, self.aliases, self.types, self.starts
         for language in self.languages:
             if language != ANY and not all(part.isalnum() and part.isascii() for part in language.split("-")):
-                raise InvalidArgumentError(f"SparqlExecutor: languages has {language!r}. Wanted a code, as 'en' or '*'.")
+                raise InvalidArgumentError(
+                    f"SparqlExecutor: languages has {language!r}. Wanted a code, as 'en' or '*'."
+                )
 
     @cached_property
     def options(self) -> RdfOptions:
@@ -143,7 +145,9 @@ class Vocabulary:
             f"!isBlank({head}) && !isBlank({tail})",
             f"IF(isLiteral({tail}), {' && '.join(literal)}, {thing})",
         ]
-        return " ".join(f"FILTER({one})" for one in (*filters, *(self.relations(relation) if predicate is None else [])))
+        return " ".join(
+            f"FILTER({one})" for one in (*filters, *(self.relations(relation) if predicate is None else []))
+        )
 
     def relations(self, variable: str) -> list[str]:
         """Return the conditions by which a predicate is a relation."""
