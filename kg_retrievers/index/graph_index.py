@@ -253,7 +253,7 @@ class GraphIndex(Immutable):
         Args:
             reader: An executor: `Neo4jExecutor`, `LadybugExecutor`, `SparqlExecutor` or `QueryExecutor`.
             embeddings: Any LangChain embeddings; those that the vectors were made with.
-            vectors: The store that holds the names, filled by `kg-retrievers index` or `load_names`. Without it only
+            vectors: The store that holds the names, filled by `load_names` or `kg-retrievers index`. Without it only
                 entities are found that a question names exactly, but for capitals.
             max_facts: The most facts that a question fetches.
             fresh_seconds: How long what was read is taken for what the database holds.
