@@ -30,6 +30,9 @@ MAX_KEYS = 256
 #: How many names with the same letters and digits are asked for at first; as many again and more, where all are there.
 ALIKE = 3
 
+#: Distances that differ by less are equal: stores compute in single precision.
+ROUNDING = 1e-6
+
 #: How often more are asked for, where the last of the nearest names are equally near.
 MAX_TRIES = 4
 
@@ -187,19 +190,14 @@ class ServerNames:
         asked = k + 2  # one is no name, one says whether the last is as near as the next
         for _ in range(MAX_TRIES):
             documents, distances = self.store.documents_near(vector, asked)
-            hits = [
-                (distance, document.metadata["number"], document)
-                for document, distance in zip(documents, distances.tolist(), strict=True)
-                if "name" in document.metadata
-            ]
-            hits.sort(key=lambda hit: hit[:2])
-            ties = len(hits) > k > 0 and hits[-1][0] == hits[k - 1][0]
+            hits = _in_order(documents, distances)
+            ties = len(hits) > k > 0 and hits[-1].rank == hits[k - 1].rank
             if not ties or len(documents) < asked:
                 break
             asked *= 4
         if len(hits) < k:
             self._warn(len(hits), k)
-        return [Near(_stored_name(document), distance) for distance, _, document in hits[:k]]
+        return [Near(_stored_name(hit.document), hit.distance) for hit in hits[:k]]
 
     def _warn(self, found: int, wanted: int) -> None:
         if self._warned.is_set():
@@ -325,6 +323,27 @@ class ServerNames:
         axis = np.eye(1, about.dimension, dtype=np.float32)
         self._put([Document(_ABOUT_TEXT, id=_ABOUT, metadata=metadata)], axis)
         self._about = about
+
+
+class _Hit(NamedTuple):
+    """A name found: its place, the same for those that are equally near, when it was added, and its distance."""
+
+    rank: int
+    number: int
+    distance: float
+    document: Document
+
+
+def _in_order(documents: Sequence[Document], distances: Array) -> list[_Hit]:
+    """Return the names among documents, ascending by distance, then by number."""
+    ascending = np.argsort(distances, kind="stable")
+    ranks = np.cumsum(np.diff(distances[ascending], prepend=0) > ROUNDING)
+    hits = [
+        _Hit(rank, documents[at].metadata["number"], float(distances[at]), documents[at])
+        for rank, at in zip(ranks.tolist(), ascending.tolist(), strict=True)
+        if "name" in documents[at].metadata
+    ]
+    return sorted(hits, key=lambda hit: hit[:2])
 
 
 def _by_name(names: Iterable[StoredName]) -> dict[str, set[str]]:

@@ -17,6 +17,9 @@ from kg_retrievers.index.store_errors import store_errors, tried_again
 #: How many documents are sent or asked for at once; fewer where a store takes fewer.
 BATCH = 1024
 
+#: How many rows Milvus returns at most.
+MILVUS_MOST = 16_384
+
 # Of the many vector stores, these search by vector and return scores; LangChain has no common name for it.
 _SEARCHES = ("similarity_search_with_score_by_vector", "similarity_search_by_vector_with_relevance_scores")
 
@@ -130,6 +133,8 @@ class StoreDocuments:
         Raises:
             DatabaseError: As of `put`.
         """
+        if self._is_milvus:
+            k = min(k, MILVUS_MOST)
         hits: list[tuple[Document, float]] = self._called(self._by_vector, vector.tolist(), k=k)
         return hits
 

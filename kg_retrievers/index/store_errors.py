@@ -74,18 +74,17 @@ def store_errors(who: str) -> Iterator[None]:
         DatabaseFullError: If its disk is full.
         ModelCallError: If the client failed with an error of Python's own. Other errors pass, without secrets.
     """
-    try:
-        with client_errors(who):
+    with client_errors(who):
+        try:
             yield
-    except KGRetrieversError:
-        raise
-    except Exception as cause:
-        kind = kind_of(cause)
-        if kind is None:
+        except KGRetrieversError:
             raise
-        hide_secrets(cause)
-        reason = " ".join(str(cause).split())
-        raise kind(f"{who}: {_VERBS[kind]}: {reason:.300}", hint_python=_ADVICE[kind]) from cause
+        except Exception as cause:
+            if (kind := kind_of(cause)) is None:
+                raise
+            hide_secrets(cause)
+            reason = " ".join(str(cause).split()).partition(" (Background on this error")[0]
+            raise kind(f"{who}: {_VERBS[kind]} ({reason:.300}).", hint_python=_ADVICE[kind]) from cause
 
 
 _VERBS: dict[type[DatabaseError], str] = {
