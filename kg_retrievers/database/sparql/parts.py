@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 
 from kg_retrievers.database.fetching import EntityPage, Facts, StoredEntity
 from kg_retrievers.database.sparql.keys import Keys
 from kg_retrievers.database.sparql.names import BLOCK, Ask, Called, Solutions, blocks, read_names, values
-from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels, wikidata_entity
-from kg_retrievers.database.sparql.terms import STRING, Iri, Term, Text, written_term
+from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
+from kg_retrievers.database.sparql.terms import STRING, Iri, Term, Text
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.iris import local_words
 from kg_retrievers.graph.readers.rdf.columns import SCHEMA_TYPES
 
-#: The most things that some names may be, all together.
-MAX_NAMED = 10_000
+#: The most things that some names may be, all together, and how many keys of tails stand beside those of heads.
+MAX_NAMED, TAILS = 10_000, 5_000
+
+#: How many ranges of entities there are at most: the first eight digits of MD5.
+_RANGE = 1 << 32
 
 #: A fact as terms.
 _Row = Sequence[Term | None]
@@ -62,17 +66,19 @@ class Parts:
 
     def facts_between(self, keys: Sequence[str], limit: int) -> Facts:
         """Read the facts between some entities."""
-        wanted, found, is_cut = set(keys), list[_Row](), False
-        parts = list(blocks(sorted(wanted), BLOCK))
-        for block, other in ((block, other) for block in parts for other in parts):
+        wanted, found, is_cut = sorted(set(keys)), list[_Row](), False
+        for block, other in product(blocks(wanted, BLOCK), blocks(wanted, TAILS)):
             heads, tails = self._ends(block)[0], self._ends(other)[1]
-            triple = f"{values('?head', heads)} ?head ?relation ?tail . {values('?tail', tails)} {self._facts}"
-            rows = self._facts_in(triple, limit)
+            of_heads = f"{values('?head', heads)} ?head ?relation ?tail . {self._facts}"
+            # In a part of their own, so that an engine joins all at once, and does not try each pair.
+            of_tails = f"{{ SELECT ?tail WHERE {{ {values('?tail', tails)} }} }}"
+            rows = self._facts_in(f"{{ SELECT ?head ?relation ?tail WHERE {{ {of_heads} }} }} {of_tails}", limit)
             found += rows.rows
             is_cut = rows.is_cut or len(found) > limit
             if is_cut:
                 break
-        triples = [fact for fact in self.triples(found) if fact.head in wanted and fact.tail in wanted]
+        ends = set(wanted)
+        triples = [fact for fact in self.triples(found) if fact.head in ends and fact.tail in ends]
         return Facts(triples[:limit], is_cut or len(triples) > limit)
 
     def sample_facts(self, relation: str, count: int) -> Facts:
@@ -91,11 +97,8 @@ class Parts:
         return self._schema().vocabulary.facts("?head", "?relation", "?tail")
 
     def _facts_in(self, where: str, limit: int) -> Solutions:
-        """Return heads, relations and tails, one more than `limit`, in a fixed order."""
-        return self._ask(
-            f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} "
-            f"ORDER BY STR(?head) STR(?relation) STR(?tail) LIMIT {limit + 1}"
-        )
+        """Return heads, relations and tails, one more than `limit`: the first that the endpoint finds."""
+        return self._ask(f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} LIMIT {limit + 1}")
 
     def _ends(self, keys: Iterable[str]) -> tuple[list[Iri], list[Iri | Text]]:
         """Return the terms that heads, and that tails with some keys may be."""
@@ -205,7 +208,16 @@ class Parts:
                 if name in (entity.key, entity.label, *entity.aliases):
                     found[name].add(entity.key)
         self._find_texts(found)
+        self._leave_out_descriptions(found)
         return {name: sorted(found[name])[:limit] for name in names}
+
+    def _leave_out_descriptions(self, found: dict[str, set[str]]) -> None:
+        """Leave out relations and types that are in no fact."""
+        expand = self._schema().vocabulary.names.expand
+        iri_of = {key: iri for keys in found.values() for key in keys if self._describes(iri := expand(key))}
+        lone = set(iri_of.values()) - self._in_facts(sorted(iri_of.values()))
+        for keys in found.values():
+            keys -= {key for key, iri in iri_of.items() if iri in lone}
 
     def _find_called(self, names: Sequence[str], found: dict[str, set[str]], unsure: dict[str, set[str]]) -> None:
         """Find things by their labels and aliases; those in other languages are labels only where none is better."""
@@ -241,58 +253,60 @@ class Parts:
         return found
 
     def entities_after(self, position: str, page_size: int) -> EntityPage:
-        """Read a page of all entities: those that IRIs name, by these, then literals, by their texts.
+        """Read a page of all entities: those of whose texts MD5 gives a number in some range.
+
+        An order by key would have the endpoint sort all entities for each page.
 
         Raises:
             InvalidArgumentError: If the position is none.
         """
-        kind, after = position[:1] or "i", position[1:]
-        if kind not in ("i", "l"):
-            raise InvalidArgumentError(f"SparqlExecutor.entities_after: got {position!r:.100}, no position of a page.")
-        entities = self._named_by_iris if kind == "i" else self._literals
-        texts = self._page(self._things() if kind == "i" else self._facts_to("isLiteral"), after, page_size)
-        following = f"{kind}{texts[page_size - 1]}" if len(texts) > page_size else None
-        if following is None and kind == "i" and self._schema().vocabulary.literals == "keep":
-            following = "l"
-        return EntityPage(sorted(entities(texts[:page_size])), following)
+        start, width = _range(position) if position else (0, self._width(page_size))
+        while len(terms := self._in_range(start, width, page_size)) > page_size and width > 1:
+            width = max(1, width // 2)
+        texts = {term.value: Text(term.value, STRING) for term in terms if isinstance(term, Text)}
+        keys = self._keys.of_terms(texts.values())
+        entities = [StoredEntity(keys[text], text.value, [], []) for text in texts.values()]
+        entities += self._named_by_iris(sorted({term.value for term in terms if isinstance(term, Iri)}))
+        end = start + width
+        return EntityPage(sorted(entities), f"{end:08x}.{width:08x}" if end < _RANGE else None)
 
-    def _page(self, where: str, after: str, most: int) -> list[str]:
-        """Return the texts of `?thing` behind one, each once, in sorted order, and one more than wanted."""
+    def _width(self, page_size: int) -> int:
+        """Return how wide a range is in which there are a little fewer entities than wanted."""
+        (count,) = self._ask(f"SELECT (COUNT(*) AS ?count) WHERE {{ {self._things()} }}").column("count")
+        entities = int(count.value) if isinstance(count, Text) else 1
+        return min(_RANGE, max(1, int(_RANGE * 0.9 * page_size / max(1, entities))))
+
+    def _in_range(self, start: int, width: int, most: int) -> list[Term]:
+        """Return the terms of a range, one more than wanted if there are more."""
+        end = f"{start + width:08x}" if start + width < _RANGE else "g"
         rows = self._ask(
-            f"SELECT DISTINCT ?text WHERE {{ {where} BIND(STR(?thing) AS ?text) "
-            f"FILTER(?text > {written_term(Text(after, STRING))}) }} ORDER BY ?text LIMIT {most + 1}"
+            f"SELECT ?thing WHERE {{ {self._things()} BIND(MD5(STR(?thing)) AS ?number) "
+            f'FILTER(?number >= "{start:08x}" && ?number < "{end}") }} LIMIT {most + 1}'
         )
-        return [term.value for term in rows.column("text") if isinstance(term, Text)]
+        return [term for term in rows.column("thing") if term is not None]
 
     def _things(self) -> str:
-        """Return what finds the IRIs of entities: the ends of facts, and what has names or types."""
-        vocabulary = self._schema().vocabulary
-        facts = vocabulary.facts("?thing", "?relation", "?value")
-        by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases, *vocabulary.types)])
-        schema_types = values("?kind", [Iri(vocabulary.names.expand(name)) for name in SCHEMA_TYPES])
-        types = values("?typed", [Iri(iri) for iri in vocabulary.types])
-        described = f"{by} ?thing ?by ?name . FILTER(isIRI(?thing) && !isBlank(?name))"
-        if vocabulary.types:
-            described += f" FILTER NOT EXISTS {{ {schema_types} {types} ?thing ?typed ?kind }}"
+        """Return what finds `?thing`: the ends of facts, and what has names or types."""
+        facts = self._schema().vocabulary.facts("?head", "?by", "?thing")
         return (
-            f"{{ ?thing ?relation ?value . FILTER(isIRI(?thing)) {facts} }} UNION "
-            f"{{ {self._facts_to('isIRI')} }} UNION {{ {described} }}"
+            f"{{ SELECT DISTINCT ?thing WHERE {{ {{ ?thing ?by ?value . FILTER(isIRI(?thing)) }} UNION "
+            f"{{ ?head ?by ?thing . {facts} }} }} }}"
         )
 
-    def _facts_to(self, test: str) -> str:
-        facts = self._schema().vocabulary.facts("?head", "?relation", "?thing")
-        return f"?head ?relation ?thing . FILTER({test}(?thing)) {facts}"
-
     def _named_by_iris(self, iris: Sequence[str]) -> list[StoredEntity]:
-        """Return entities by their IRIs, but for relations and types that are in no fact."""
+        """Return entities by their IRIs, but for what is in no fact and describes relations and types."""
         schema = self._schema()
-        described = {*schema.relation_by_iri, *schema.type_by_iri}
-        described |= {entity for iri in schema.relation_by_iri if (entity := wikidata_entity(iri))}
-        unsure = [iri for iri in iris if iri in described]
-        in_facts = self._in_facts(unsure)
-        kept = [iri for iri in iris if iri not in described or iri in in_facts]
-        called = read_names(self._ask, schema.vocabulary, kept)
-        return [*self._entities({iri: called.get(iri, Called(None, [], [])) for iri in kept})]
+        schema_types = {schema.vocabulary.names.expand(name) for name in SCHEMA_TYPES}
+        called = read_names(self._ask, schema.vocabulary, iris)
+        unsure = [iri for iri in iris if iri not in called or schema_types.intersection(called[iri].types)]
+        unsure += [iri for iri in iris if self._describes(iri)]
+        lone = set(unsure) - self._in_facts(sorted(set(unsure)))
+        return [*self._entities({iri: called.get(iri, Called(None, [], [])) for iri in iris if iri not in lone})]
+
+    def _describes(self, iri: str) -> bool:
+        """Return whether a thing is a relation or a type, or has the label of one."""
+        schema = self._schema()
+        return iri in schema.relation_by_iri or iri in schema.type_by_iri or iri in schema.property_entities
 
     def _in_facts(self, iris: Sequence[str]) -> set[str]:
         """Return which of some IRIs are ends of facts."""
@@ -305,6 +319,20 @@ class Parts:
             found |= {term.value for term in rows.column("thing") if isinstance(term, Iri)}
         return found
 
-    def _literals(self, texts: Sequence[str]) -> list[StoredEntity]:
-        keys = self._keys.of_terms(Text(text, STRING) for text in texts)
-        return [StoredEntity(key, text.value, [], []) for text, key in keys.items() if isinstance(text, Text)]
+
+def _range(position: str) -> tuple[int, int]:
+    """Read where a range begins, and how wide it is.
+
+    Raises:
+        InvalidArgumentError: If the position says neither.
+    """
+    start, _, width = position.partition(".")
+    try:
+        found = int(start, 16), int(width, 16)
+    except ValueError:
+        found = -1, 0
+    if not 0 <= found[0] < _RANGE or not 1 <= found[1] <= _RANGE:
+        raise InvalidArgumentError(
+            f"SparqlExecutor.entities_after: got {position!r:.100}, no position of a page. Begin with an empty text."
+        )
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
@@ -18,6 +18,7 @@ def write_pattern(
     schema: DatabaseSchema,
     vocabulary: Vocabulary,
     type_iris: Mapping[str, str],
+    plain: Collection[str],
     *,
     keys: Mapping[Term, Sequence[str]],
     given: Mapping[Known, Sequence[str]],
@@ -34,6 +35,7 @@ def write_pattern(
         schema: The relations that the endpoint has.
         vocabulary: How its triples are read.
         type_iris: The IRIs of types by their names.
+        plain: The relations of which every triple is a fact.
         keys: The keys of which each known node may take one.
         given: The keys of known nodes of absent triples, as a caller gives them.
         allowed: The keys that unknowns may have, by name.
@@ -47,7 +49,7 @@ def write_pattern(
         PatternError: If `bindings` names no unknown node.
     """
     names = {node: f"?n{position}" for position, node in enumerate(pattern.nodes)}
-    query = _Rendering(pattern, schema, vocabulary, type_iris, names, keys, given, allowed, direction)
+    query = _Rendering(pattern, schema, vocabulary, type_iris, plain, names, keys, given, allowed, direction)
     lines = [*query.select(bindings), "WHERE {", *(f"  {line}" for line in query.where(distinct)), "}"]
     if limit is not None:
         lines.append(f"LIMIT {limit}")
@@ -68,6 +70,7 @@ class _Rendering:
     schema: DatabaseSchema
     vocabulary: Vocabulary
     type_iris: Mapping[str, str]
+    plain: Collection[str]
     names: dict[Term, str]
     keys: Mapping[Term, Sequence[str]]
     given: Mapping[Known, Sequence[str]]
@@ -128,10 +131,10 @@ class _Rendering:
         forward = self._fact(start, relation, end)
         if self.direction == "respect":
             return forward
-        inside = " ".join(line for node in dict.fromkeys((head, tail)) for line in limits[node])
+        inside = "".join(f"{line} " for node in dict.fromkeys((head, tail)) for line in limits[node])
         ways = [(forward, start, end), (self._fact(end, relation, start), end, start)]
         branches = (
-            f"{{ {inside} {fact} BIND({first} AS ?h{position}) BIND({last} AS ?t{position}) }}"
+            f"{{ {inside}{fact} BIND({first} AS ?h{position}) BIND({last} AS ?t{position}) }}"
             for fact, first, last in ways
         )
         return " UNION ".join(branches)
@@ -139,6 +142,8 @@ class _Rendering:
     def _fact(self, head: str, relation: Term, tail: str) -> str:
         term = self._relation(relation)
         predicate = None if term.startswith("?") else term[1:-1]
+        if predicate in self.plain:
+            return f"{head} {term} {tail} ."
         return f"{head} {term} {tail} . {self.vocabulary.facts(head, term, tail, predicate)}"
 
     def _relation(self, relation: Term) -> str:

@@ -192,7 +192,7 @@ class _Check:
         for at, token in enumerate(self.tokens[start:-1], start):
             if token.kind != "sign":
                 continue
-            dots += token.text in (".", ";", ",")
+            dots += token.text in (".", ";")
             if dots > MAX_DOTS:
                 raise refusal(self.query, token, f", behind {MAX_DOTS} triples, the most that a query may join")
             if token.text in _PAIRS:
@@ -239,15 +239,15 @@ class _Check:
         return replace(checked, order_by=order, limit=limit)
 
 
-def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: int | None) -> str:
+def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: int, *, sort: bool = True) -> str:
     """Return the text that is sent: without comments, with parameters bound, sorted, and limited.
-
-    Rows are sorted by all columns behind the query's own order, so that the limit cuts off the same rows every time.
 
     Args:
         checked: A query from `check_read_only`.
         terms: The terms of each parameter, as SPARQL writes them. Several of them, or none, stand after VALUES or IN.
-        most: The most rows; None for no limit and no order.
+        most: The most rows.
+        sort: Whether rows are sorted by all columns, behind the query's own order if it has one, so that a limit cuts
+            off the same rows every time.
 
     Raises:
         InvalidArgumentError: If several terms stand where one is wanted.
@@ -255,8 +255,8 @@ def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: in
     parts = [_bound(checked, at, terms) for at in range(len(checked.tokens) - 1)]
     for at, (token, following) in enumerate(pairwise(checked.tokens[:-1])):
         parts[at] += " " * (token.end < following.position)
-    if checked.form == "SELECT" and most is not None:
-        _limit(checked, parts, most)
+    if checked.form == "SELECT":
+        _limit(checked, parts, most, sort or checked.limit is not None)
     return "".join([*(f"{declaration} " for declaration in checked.declarations), *parts])
 
 
@@ -278,7 +278,7 @@ def _bound(checked: CheckedSparql, at: int, terms: Mapping[str, Sequence[str]]) 
     return values[0]
 
 
-def _limit(checked: CheckedSparql, parts: list[str], most: int) -> None:
+def _limit(checked: CheckedSparql, parts: list[str], most: int, sort: bool) -> None:
     """Put an order and a limit into the parts of a query."""
     depth, place = 0, len(parts)
     for at in range(checked._tail, len(parts)):
@@ -290,4 +290,5 @@ def _limit(checked: CheckedSparql, parts: list[str], most: int) -> None:
             place = min(place, at)
     keys = " ".join(f"STR(?{name})" for name in checked.columns)
     order = keys if checked.order_by else f"ORDER BY {keys}"
-    parts.insert(place, f" {order} " if checked.limit is not None else f" {order} LIMIT {most} ")
+    added = [order] * (sort or checked.order_by) + [f"LIMIT {most}"] * (checked.limit is None)
+    parts.insert(place, f" {' '.join(added)} ")

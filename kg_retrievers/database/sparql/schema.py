@@ -36,12 +36,14 @@ class SparqlSchema(DatabaseSchema):
         type_iris: The IRIs of types by their names.
         kinds: The kinds of literals, as of `Text`.
         has_names: Whether there are entities whose keys are names, not IRIs.
+        plain: The IRIs of relations of which every triple is a fact, as far as all triples were looked at.
     """
 
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     type_iris: Mapping[str, str] = field(default_factory=dict)
     kinds: Sequence[str] = KINDS
     has_names: bool = False
+    plain: frozenset[str] = frozenset()
 
     @cached_property
     def relation_by_iri(self) -> Mapping[str, str]:
@@ -53,18 +55,25 @@ class SparqlSchema(DatabaseSchema):
         """The names of types."""
         return {iri: name for name, iri in self.type_iris.items()}
 
+    @cached_property
+    def property_entities(self) -> frozenset[str]:
+        """The IRIs of the entities that have the labels of properties of Wikidata."""
+        return frozenset(filter(None, map(wikidata_entity, self.relation_by_iri)))
+
     def write_pattern(self, pattern: Pattern, **options: Any) -> tuple[str, dict[str, Any]]:
         """Write a pattern as a query; see `PatternWriter`."""
-        return write_pattern(pattern, self, self.vocabulary, self.type_iris, **options)
+        return write_pattern(pattern, self, self.vocabulary, self.type_iris, self.plain, **options)
 
 
 def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
     """Read what an endpoint holds, by a few queries; where it cannot list everything in time, of a sample."""
-    relations, some_relations = _listed(ask, _relations_query(vocabulary), vocabulary)
-    types, some_types = _listed(ask, _types_query(vocabulary), vocabulary)
-    relations = [iri for iri in relations if vocabulary.is_relation(iri)]
+    listed, some_relations = _listed(ask, _relations_query(vocabulary), "?listed ?odd")
+    types, some_types = _listed(ask, _types_query(vocabulary), "?listed")
+    relations = sorted(iri for iri in listed if listed[iri] != {"blank"} and vocabulary.is_relation(iri))
+    odd = {*vocabulary.labels, *vocabulary.aliases, *vocabulary.types}
+    plain = frozenset() if some_relations or vocabulary.listing else listed.keys() - odd - _odd(listed)
     names = relation_labels(ask, vocabulary, relations)
-    type_names = type_labels(ask, vocabulary, types)
+    type_names = type_labels(ask, vocabulary, sorted(types))
     kinds, has_names = _sample(ask)
     wanted = [f"@{language}" for language in vocabulary.languages if language != ANY]
     return SparqlSchema(
@@ -75,6 +84,7 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
         type_iris={name: iri for iri, name in type_names.items()},
         kinds=tuple(dict.fromkeys([*KINDS, *wanted, *kinds])),
         has_names=has_names,
+        plain=frozenset(plain),
     )
 
 
@@ -115,9 +125,11 @@ def wikidata_entity(iri: str) -> str | None:
 
 
 def _relations_query(vocabulary: Vocabulary) -> tuple[str, str]:
-    """Return the query that lists predicates of facts, and the one for a sample of triples."""
+    """Return what lists predicates of facts, and of what kinds their triples are; and that for a sample."""
+    odd = f'isLiteral(?tail) && (STR(?tail) = "" || !({vocabulary.wanted("?tail")}))'
     # A language never decides whether a relation has facts at all.
-    facts = replace(vocabulary, languages=(ANY,)).facts("?head", "?listed", "?tail")
+    facts = replace(vocabulary, languages=(ANY,)).facts("?head", "?listed", "?tail", keep_blank=True)
+    facts += f' BIND(IF(isBlank(?head) || isBlank(?tail), "blank", IF({odd}, "odd", "fact")) AS ?odd)'
     triples = f"?head ?listed ?tail . {facts}"
     sample = f"{{ SELECT ?head ?listed ?tail WHERE {{ ?head ?listed ?tail }} LIMIT {SAMPLE} }} {facts}"
     if vocabulary.listing:
@@ -133,17 +145,25 @@ def _types_query(vocabulary: Vocabulary) -> tuple[str, str]:
     return (sample if vocabulary.listing else triples), sample
 
 
-def _listed(ask: Ask, queries: tuple[str, str], vocabulary: Vocabulary) -> tuple[list[str], bool]:
-    """Return the IRIs that a query lists, sorted, and whether there may be more."""
+def _listed(ask: Ask, queries: tuple[str, str], columns: str) -> tuple[dict[str, set[str]], bool]:
+    """Return the IRIs that a query lists, with the values of its second column, and whether there may be more."""
     whole, sample = queries
     is_sample = whole == sample
-    select = f"SELECT DISTINCT ?listed WHERE {{ {{}} FILTER(isIRI(?listed)) }} LIMIT {MAX_LISTED + 1}"
+    select = f"SELECT DISTINCT {columns} WHERE {{ {{}} FILTER(isIRI(?listed)) }} LIMIT {2 * MAX_LISTED + 1}"
     try:
-        found = ask(select.replace("{}", whole))
+        rows = ask(select.replace("{}", whole))
     except DatabaseTimeoutError:
-        found, is_sample = ask(select.replace("{}", sample)), True
-    iris = [term.value for term in found.column("listed") if isinstance(term, Iri)]
-    return sorted(set(iris)), is_sample or found.is_cut or len(iris) > MAX_LISTED
+        rows, is_sample = ask(select.replace("{}", sample)), True
+    found: dict[str, set[str]] = {}
+    for iri, *others in rows.rows:
+        if isinstance(iri, Iri):
+            found.setdefault(iri.value, set()).update(filter(None, map(value, others)))
+    return found, is_sample or rows.is_cut or len(rows.rows) > 2 * MAX_LISTED
+
+
+def _odd(listed: Mapping[str, set[str]]) -> set[str]:
+    """Return the predicates that have triples which are no facts."""
+    return {iri for iri, odd in listed.items() if odd != {"fact"}}
 
 
 def _sample(ask: Ask) -> tuple[list[str], bool]:

@@ -116,7 +116,9 @@ class Vocabulary:
         named = (f'LANGMATCHES(LANG({variable}), "{language}")' for language in self.languages)
         return " || ".join([f"LANG({variable}) IN ({none})", *named])
 
-    def facts(self, head: str, relation: str, tail: str, predicate: str | None = None) -> str:
+    def facts(
+        self, head: str, relation: str, tail: str, predicate: str | None = None, *, keep_blank: bool = False
+    ) -> str:
         """Return the filters by which a triple of a query is a fact.
 
         A text in a language that is not wanted is a tail only where the head has no other by this relation.
@@ -126,6 +128,7 @@ class Vocabulary:
             relation: That for the relation, or the IRI of the relation.
             tail: That for the tail.
             predicate: The IRI of the relation, where it is known.
+            keep_blank: Whether triples with blank nodes pass, too.
         """
         own = f"{tail}_other"
         names, types = {*self.labels, *self.aliases}, self.types
@@ -142,7 +145,7 @@ class Vocabulary:
         if types:
             thing = f"{relation} NOT IN ({_list(types)})" if predicate is None else str(predicate not in types).lower()
         filters = [
-            f"!isBlank({head}) && !isBlank({tail})",
+            *([] if keep_blank else [f"!isBlank({head}) && !isBlank({tail})"]),
             f"IF(isLiteral({tail}), {' && '.join(literal)}, {thing})",
         ]
         return " ".join(
