@@ -252,8 +252,8 @@ class ServerNames:
         """Add names, in batches; a name that is there gets further keys.
 
         Before a batch is embedded, the store is asked which of its names are there already: after a break, no text is
-        embedded twice. Only a name that gets further keys is, unless a cache has its vector. Not to be called from
-        two processes at once.
+        embedded twice. Where a name gets further keys, PostgreSQL and Chroma keep its vector; for other stores it is
+        embedded again, unless a cache has it. Not to be called from two processes at once.
 
         Args:
             names: The names.
@@ -281,37 +281,41 @@ class ServerNames:
     def _add(self, names: Mapping[str, set[str]], cache: EmbeddingCache | None) -> int:
         letters = {name: letters_of(name) for name in names}
         alike = self._alike(letters.values())
-        before = self.about
-        count = before.count if before else 0
         met = [document.metadata["number"] for documents in alike.values() for document in documents]
-        count = max([count, *(number + 1 for number in met)])  # those of a batch that was broken off
-        documents: list[Document] = []
+        about = self.about
+        count = max([about.count if about else 0, *(number + 1 for number in met)])  # those of a broken batch are met
+        new: list[Document] = []
+        changed: list[Document] = []
         for name, keys in names.items():
             same = alike[letters[name]]
             document = next((one for one in same if one.metadata["name"] == name), None)
             if document is None:
-                document = Document(_text_of(name), id=name_key(letters[name], len(same)), metadata={"number": count})
+                metadata = {"number": count + len(new), "name": name, **_kept(keys)}
+                document = Document(_text_of(name), id=name_key(letters[name], len(same)), metadata=metadata)
                 same.append(document)
-                count += 1
-            elif not _gains(document, keys):
-                continue
-            else:
-                keys = keys | set(_keys_of(document))
-            document.metadata |= {"name": name, **_kept(keys)}
-            documents.append(document)
-        texts = [readable(document.metadata["name"]) for document in documents]
-        vectors = embed(self.embeddings, texts, cache=cache)
-        if documents:
-            about = before or About(embedding_name(self.embeddings), vectors.shape[1])
-            if vectors.shape[1] != about.dimension:
-                got = f"vectors of {about.dimension} and of {vectors.shape[1]} numbers"
-                raise InvalidArgumentError(f"ServerNames.add: the embeddings return {got}.")
-            if before is None:
-                self._write_about(about)
-            self._put(documents, vectors)
-        if (about_now := self.about) is not None and about_now.count != count:
-            self._write_about(replace(about_now, count=count))
-        return len(texts)
+                new.append(document)
+            elif _gains(document, keys):
+                document.metadata |= _kept(keys | set(_keys_of(document)))
+                changed.append(document)
+        made = self._embed(new, cache)
+        if not self.store.documents.describe([str(one.id) for one in changed], [one.metadata for one in changed]):
+            made += self._embed(changed, cache)
+        if (about := self.about) is not None and about.count != count + len(new):
+            self._write_about(replace(about, count=count + len(new)))
+        return made
+
+    def _embed(self, documents: Sequence[Document], cache: EmbeddingCache | None) -> int:
+        """Put documents with the vectors of their names; return how many texts were embedded."""
+        if not documents:
+            return 0
+        vectors = embed(self.embeddings, [readable(one.metadata["name"]) for one in documents], cache=cache)
+        if (about := self.about) is None:
+            self._write_about(About(embedding_name(self.embeddings), vectors.shape[1]))
+        elif vectors.shape[1] != about.dimension:
+            got = f"vectors of {about.dimension} and of {vectors.shape[1]} numbers"
+            raise InvalidArgumentError(f"ServerNames.add: the embeddings return {got}.")
+        self._put(documents, vectors)
+        return len(documents)
 
     def _put(self, documents: Sequence[Document], vectors: Array) -> None:
         keys = [str(document.id) for document in documents]

@@ -89,6 +89,22 @@ class StoreDocuments:
         else:
             self._called(self.store.add_texts, texts, metadatas=metadatas, ids=keys)
 
+    def describe(self, keys: Sequence[str], metadatas: Sequence[dict[str, Any]]) -> bool:
+        """Give documents other metadata, and keep their vectors; false where a store cannot.
+
+        Raises:
+            DatabaseError: As of `put`.
+        """
+        for start in range(0, len(keys), BATCH):
+            batch = slice(start, start + BATCH)
+            if self._is_chroma:
+                self._called(self._collection.update, list(keys[batch]), metadatas=list(metadatas[batch]))
+            elif hasattr(self.store, "update_metadata"):
+                self._called(self.store.update_metadata, keys[batch], metadatas[batch])
+            else:
+                return False
+        return True
+
     def get(self, keys: Sequence[str]) -> dict[str, Document]:
         """Return the documents that there are, by id.
 
