@@ -46,7 +46,7 @@ def write_pattern(
 
     Raises:
         InvalidArgumentError: If the endpoint lacks a relation or type of the pattern.
-        PatternError: If `bindings` names no unknown node.
+        PatternError: If `bindings` names no unknown node, or absent triples form a cycle.
     """
     names = {node: f"?n{position}" for position, node in enumerate(pattern.nodes)}
     query = _Rendering(pattern, schema, vocabulary, type_iris, plain, names, keys, given, allowed, direction)
@@ -171,7 +171,14 @@ class _Rendering:
         return distinct == "nodes" or (distinct == "known" and (one in keys or other in keys))
 
     def _absent(self, group: Sequence[PatternTriple]) -> str:
-        """Return the condition that a group of triples is not there, all of them."""
+        """Return the condition that a group of triples is not there, all of them.
+
+        Raises:
+            PatternError: If they form a cycle, as everywhere.
+        """
+        unknown = {node for head, _, tail in group for node in (head, tail) if isinstance(node, Unknown)}
+        if sum(unknown >= {head, tail} for head, _, tail in group) >= len(unknown):
+            raise PatternError("Pattern: the absent triples form a cycle; that is not supported.")
         parts: list[str] = []
         names = dict(self.names)
 

@@ -35,9 +35,8 @@ from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
     CypherState,
     cancellable,
-    check_query,
-    check_shows_facts,
     checked_executor,
+    checked_text,
     complete_query,
     read_queries,
 )
@@ -66,7 +65,9 @@ class CypherFields(RetrieverFields, total=False):
 
 
 class CypherRetriever(BaseKGRetriever):
-    """Writes a Cypher query for the question and runs it; the rows hold the evidence and the answers.
+    """Writes a Cypher or SPARQL query for the question and runs it; its rows hold the evidence and the answers.
+
+    The executor says which language: SPARQL for a `SparqlExecutor`, else Cypher.
 
     The query comes from the template of an example that is near (`TemplateCypherWriter`), else from a zero-shot pattern
     (`PatternCypherWriter`), or from a language model where neither is sure (`LLMCypherWriter`): see
@@ -237,12 +238,11 @@ class CypherRetriever(BaseKGRetriever):
     def _checked_query(self, query: Mapping[str, Any]) -> dict[str, Any]:
         full = complete_query(query)
         schema = self.database.schema()
-        text = check_query(full["query"], full["parameters"], schema).text
         operation = Operation.from_dict(full["operation"]) if "operation" in full else None
-        if operation is None or operation.kind == "exists":
-            check_shows_facts(text)
+        shows_facts = operation is None or operation.kind == "exists"
+        text = checked_text(full["query"], full["parameters"], schema, shows_facts=shows_facts)
         if facts := full.get("facts"):
-            check_shows_facts(check_query(facts["query"], facts["parameters"], schema).text)
+            checked_text(facts["query"], facts["parameters"], schema, shows_facts=True)
         return {**full, "query": text}
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from kg_retrievers.graph.operations import Operation
 from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
-from kg_retrievers.index.question_entities import describe_unknown_answer
+from kg_retrievers.index.question_entities import tell_unknown_answer
 from kg_retrievers.methods.sg_rag.labelling import label_examples
 from kg_retrievers.methods.sg_rag.limits import key_limits
 from kg_retrievers.methods.sg_rag.rendered import Rendered
@@ -297,7 +297,7 @@ class TemplateCypherWriter(PatternCypherWriter):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: none of {len(labelled)} examples has a pattern, or an answer within "
                 f"{max_hops} relations of an entity that it names. Answers are keys of the graph."
-                + describe_unknown_answer(index.graph, labelled)
+                + tell_unknown_answer(index, labelled)
             )
         super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker), distinct=distinct)
 
