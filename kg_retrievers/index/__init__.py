@@ -22,7 +22,9 @@ from kg_retrievers.index.question_entities import (
     mask,
     question_entities,
 )
+from kg_retrievers.index.server_names import ServerNames, StoredName
 from kg_retrievers.index.static_embeddings import StaticEmbeddings, default_embeddings
+from kg_retrievers.index.stores import open_store
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 from kg_retrievers.index.words import FUNCTION_WORDS
 
@@ -42,7 +44,9 @@ __all__ = [
     "NameSearch",
     "QuestionEntity",
     "SentenceTransformerEmbeddings",
+    "ServerNames",
     "StaticEmbeddings",
+    "StoredName",
     "VectorStoreSearch",
     "check_index",
     "default_embeddings",
@@ -53,6 +57,7 @@ __all__ = [
     "linker_of",
     "local_embeddings",
     "mask",
+    "open_store",
     "question_entities",
     "tell_apart",
 ]

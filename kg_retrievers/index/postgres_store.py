@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import cache
@@ -12,6 +13,7 @@ from typing import Any, TypeVar, cast
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
+from kg_retrievers.deadline import wait_for
 from kg_retrievers.errors import DatabaseUnavailableError, MissingExtraError
 
 try:
@@ -52,8 +54,8 @@ class PostgresStore(PGVectorStore):
     Made by `open_postgres` alone, which knows the columns of the table.
     """
 
-    #: The connections, and the name of the table as SQL takes it.
-    _place: tuple[AsyncEngine, str]
+    #: The connections, the name of the table as SQL takes it, and the process that opened it.
+    _place: tuple[AsyncEngine, str, int]
 
     def add_embeddings(
         self,
@@ -109,17 +111,17 @@ class PostgresStore(PGVectorStore):
         self._write("UPDATE {table} SET langchain_metadata = :metadata WHERE langchain_id = :id", rows)
 
     def _rows(self, statement: str, parameters: dict[str, Any]) -> Sequence[Any]:
-        engine, table = self._place
+        engine, table, process = self._place
 
         async def read() -> Sequence[Any]:
             async with engine.connect() as connection:
                 return (await connection.execute(text(statement.format(table=table)), parameters)).all()
 
-        return _wait_for(read())
+        return _wait_for(read(), process)
 
     def _write(self, statement: str, rows: Sequence[dict[str, str]]) -> None:
-        engine, table = self._place
-        _wait_for(_run(engine, statement.format(table=table), rows))
+        engine, table, process = self._place
+        _wait_for(_run(engine, statement.format(table=table), rows), process)
 
 
 def open_postgres(
@@ -140,26 +142,28 @@ def open_postgres(
     Raises:
         DatabaseUnavailableError: If the server has no extension `vector`.
     """
+    process = os.getpid()
     engine = _engine(url)
     quoted = engine.dialect.identifier_preparer.quote_identifier
     full_name = f"{quoted(schema)}.{quoted(table)}"
-    connections = PGEngine.from_engine(engine, _loop())
-    if not _wait_for(_has_table(engine, schema, table)):
+    connections = PGEngine.from_engine(engine, _loop(process))
+    if not _wait_for(_has_table(engine, schema, table), process):
         try:
             width = dimension()
             connections.init_vectorstore_table(table, width, schema_name=schema)
             if width <= IN_PAGE:
-                _wait_for(_run(engine, f"ALTER TABLE {full_name} ALTER COLUMN embedding SET STORAGE PLAIN"))
+                alter = f"ALTER TABLE {full_name} ALTER COLUMN embedding SET STORAGE PLAIN"
+                _wait_for(_run(engine, alter), process)
         except DBAPIError as cause:
             if getattr(cause.orig, "sqlstate", None) in _NO_FILE:
                 raise _no_extension(url) from cause
-            if not _wait_for(_has_table(engine, schema, table)):  # else another process made it meanwhile
+            if not _wait_for(_has_table(engine, schema, table), process):  # else another process made it meanwhile
                 raise
     made = PostgresStore.create_sync(
         connections, embeddings, table, schema_name=schema, distance_strategy=DistanceStrategy.EUCLIDEAN
     )
     store = cast(PostgresStore, made)  # langchain-postgres says that it makes a PGVectorStore, whatever the class
-    store._place = engine, full_name
+    store._place = engine, full_name, process
     return store
 
 
@@ -199,12 +203,19 @@ async def _has_table(engine: AsyncEngine, schema: str, table: str) -> bool:
 
 
 @cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """Return the loop on which all connections run, in a thread of its own; psycopg takes no other kind on Windows."""
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """Return the loop on which all connections of a process run; psycopg takes no other kind of loop on Windows."""
     loop = asyncio.SelectorEventLoop()
     threading.Thread(target=loop.run_forever, name="PostgresStore", daemon=True).start()
     return loop
 
 
-def _wait_for(work: Coroutine[Any, Any, Result]) -> Result:
-    return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+def _wait_for(work: Coroutine[Any, Any, Result], process: int) -> Result:
+    """Run a coroutine on the loop of a process, at most until the deadline; a query is cancelled then."""
+    if process != os.getpid():
+        work.close()
+        raise DatabaseUnavailableError(
+            "PostgresStore: its connections are those of the process that forked this one.",
+            hint_python="Open the store in this process, by open_store.",
+        )
+    return wait_for(asyncio.run_coroutine_threadsafe(work, _loop(process)))

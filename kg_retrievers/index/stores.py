@@ -49,10 +49,11 @@ def open_store(address: str, embeddings: Embeddings) -> VectorStoreSearch:
     | `postgresql://user@host:5432/database?table=names&schema=public` | pgvector | `postgres` | PGPASSWORD, ~/.pgpass |
     | `chroma://host:8000/names`, `chroma+https://...` | Chroma | `chroma` | CHROMA_TOKEN |
     | `milvus://host:19530/names`, `milvus+https://...` | Milvus | `milvus` | MILVUS_TOKEN |
-    | `names.db` | Milvus Lite, in a file | `milvus` | |
+    | `names.db`, `names.db?collection=names` | Milvus Lite, in a file | `milvus` | |
 
     PostgreSQL takes the options of libpq in the address, as `sslmode=verify-full`. What is made there and in Milvus is
-    searched exactly, until you add an index; Chroma is always approximate.
+    searched exactly, until you add an index; Chroma is always approximate. What is opened can be pickled: the process
+    that loads it opens the address again, with the password of its own environment.
 
     Args:
         address: The address.
@@ -68,7 +69,9 @@ def open_store(address: str, embeddings: Embeddings) -> VectorStoreSearch:
 
     def open_it() -> VectorStoreSearch:
         with store_errors(f"open_store: {without_secrets(address)}"):
-            return _OPENERS[parts.scheme.partition("+")[0]](parts, embeddings)
+            store = _OPENERS[parts.scheme.partition("+")[0]](parts, embeddings)
+        store.opened_by = open_store, (address, embeddings)
+        return store
 
     return tried_again(open_it)
 
@@ -85,8 +88,7 @@ def read_address(address: str) -> StoreAddress:
         >>> read_address("chroma://localhost:8000")
         StoreAddress(scheme='chroma', url='http://localhost:8000', collection='kg_retrievers_names', schema='public')
     """
-    if "://" not in address and address.endswith(".db"):
-        return StoreAddress("file", address, TABLE)
+    file, _, collection = address.partition("?collection=")
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -97,7 +99,9 @@ def read_address(address: str) -> StoreAddress:
             "open_store: an address holds no password or token: it is shown in logs and lists of processes.",
             hint_python="Set an environment variable: PGPASSWORD (or the file ~/.pgpass), CHROMA_TOKEN, MILVUS_TOKEN.",
         )
-    if parts.scheme == "postgresql":
+    if "://" not in file and file.endswith(".db"):
+        found = StoreAddress("file", file, collection or TABLE)
+    elif parts.scheme == "postgresql":
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         table, schema = query.pop("table", TABLE), query.pop("schema", "public")
         url = urlunsplit(parts._replace(query=urlencode(query)))

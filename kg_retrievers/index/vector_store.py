@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
@@ -161,9 +161,13 @@ class VectorStoreSearch(Immutable):
         self.score = score
         self.rows: Array | None = None
         self.documents = StoreDocuments(store)
+        #: What opens the store anew in another process, and its arguments; None where nobody said it.
+        self.opened_by: tuple[Callable[..., VectorStoreSearch], tuple[Any, ...]] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the store; many hold a connection and cannot be pickled, which is then said."""
+        """Pickle the address, or else the store; many hold a connection and cannot be pickled, which is then said."""
+        if self.opened_by is not None:
+            return *self.opened_by, {"rows": self.rows}
         hint = "Open the store in the other process and hand it in: GraphIndex.open(path, embeddings, store=...)."
         check_picklable(self.store, "VectorStoreSearch", hint)
         return VectorStoreSearch, (self.store, self.score), {"rows": self.rows}
@@ -176,7 +180,7 @@ class VectorStoreSearch(Immutable):
                 found. By default the number is the id.
         """
         search = VectorStoreSearch(self.store, self.score)
-        search.rows = rows
+        search.rows, search.opened_by = rows, self.opened_by
         return search
 
     def add(self, ids: Sequence[int], texts: Sequence[str], vectors: Array, batch_size: int = 1024) -> None:

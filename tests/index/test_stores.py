@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
+import chromadb
 import numpy as np
 import psycopg
 import pytest
@@ -21,6 +25,7 @@ from kg_retrievers.errors import (
     DatabaseLoginError,
     DatabaseUnavailableError,
     InvalidArgumentError,
+    MissingExtraError,
 )
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
@@ -145,6 +150,7 @@ def test_addresses() -> None:
         "chroma+https", "https://[::1]:8000", "films"
     )
     assert read_address("milvus://localhost") == StoreAddress("milvus", "http://localhost", "kg_retrievers_names")
+    assert read_address("names.db?collection=films") == StoreAddress("file", "names.db", "films")
     assert read_address("folder/names.db") == StoreAddress("file", "folder/names.db", "kg_retrievers_names")
 
 
@@ -176,6 +182,45 @@ def test_an_address_with_a_password_is_refused(address: str) -> None:
     with pytest.raises(InvalidArgumentError, match="holds no password") as caught:
         open_store(address, EMBEDDINGS)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "package", "extra"),
+    [
+        ("postgresql://localhost/films", "langchain_postgres", "postgres"),
+        ("chroma://localhost", "chromadb", "chroma"),
+        ("names.db", "langchain_milvus", "milvus"),
+    ],
+)
+def test_a_missing_package_is_named(address: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"kg_retrievers.index.{extra}_store", raising=False)
+    monkeypatch.delattr("kg_retrievers.index." + f"{extra}_store", raising=False)
+    with pytest.raises(MissingExtraError, match=rf"Run: .*\[{extra}\]"):
+        open_store(address, EMBEDDINGS)
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_pickle_opens_the_address_again(names: ServerNames) -> None:
+    again = pickle.loads(pickle.dumps(names.store.with_rows(np.array([3, 1]))))
+    assert again.rows.tolist() == [3, 1]
+    assert again.store is not names.store.store
+    assert ServerNames(again, EMBEDDINGS).written_as(NAMES[:1]) == names.written_as(NAMES[:1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_says_that_the_connections_are_not_its_own(names: ServerNames) -> None:
+    if not (child := os.fork()):
+        try:
+            names.written_as(NAMES[:1])
+        except DatabaseUnavailableError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert names.written_as(NAMES[:1])[NAMES[0]]
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------
@@ -291,6 +336,26 @@ def test_a_chroma_server_that_is_stopped_and_started(chroma: ChromaServer) -> No
     finally:
         chroma.start()
     assert names.nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
+
+
+@pytest.mark.heavy
+def test_collections_that_compare_by_inner_products(chroma: ChromaServer, tmp_path: Path) -> None:
+    from langchain_chroma import Chroma
+    from langchain_milvus import Milvus
+
+    address, name = read_address(chroma.address(table())), "inner"
+    host, _, port = address.url.removeprefix("http://").partition(":")
+    client = chromadb.HttpClient(host, int(port))
+    Chroma(name, client=client, collection_configuration={"hnsw": {"space": "ip"}})
+    with pytest.raises(InvalidArgumentError, match="compares by 'ip'; wanted one of l2, cosine"):
+        open_store(chroma.address(name), EMBEDDINGS)
+    file = str(tmp_path / "names.db")
+    params = {"index_type": "FLAT", "metric_type": "IP", "params": {}}
+    other = Milvus(EMBEDDINGS, collection_name=name, connection_args={"uri": file}, index_params=params, auto_id=True)
+    other.add_texts(["a"])
+    other.client.close()
+    with pytest.raises(InvalidArgumentError, match="compares by 'IP'; wanted one of L2, COSINE"):
+        open_store(f"{file}?collection={name}", EMBEDDINGS)
 
 
 @pytest.mark.heavy
