@@ -59,7 +59,7 @@ class ArcadeDB:
             "bolt.port": port,
         }
         self.uri = f"bolt://127.0.0.1:{port}"
-        self._driver = neo4j.GraphDatabase.driver(self.uri, auth=("root", PASSWORD))
+        self.driver = neo4j.GraphDatabase.driver(self.uri, auth=("root", PASSWORD))
         command = [home / "jre" / "bin" / "java", f"-Xmx{memory}m", "--add-modules=jdk.incubator.vector"]
         command += [f"-Darcadedb.{name}={value}" for name, value in options.items()]
         self._log = folder / "log.txt"
@@ -87,7 +87,7 @@ class ArcadeDB:
 
     def stop(self) -> None:
         """End the process."""
-        self._driver.close()
+        self.driver.close()
         self._process.terminate()
         try:
             self._process.wait(30)
@@ -102,12 +102,12 @@ class ArcadeDB:
 
     def write(self, database: str, query: str, **parameters: Any) -> None:
         """Run a query that may write."""
-        with self._driver.session(database=database) as session:
+        with self.driver.session(database=database) as session:
             session.run(query, parameters).consume()
 
     def read(self, database: str, query: str) -> list[list[Any]]:
         """Return the rows of a query as the driver itself returns them."""
-        with self._driver.session(database=database) as session:
+        with self.driver.session(database=database) as session:
             return [list(row.values()) for row in session.run(query).data()]
 
     def load(self, graph: KnowledgeGraph, database: str) -> None:
