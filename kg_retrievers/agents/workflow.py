@@ -128,7 +128,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
                 f"{self.name}: documents must be a list of Documents, but got {documents!r:.100}."
             )
         inputs = {key: values[key] for key in self.optional_inputs if key in values}
-        return {**values, **self.retriever.check_inputs(inputs)}
+        return {**values, **self.retriever.check_named_inputs(inputs)}
 
     def _checked(self, supersteps: Sequence[Sequence[StateUpdate]], state: StateSnapshot) -> list[list[StateUpdate]]:
         here = state.next[0] if state.next else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import kg_retrievers
+from kg_retrievers.cli.connection import is_connected
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
@@ -141,9 +142,13 @@ def read_measurement(
     with status("loading the language model"):
         llm = load_llm(options.llm)
     index = read_index(options)
-    if lost := describe_lost_answers(index.graph, questions):
+    if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:
+        if index.is_connected:
+            raise InvalidArgumentError(
+                "--unanswerable is for a graph that is read, but this one stays in its database. Leave it out."
+            )
         with status("making unanswerable questions"):
             questions += kg_retrievers.unanswerable_questions(
                 questions, index.graph, options.unanswerable, seed=options.seed
@@ -156,7 +161,7 @@ def read_measurement(
         models=models,
         prompt=prompt,
         answerer=make_answerer(prompt, index) if prompt else None,
-        database=QueryDatabase(options, index.graph),
+        database=QueryDatabase(options, index),
         settings=_settings(options, split, examples, dropped),
     )
 
@@ -177,6 +182,8 @@ def _settings(
         "field": dict(options.field),
         "examples": None,
     }
+    if is_connected(options):
+        settings |= {"vectors": options.vectors, "max_facts": options.max_facts}
     if examples is not None:
         settings["examples"] = {
             "data": options.examples,

@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
-from kg_retrievers.core.retriever import REACHED_HOPS, BaseKGRetriever, RetrieverFields
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.stages import RetrievalState, Text
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import link_question, linker_of
@@ -50,10 +50,25 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
 
     def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
         """Return the part of a connected graph that a stage looks at: the neighbourhood of the question's entities."""
+        self._check_scope()
         seeds = state.get("seed_entities")
-        if seeds is None or (self.scope == "graph" and not seeds):
-            return Reach(tuple(seeds or ()))
-        return Reach(tuple(seeds), REACHED_HOPS if self.max_hops is None else self.max_hops, between=True)
+        return Reach() if seeds is None else Reach(tuple(seeds), self.max_hops, between=True)
+
+    def model_post_init(self, context: Any) -> None:
+        """Check that a whole graph is at hand, where all of it is looked at.
+
+        Raises:
+            InvalidArgumentError: If not.
+        """
+        super().model_post_init(context)
+        self._check_scope()
+
+    def _check_scope(self) -> None:
+        if self.scope == "graph" and self.index.is_connected:
+            raise InvalidArgumentError(
+                f'{type(self).__name__}: scope="graph" looks at all facts, but the graph stays in its database.',
+                hint_python='Take scope="neighborhood", or read the graph: KnowledgeGraph.from_executor(executor).',
+            )
 
     def link(self, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
         """Return the entities that a question is about, the likeliest first, and the question without their names.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
@@ -110,6 +110,9 @@ class BaseKGRetriever(BaseRetriever):
     #: Whether patterns with an operation are carried out, as for "how many"; a router asks those first where one is
     #: needed.
     operations: ClassVar[bool] = False
+
+    #: The keys of the state that hold keys of entities, besides the seed entities.
+    entity_inputs: ClassVar[frozenset[str]] = frozenset()
 
     #: The graph and what finds things in it.
     index: GraphIndex
@@ -279,10 +282,15 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
         if not question.strip():
             raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
-        checked = self.check_inputs({name: value for name, value in inputs.items() if value is not None})
+        checked = self.check_named_inputs({name: value for name, value in inputs.items() if value is not None})
         if not checked.get("seed_entities"):  # none given: the stage that links is not skipped
             checked.pop("seed_entities", None)
         return {"question": question, "k": self.k, **checked}
+
+    def check_named_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Do as `check_inputs`, with the entities at hand that the inputs name, and the facts between these."""
+        keys = {text for name in self.entity_inputs & inputs.keys() for text in _texts_in(inputs[name])}
+        return self.index.within(Reach(tuple(sorted(keys)), between=True), lambda: self.check_inputs(inputs))
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a caller supplies for the state, or a person edits in it, checked and as stages write it.
@@ -400,6 +408,15 @@ class BaseKGRetriever(BaseRetriever):
     ) -> list[Document]:
         with one_of_many():
             return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Yield the texts in nested lists and mappings."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts_in(item)
 
 
 def refuse_model(who: str, model: object) -> None:

@@ -21,7 +21,10 @@ from kg_retrievers.evaluation.identity import digest
 from kg_retrievers.evaluation.records import FORMAT, Header, continued
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index.question_entities import describe_unknown_answer
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.in_parts import in_parts
+from kg_retrievers.index.question_entities import tell_unknown_answer
+from kg_retrievers.index.reach import Reach
 
 #: How many questions are asked at most before the clock runs, until one has evidence: the first search compiles.
 WARM_UP = 10
@@ -98,7 +101,7 @@ def evaluate(
         )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
-    if lost := describe_lost_answers(retriever.graph, asked):
+    if lost := describe_lost_answers(retriever.index, asked):
         warnings.warn(f"evaluate: {lost}", stacklevel=2)
     asker = Asker(retriever, answerer, topic)
     header: Header = {
@@ -125,13 +128,22 @@ def evaluate(
     return Report.from_header(header, done)
 
 
-def describe_lost_answers(graph: KnowledgeGraph, questions: Sequence[Question]) -> str:
+def describe_lost_answers(index: GraphIndex, questions: Sequence[Question]) -> str:
     """Return what to tell about questions whose gold answers are none of the graph; nothing where there are none."""
-    lost = [one for one in questions if one.answers and not any(key in graph.entities for key in one.answers)]
+    holds = in_parts(index, questions, _gold, lambda some: [_holds_answer(index.graph, question) for question in some])
+    lost = [question for question, held in zip(questions, holds, strict=True) if not held]
     if not lost:
         return ""
     count = f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions"
-    return f"{count}, as of {lost[0].text!r:.200}.{describe_unknown_answer(graph, lost)}"
+    return f"{count}, as of {lost[0].text!r:.200}.{tell_unknown_answer(index, lost)}"
+
+
+def _gold(questions: Sequence[Question]) -> Reach:
+    return Reach(tuple(sorted({key for question in questions for key in question.answers})))
+
+
+def _holds_answer(graph: KnowledgeGraph, question: Question) -> bool:
+    return not question.answers or any(key in graph.entities for key in question.answers)
 
 
 def _json_safe(settings: Mapping[str, Any]) -> dict[str, Any]:

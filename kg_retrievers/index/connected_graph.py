@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kg_retrievers.errors import InvalidArgumentError, StaleSchemaError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
 from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.parts import PartReader, StoredEntity
+from kg_retrievers.index.reach import Reach
 
 Value = TypeVar("Value")
 
@@ -19,6 +20,9 @@ MAX_FACTS = 20_000
 
 #: How many facts, and how many descriptions of entities, are kept of earlier parts.
 KEPT = 500_000
+
+#: The most hops of a part that goes any number of hops; where entities are left then, it is truncated.
+MOST_HOPS = 100
 
 #: How many seconds what was read is taken for what the database holds.
 FRESH_SECONDS = 300.0
@@ -74,26 +78,22 @@ class ConnectedGraph(Immutable):
         self.relations = tuple(reader.relations(timeout=timeout))
         self.triple_count = reader.count_facts(timeout=timeout)
         self._rows: _Recent[list[Triple]] = _Recent(KEPT, fresh_seconds, len)
-        self._described: _Recent[StoredEntity] = _Recent(KEPT, fresh_seconds, lambda entity: 1)
+        self._described: _Recent[StoredEntity] = _Recent(KEPT, fresh_seconds, _one)
 
     def forget(self) -> None:
         """Forget what was read, so that the next part is as the database is now."""
         self._rows.clear()
         self._described.clear()
 
-    def part(
-        self, keys: Iterable[str], hops: int, *, between: bool = False, only: Sequence[str] | None = None
-    ) -> GraphPart:
-        """Return the facts within so many hops of some entities.
+    def part(self, keys: Iterable[str], reach: Reach) -> GraphPart:
+        """Return the facts within reach of some entities.
 
         Cost: a query for each hop, one for the descriptions and one for the facts between the outermost entities, if
         these are wanted; none for what is kept.
 
         Args:
             keys: The entities; those that the database lacks are left out.
-            hops: How many facts an entity is away from one of these at most; 0 for the entities alone.
-            between: Whether the facts between the outermost entities are wanted too.
-            only: The relations that facts may have, where there are more than `max_facts`; None for any.
+            reach: How far it goes from them.
 
         Raises:
             StaleSchemaError: If a fact has a relation that the database did not have when the index was connected.
@@ -101,19 +101,22 @@ class ConnectedGraph(Immutable):
         met = dict.fromkeys(sorted(set(keys)))
         facts: dict[Triple, None] = {}
         frontier, truncated = list(met), False
-        for _ in range(hops):
+        most = self.max_facts if reach.max_facts is None else reach.max_facts
+        for hop in range(MOST_HOPS if reach.hops is None else reach.hops):
             if not frontier or truncated:
                 break
-            found, truncated = self._facts_of(frontier, self.max_facts - len(facts), only)
+            step = reach.steps[hop] if hop < len(reach.steps) else None
+            found, truncated = self._facts_of(frontier, most - len(facts), reach.relations or None, step)
             facts |= dict.fromkeys(found)
             ends = {end for triple in found for end in (triple.head, triple.tail)}
             frontier = sorted(ends.difference(met))
             met |= dict.fromkeys(frontier)
-        if between and frontier and hops and not truncated and len(facts) < self.max_facts:
-            rest = self.reader.facts_between(frontier, limit=self.max_facts - len(facts), timeout=self.timeout)
+        truncated = truncated or (reach.hops is None and bool(frontier))
+        if reach.between and frontier and not truncated and len(facts) < most:
+            rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
             facts |= dict.fromkeys(rest.triples)
             truncated = rest.truncated
-        return GraphPart(self.graph_of(facts, list(met)), truncated)
+        return GraphPart(self.graph_of(facts, [*met, *reach.also]), truncated)
 
     def graph_of(self, facts: Iterable[Triple], keys: Sequence[str]) -> KnowledgeGraph:
         """Return a graph of some facts and of the entities that the database has; ids are by key.
@@ -121,7 +124,7 @@ class ConnectedGraph(Immutable):
         Raises:
             StaleSchemaError: If a fact has a relation that the database did not have when the index was connected.
         """
-        described = self._describe(keys)
+        described = self._describe(list(dict.fromkeys(keys)))
         builder = GraphBuilder()
         for name in self.relations:
             builder.relation(name)
@@ -147,20 +150,29 @@ class ConnectedGraph(Immutable):
             )
         return graph
 
-    def _facts_of(self, keys: Sequence[str], limit: int, only: Sequence[str] | None) -> tuple[list[Triple], bool]:
-        """Return the facts of entities, `limit` at most, and whether there are more."""
+    def _facts_of(
+        self, keys: Sequence[str], limit: int, only: Sequence[str] | None, step: Sequence[str] | None
+    ) -> tuple[list[Triple], bool]:
+        """Return the facts of entities, `limit` at most, and whether there are more.
+
+        Args:
+            keys: The entities.
+            limit: The most facts.
+            only: The relations that facts may have, where there are more; None for any.
+            step: The relations that facts may have; None for any.
+        """
         kept = self._rows.get_all(keys)
-        rows = [triple for row in kept.values() for triple in row]
+        rows = [triple for row in kept.values() for triple in row if step is None or triple.relation in step]
         left = limit - len(set(rows))
-        if left <= 0 and len(kept) < len(keys):
-            return rows[: max(limit, 0)], True
         wanted = [key for key in keys if key not in kept]
+        if left < 0 or (left == 0 and wanted):
+            return rows[: max(limit, 0)], True
         if not wanted:
             return rows, False
-        found = self.reader.facts_of(wanted, limit=left, timeout=self.timeout)
-        if not found.truncated:
+        found = self.reader.facts_of(wanted, relations=step, limit=left, timeout=self.timeout)
+        if step is None and not found.truncated:
             self._rows.keep(_by_entity(found.triples, wanted))
-        elif only is not None:
+        elif found.truncated and only is not None:
             found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
         return [*rows, *found.triples], found.truncated
 
@@ -184,6 +196,11 @@ def _by_entity(triples: Iterable[Triple], keys: Sequence[str]) -> dict[str, list
     return rows
 
 
+def _one(entity: StoredEntity) -> int:
+    """Return how much a description counts."""
+    return 1
+
+
 class _Recent(Generic[Value]):
     """Keeps what was read lately by key: so much of it, and for so many seconds."""
 
@@ -192,6 +209,10 @@ class _Recent(Generic[Value]):
         self._most, self._seconds, self._size_of = most, seconds, size
         self._values: OrderedDict[str, tuple[float, Value]] = OrderedDict()
         self._size, self._lock = 0, LocalLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle how much is kept, and none of it."""
+        return type(self), (self._most, self._seconds, self._size_of)
 
     def get_all(self, keys: Sequence[str]) -> dict[str, Value]:
         """Return what is kept for some keys."""

@@ -113,6 +113,10 @@ class ConnectedIndex(GraphIndex):
         """True: the graph is in a database."""
         return True
 
+    def has_graph_of(self, other: GraphIndex) -> bool:
+        """Tell whether another index reads the same database."""
+        return other is self or (isinstance(other, ConnectedIndex) and other.connected.reader is self.connected.reader)
+
     def attempts(self, reach: Reach, *, once: bool = False) -> Iterator[Attempt]:
         """Yield attempts at some work, each with a part of the graph at hand; see `GraphIndex.attempts`."""
         keys = self._keys(reach)
@@ -138,8 +142,7 @@ class ConnectedIndex(GraphIndex):
         return frozenset(keys)
 
     def _part(self, reach: Reach, keys: frozenset[str]) -> _Part:
-        found = self.connected.part(keys, reach.hops, between=reach.between, only=reach.relations or None)
-        return self._as_part(found)
+        return self._as_part(self.connected.part(keys, reach))
 
     def _as_part(self, found: GraphPart) -> _Part:
         graph = found.graph
@@ -177,7 +180,7 @@ class ConnectedIndex(GraphIndex):
         facts = {triple for sample in samples for triple in sample}
         each = max(OUTLINE_ENTITIES // (2 * max(len(samples), 1)), 1)
         ends = {end for sample in samples for triple in sample[:each] for end in (triple.head, triple.tail)}
-        around = connected.part(ends, 1).graph.triples() if ends else ()
+        around = connected.part(ends, Reach(hops=1)).graph.triples() if ends else ()
         graph = connected.graph_of(sorted(facts.union(around)), [])
         names = _PartNames(graph, self._embed_new)
         return GraphIndex(graph, self.embeddings, self.dimension, names, self._relations, self._search_types(graph))

@@ -371,6 +371,10 @@ class GraphIndex(Immutable):
         """Whether the graph is in a database, of which each question fetches a part; see `connect`."""
         return False
 
+    def has_graph_of(self, other: GraphIndex) -> bool:
+        """Tell whether another index is of the same graph."""
+        return other is self or (not other.is_connected and self.graph.fingerprint == other.graph.fingerprint)
+
     def attempts(self, reach: Reach, *, once: bool = False) -> Iterator[Attempt]:
         """Yield attempts at some work, in the context of which the part of the graph is at hand that it looks at.
 

@@ -10,21 +10,27 @@ class Reach(NamedTuple):
 
     Attributes:
         keys: The entities.
-        hops: How many facts an entity is away from these at most; 0 for the entities alone.
+        hops: How many facts an entity is away from these at most; 0 for the entities alone, None for any number.
         between: Whether the facts between the outermost entities belong to the part.
         question: A text; the entities whose names it holds are begun from, too.
         names: Texts; the entities with the names nearest to each are begun from, too.
         k: How many names are near to each of these.
         relations: The relations that are looked at where the part would be too large with all; none for any.
+        steps: The relations that are looked at, hop by hop; none for any.
+        also: Further entities, without the facts around them.
+        max_facts: The most facts of the part; None for those that the index says.
     """
 
     keys: tuple[str, ...] = ()
-    hops: int = 0
+    hops: int | None = 0
     between: bool = False
     question: str = ""
     names: tuple[str, ...] = ()
     k: int = 1
     relations: tuple[str, ...] = ()
+    steps: tuple[tuple[str, ...], ...] = ()
+    also: tuple[str, ...] = ()
+    max_facts: int | None = None
 
 
 class Attempt:
