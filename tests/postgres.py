@@ -63,6 +63,11 @@ class Postgres:
             user=self._server.system_user,
         )
 
+    @property
+    def pid(self) -> int:
+        """The id of the server's process."""
+        return int((self._folder / "postmaster.pid").read_text().split()[0])
+
     def url(self, database: str = "postgres", user: str = "postgres") -> str:
         """Return the address of a database."""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import islice
-from typing import Any, NamedTuple
-from uuid import UUID, uuid5
 
 import numpy as np
 from langchain_core.documents import Document
@@ -21,92 +18,30 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
-from kg_retrievers.index.name_table import parts_of
+from kg_retrievers.index.stored_names import (
+    ABOUT,
+    ABOUT_TEXT,
+    About,
+    Near,
+    StoredName,
+    gains,
+    in_order,
+    kept_keys,
+    keys_of,
+    letters_of,
+    name_key,
+    stored_name,
+    text_of,
+)
 from kg_retrievers.index.vector_store import VectorStoreSearch
 
-#: Of how many entities a document keeps the keys.
-MAX_KEYS = 256
+__all__ = ["About", "Near", "ServerNames", "StoredName"]
 
 #: How many names with the same letters and digits are asked for at first; as many again and more, where all are there.
 ALIKE = 3
 
-#: Distances that differ by less are equal: stores compute in single precision.
-ROUNDING = 1e-6
-
 #: How often more are asked for, where the last of the nearest names are equally near.
 MAX_TRIES = 4
-
-#: Makes the ids of names.
-_NAMES = UUID("8d3c2a4e-5f0b-4d8e-9a51-1f1c5be5b0d7")
-
-#: The id and the text of the one document that holds no name, but what is known of all.
-_ABOUT = str(uuid5(_NAMES, "about"))
-_ABOUT_TEXT = "about the names of this graph"
-
-#: What some stores cannot keep in a text.
-_UNKEPT = re.compile(r"[\0\ud800-\udfff]")
-
-
-class StoredName(NamedTuple):
-    """A name and the entities that bear it.
-
-    Attributes:
-        name: The name as written.
-        keys: The keys of the entities, sorted.
-        truncated: Whether there are more than these.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-    truncated: bool = False
-
-
-class Near(NamedTuple):
-    """A name that is near a vector, and its L2 distance in [0, 2]."""
-
-    name: StoredName
-    distance: float
-
-
-@dataclass(frozen=True)
-class About:
-    """What is known of all names in a store.
-
-    Attributes:
-        embeddings: The model, as `embedding_name` says it.
-        dimension: The length of its vectors.
-        count: How many names there are.
-        position: How far they were read from the graph, as whoever added them said; None when all were.
-    """
-
-    embeddings: str
-    dimension: int
-    count: int = 0
-    position: str | None = ""
-
-
-def letters_of(name: str) -> str:
-    """Return the letters and digits of a name, folded; its signs where it has none.
-
-    Example:
-        >>> letters_of("Amélie (2001)"), letters_of("$")
-        ('amelie2001', '$')
-    """
-    return _UNKEPT.sub("", "".join(parts_of(name)))
-
-
-def name_key(letters: str, ordinal: int) -> str:
-    """Return the id of the document of a name: a UUID.
-
-    Args:
-        letters: The letters and digits of the name, see `letters_of`.
-        ordinal: Which of the names with these letters it is, from 0 on, as they were added.
-
-    Example:
-        >>> name_key(letters_of("Amélie"), 0) == name_key(letters_of("AMELIE"), 0) != name_key(letters_of("Amélie"), 1)
-        True
-    """
-    return str(uuid5(_NAMES, f"{ordinal} {letters}"))
 
 
 class ServerNames:
@@ -146,7 +81,7 @@ class ServerNames:
         return self.about
 
     def _read_about(self) -> About | None:
-        document = self.store.documents.get([_ABOUT]).get(_ABOUT)
+        document = self.store.documents.get([ABOUT]).get(ABOUT)
         if document is None:
             return None
         about = About(**json.loads(document.metadata["about"]))
@@ -190,14 +125,14 @@ class ServerNames:
         asked = k + 2  # one is no name, one says whether the last is as near as the next
         for _ in range(MAX_TRIES):
             documents, distances = self.store.documents_near(vector, asked)
-            hits = _in_order(documents, distances)
+            hits = in_order(documents, distances)
             ties = len(hits) > k > 0 and hits[-1].rank == hits[k - 1].rank
             if not ties or len(documents) < asked:
                 break
             asked *= 4
         if len(hits) < k:
             self._warn(len(hits), k)
-        return [Near(_stored_name(hit.document), hit.distance) for hit in hits[:k]]
+        return [Near(stored_name(hit.document), hit.distance) for hit in hits[:k]]
 
     def _warn(self, found: int, wanted: int) -> None:
         if self._warned.is_set():
@@ -223,7 +158,7 @@ class ServerNames:
         self._checked()
         letters = {text: letters_of(text) for text in texts}
         found = self._alike(letters.values())
-        return {text: [_stored_name(document) for document in found[of]] for text, of in letters.items()}
+        return {text: [stored_name(document) for document in found[of]] for text, of in letters.items()}
 
     def _alike(self, letters: Iterable[str]) -> dict[str, list[Document]]:
         """Return the documents of the names with the same letters, by letters, in order."""
@@ -290,12 +225,12 @@ class ServerNames:
             same = alike[letters[name]]
             document = next((one for one in same if one.metadata["name"] == name), None)
             if document is None:
-                metadata = {"number": count + len(new), "name": name, **_kept(keys)}
-                document = Document(_text_of(name), id=name_key(letters[name], len(same)), metadata=metadata)
+                metadata = {"number": count + len(new), "name": name, **kept_keys(keys)}
+                document = Document(text_of(name), id=name_key(letters[name], len(same)), metadata=metadata)
                 same.append(document)
                 new.append(document)
-            elif _gains(document, keys):
-                document.metadata |= _kept(keys | set(_keys_of(document)))
+            elif gains(document, keys):
+                document.metadata |= kept_keys(keys | set(keys_of(document)))
                 changed.append(document)
         made = self._embed(new, cache)
         if not self.store.documents.describe([str(one.id) for one in changed], [one.metadata for one in changed]):
@@ -325,29 +260,8 @@ class ServerNames:
     def _write_about(self, about: About) -> None:
         metadata = {"number": -1, "about": json.dumps(asdict(about))}
         axis = np.eye(1, about.dimension, dtype=np.float32)
-        self._put([Document(_ABOUT_TEXT, id=_ABOUT, metadata=metadata)], axis)
+        self._put([Document(ABOUT_TEXT, id=ABOUT, metadata=metadata)], axis)
         self._about = about
-
-
-class _Hit(NamedTuple):
-    """A name found: its place, the same for those that are equally near, when it was added, and its distance."""
-
-    rank: int
-    number: int
-    distance: float
-    document: Document
-
-
-def _in_order(documents: Sequence[Document], distances: Array) -> list[_Hit]:
-    """Return the names among documents, ascending by distance, then by number."""
-    ascending = np.argsort(distances, kind="stable")
-    ranks = np.cumsum(np.diff(distances[ascending], prepend=0) > ROUNDING)
-    hits = [
-        _Hit(rank, documents[at].metadata["number"], float(distances[at]), documents[at])
-        for rank, at in zip(ranks.tolist(), ascending.tolist(), strict=True)
-        if "name" in documents[at].metadata
-    ]
-    return sorted(hits, key=lambda hit: hit[:2])
 
 
 def _by_name(names: Iterable[StoredName]) -> dict[str, set[str]]:
@@ -355,29 +269,3 @@ def _by_name(names: Iterable[StoredName]) -> dict[str, set[str]]:
     for name in names:
         keys.setdefault(name.name, set()).update(name.keys)
     return keys
-
-
-def _text_of(name: str) -> str:
-    return _UNKEPT.sub("\ufffd", readable(name))
-
-
-def _kept(keys: Iterable[str]) -> dict[str, Any]:
-    """Return the metadata of keys: the first of them, and whether there are more."""
-    ordered = sorted(keys)
-    return {"keys": json.dumps(ordered[:MAX_KEYS]), "more_keys": int(len(ordered) > MAX_KEYS)}
-
-
-def _keys_of(document: Document) -> list[str]:
-    keys: list[str] = json.loads(document.metadata["keys"])
-    return keys
-
-
-def _gains(document: Document, keys: set[str]) -> bool:
-    """Return whether a document has to say more than it does, once some keys are added to its own."""
-    known = _keys_of(document)
-    return not keys <= set(known) and not document.metadata["more_keys"]
-
-
-def _stored_name(document: Document) -> StoredName:
-    metadata = document.metadata
-    return StoredName(metadata["name"], tuple(_keys_of(document)), bool(metadata["more_keys"]))

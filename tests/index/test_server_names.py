@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from itertools import count
 
@@ -14,11 +13,12 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 from postgres import Postgres
 
-from kg_retrievers.errors import FewerNamesWarning, InvalidArgumentError, StaleIndexError
+from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index import ExactSearch, HashedEmbeddings, VectorStoreSearch, embed
-from kg_retrievers.index.server_names import MAX_KEYS, ServerNames, StoredName, letters_of
+from kg_retrievers.index.server_names import ServerNames, StoredName
+from kg_retrievers.index.stored_names import MAX_KEYS, letters_of
 from kg_retrievers.index.stores import open_store
 from kg_retrievers.index.words import words_of
 
@@ -177,16 +177,3 @@ def test_names_that_are_hard_to_store(names: ServerNames) -> None:
     assert {name for name in hard if name not in [one.name for one in found[name]]} == set()
     assert names.about is not None
     assert names.about.count == len(hard)
-
-
-def test_an_approximate_index_that_finds_fewer_names_is_told_once(names: ServerNames, embeddings: Counting) -> None:
-    names.add(stored([f"name {number}" for number in range(100)]))
-    by_vector = names.store.documents._by_vector
-    names.store.documents._by_vector = lambda vector, k: by_vector(vector, k=min(k, 40))  # as pgvector's default
-    vectors = embed(embeddings, ["name 1"])
-    with pytest.warns(FewerNamesWarning, match=r"PostgresStore found (39|40) names where 64 were asked for"):
-        assert len(names.nearest(vectors, 64)[0]) in (39, 40)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        names.nearest(vectors, 64)
-        names.nearest(vectors, 5)

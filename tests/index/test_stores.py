@@ -7,6 +7,7 @@ import pickle
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy as np
 import psycopg
 import pytest
 from chroma_server import ChromaServer
+from langchain_postgres import PGEngine, PGVectorStore
+from langchain_postgres.v2.indexes import HNSWIndex
 from postgres import PASSWORD, Postgres
 
 from kg_retrievers.deadline import deadline
@@ -24,12 +27,13 @@ from kg_retrievers.errors import (
     DatabaseFullError,
     DatabaseLoginError,
     DatabaseUnavailableError,
+    FewerNamesWarning,
     InvalidArgumentError,
     MissingExtraError,
 )
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
-from kg_retrievers.index import ExactSearch, GraphIndex, HashedEmbeddings, embed
+from kg_retrievers.index import ExactSearch, GraphIndex, HashedEmbeddings, VectorStoreSearch, embed
 from kg_retrievers.index.server_names import ServerNames, StoredName
 from kg_retrievers.index.stores import StoreAddress, open_store, read_address
 from kg_retrievers.testing import tiny_graph
@@ -136,6 +140,28 @@ def test_an_hnsw_index_of_pgvector_finds_as_many_as_asked_for(names: ServerNames
     [found] = names_at(f"{postgres.url()}?table={name.strip(chr(34))}").nearest(vectors_of(many[:1]), 600)
     assert len(found) == 600
     assert found[0].name.name == "name 0"
+
+
+def test_an_index_that_finds_fewer_names_is_told_once(postgres: Postgres) -> None:
+    """A store of the user's own, with an HNSW index of pgvector and its default of 40 candidates."""
+    address = postgres.make_database("approximate")
+    postgres.run("ALTER DATABASE approximate SET enable_seqscan = off")
+    engine = PGEngine.from_connection_string(address.replace("postgresql:", "postgresql+psycopg:"))
+    engine.init_vectorstore_table("theirs", EMBEDDINGS.dimension)
+    store = PGVectorStore.create_sync(engine, EMBEDDINGS, "theirs")
+    names = ServerNames(VectorStoreSearch(store, "cosine_distance"), EMBEDDINGS)
+    names.add(stored(NAMES))
+    store.apply_vector_index(HNSWIndex())
+    with pytest.warns(FewerNamesWarning, match=r"PGVectorStore found (39|40) names where 64 .*hnsw\.ef_search"):
+        [found] = names.nearest(vectors_of(NAMES[:1]), 64)
+    ids, distances = ExactSearch(vectors_of(NAMES)).search(vectors_of(NAMES[:1]), 64)
+    assert len(found) < 64
+    assert len({near.name.name for near in found} & {NAMES[id] for id in ids[0]}) == len(found)
+    assert abs(found[1].distance - distances[0, 1]) < 1e-3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names.nearest(vectors_of(NAMES[:1]), 64)
+        assert names.nearest(vectors_of(NAMES[:1]), 5) == [found[:5]]
 
 
 # --- addresses --------------------------------------------------------------------------------------------------------
