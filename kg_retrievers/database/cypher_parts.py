@@ -58,6 +58,14 @@ class CypherParts(ABC):
         with self._within(timeout, "relations"):
             return sorted({found.relation or found.name for found in self.schema().relations})
 
+    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
+        """Return how many relationships there are, a number that the databases keep."""
+        with self._within(timeout, "count_facts"):
+            if not self.schema().relations:
+                return 0
+            rows = self._rows("MATCH ()-[r]->() RETURN count(r) AS facts", {}, 1, timeout)
+            return int(rows[0][0])
+
     def facts_of(
         self,
         keys: Sequence[str],
