@@ -31,7 +31,7 @@ class Oxigraph:
 
     def __init__(self, folder: Path, file: Path, timeout: int | None = None) -> None:
         self._store, self._log = folder / "store", folder / "log.txt"
-        subprocess.run([PROGRAM, "load", "-l", self._store, "-f", file], check=True, capture_output=True)
+        self.load(file)
         with closing(socket.socket()) as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -47,6 +47,10 @@ class Oxigraph:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+    def load(self, file: Path) -> None:
+        """Load RDF while the process does not run."""
+        subprocess.run([PROGRAM, "load", "-l", self._store, "-f", file], check=True, capture_output=True)
 
     def start(self) -> None:
         """Start the process, and wait until it answers."""

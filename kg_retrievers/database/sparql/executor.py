@@ -235,6 +235,10 @@ class SparqlExecutor(Immutable):
         with self._within(timeout, "relations"):
             return sorted(self.schema().relation_by_iri.values())
 
+    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
+        """Return None: an endpoint would look at all of its triples."""
+        return None
+
     def facts_of(
         self,
         keys: Sequence[str],

@@ -114,13 +114,13 @@ class _Found:
         """Take a description."""
         if isinstance(name, Iri) and predicate in self._vocabulary.types:
             self._types.setdefault(thing, set()).add(name.value)
-        if not isinstance(name, Text):
+        if not isinstance(name, Text) or predicate not in (*self._rank, *self._vocabulary.aliases):
             return
         id = self._ids.setdefault(thing, len(self._ids))
         language = name.language or None
         if predicate in self._rank:
             self._names.add_label(id, name.value, language, self._rank[predicate])
-        elif predicate in self._vocabulary.aliases:
+        else:
             self._names.add_alias(id, name.value, language)
 
     def has_label(self, thing: str) -> bool:

@@ -7,7 +7,7 @@ from itertools import product
 
 from kg_retrievers.database.fetching import EntityPage, Facts, StoredEntity
 from kg_retrievers.database.sparql.keys import Keys
-from kg_retrievers.database.sparql.names import BLOCK, Ask, Called, Solutions, blocks, read_names, values
+from kg_retrievers.database.sparql.names import BLOCK, Ask, Called, Solutions, blocks, read_names, value, values
 from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
 from kg_retrievers.database.sparql.terms import STRING, Iri, Term, Text
 from kg_retrievers.errors import InvalidArgumentError
@@ -152,9 +152,8 @@ class Parts:
         wanted = sorted(set(keys))
         iri_of = {iri.value: key for key in wanted for iri in self._keys.iris(key)}
         called = read_names(self._ask, self._schema().vocabulary, [*iri_of])
-        missing = [iri for iri in iri_of if iri not in called]
-        held = self._keys.existing(missing)
-        called |= {iri: Called(None, [], []) for iri in missing if iri in held}
+        held = self._in_facts([iri for iri in iri_of if iri not in called])
+        called |= {iri: Called(None, [], []) for iri in held}
         found = {entity.key: entity for entity in self._entities(called)}
         texts = [text for key in wanted if key not in found for text in self._keys.texts(key)]
         keys_of_texts = self._keys.of_terms(self._held(texts))
@@ -202,7 +201,8 @@ class Parts:
                     unsure.setdefault(iri, set()).add(name)
         held = self._keys.existing(unsure)
         called = read_names(self._ask, vocabulary, sorted(held))
-        of_unsure = {iri: called.get(iri, Called(None, [], [])) for iri in held}
+        in_facts = self._in_facts(sorted(held - called.keys()))
+        of_unsure = called | {iri: Called(None, [], []) for iri in in_facts}
         for iri, entity in zip(of_unsure, self._entities(of_unsure), strict=True):
             for name in unsure[iri]:
                 if name in (entity.key, entity.label, *entity.aliases):
@@ -261,13 +261,15 @@ class Parts:
             InvalidArgumentError: If the position is none.
         """
         start, width = _range(position) if position else (0, self._width(page_size))
-        while len(terms := self._in_range(start, width, page_size)) > page_size and width > 1:
+        while len(found := self._in_range(start, width, page_size)) > page_size and width > 1:
             width = max(1, width // 2)
-        texts = {term.value: Text(term.value, STRING) for term in terms if isinstance(term, Text)}
-        keys = self._keys.of_terms(texts.values())
-        entities = [StoredEntity(keys[text], text.value, [], []) for text in texts.values()]
-        entities += self._named_by_iris(sorted({term.value for term in terms if isinstance(term, Iri)}))
+        iris = sorted(text for text, is_iri in found if is_iri)
+        keys = self._keys.of_terms(Text(text, STRING) for text, is_iri in found if not is_iri)
+        entities = [StoredEntity(key, text.value, [], []) for text, key in keys.items() if isinstance(text, Text)]
+        entities += self._named_by_iris(iris)
         end = start + width
+        if 2 * len(found) <= page_size or len(found) <= 1:
+            width = min(2 * width, _RANGE)
         return EntityPage(sorted(entities), f"{end:08x}.{width:08x}" if end < _RANGE else None)
 
     def _width(self, page_size: int) -> int:
@@ -276,14 +278,16 @@ class Parts:
         entities = int(count.value) if isinstance(count, Text) else 1
         return min(_RANGE, max(1, int(_RANGE * 0.9 * page_size / max(1, entities))))
 
-    def _in_range(self, start: int, width: int, most: int) -> list[Term]:
-        """Return the terms of a range, one more than wanted if there are more."""
+    def _in_range(self, start: int, width: int, most: int) -> list[tuple[str, bool]]:
+        """Return the texts of a range, and whether each is that of an IRI; one more than wanted if there are more."""
         end = f"{start + width:08x}" if start + width < _RANGE else "g"
         rows = self._ask(
-            f"SELECT ?thing WHERE {{ {self._things()} BIND(MD5(STR(?thing)) AS ?number) "
+            f"SELECT DISTINCT ?text ?is_iri WHERE {{ {self._things()} BIND(STR(?thing) AS ?text) "
+            f"BIND(isIRI(?thing) AS ?is_iri) BIND(MD5(?text) AS ?number) "
             f'FILTER(?number >= "{start:08x}" && ?number < "{end}") }} LIMIT {most + 1}'
         )
-        return [term for term in rows.column("thing") if term is not None]
+        columns = zip(rows.column("text"), rows.column("is_iri"), strict=True)
+        return [(text, value(is_iri) in ("true", "1")) for term, is_iri in columns if (text := value(term)) is not None]
 
     def _things(self) -> str:
         """Return what finds `?thing`: the ends of facts, and what has names or types."""

@@ -100,8 +100,11 @@ class Vocabulary:
     def _iris(self, option: str, names: Sequence[str]) -> tuple[str, ...]:
         iris = tuple(self.names.expand(name) for name in names)
         for name, iri in zip(names, iris, strict=True):
-            if iri.startswith(NAMED):
-                raise InvalidArgumentError(f"SparqlExecutor: {option} has {name!r}, which is no IRI.")
+            if iri.startswith(NAMED) or (iri == name and "://" not in name and not name.startswith("urn:")):
+                raise InvalidArgumentError(
+                    f"SparqlExecutor: {option} has {name!r}, which is no IRI, and no known prefix begins it.",
+                    hint_python='Give its prefix: prefixes={"ex": "http://example.org/"}.',
+                )
         return iris
 
     def is_relation(self, iri: str) -> bool:
