@@ -201,7 +201,7 @@ class PromptTraining:
                 questions, validation = read_training_questions(options)
                 index = read_index(options)
                 embeddings = index.embeddings
-                database = at_end.enter_context(QueryDatabase(options, index.graph))
+                database = at_end.enter_context(QueryDatabase(options, index))
                 retriever = spec.build(index, database)
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)
