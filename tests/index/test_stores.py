@@ -322,6 +322,8 @@ def test_logins(names: ServerNames, postgres: Postgres, monkeypatch: pytest.Monk
     assert reader.nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
     with pytest.raises(DatabaseLoginError, match="permission denied"):
         reader.add(stored(["new"]))
+    postgres.run(f"GRANT INSERT, UPDATE ON {name} TO ann")
+    assert reader.add([*stored(["new"]), StoredName(NAMES[0], ("another key",))]) == 1
     with pytest.raises(DatabaseLoginError, match="permission denied"):
         open_store(f"{postgres.url(user='ann')}?table={table()}", EMBEDDINGS)
     with pytest.raises(DatabaseUnavailableError, match="does not exist"):
