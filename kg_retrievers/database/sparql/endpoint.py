@@ -136,6 +136,10 @@ class Endpoint:
         except (ValueError, RecursionError) as cause:
             if b"TimeoutException" in body[-100_000:]:  # of Blazegraph, behind the rows that it had
                 raise DatabaseTimeoutError(f"SparqlExecutor: {self.url} stopped the query at its own limit.") from None
+            if body.startswith(b"{") and getattr(cause, "pos", 0) >= len(body.decode("utf-8", "replace")) - 1:
+                raise DatabaseTimeoutError(  # so does Oxigraph
+                    f"SparqlExecutor: {self.url} ended its answer in the middle, as where it reaches a limit of its own."
+                ) from None
             raise self._no_sparql(f"its answer is no JSON ({cause!s:.100})") from None
         if not isinstance(found, dict):
             raise self._no_sparql(f"its answer is {found!r:.80}")
