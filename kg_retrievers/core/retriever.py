@@ -44,6 +44,7 @@ from kg_retrievers.errors import (
     KGRetrieversError,
     NoEvidenceError,
     RefusalError,
+    SearchBudgetError,
     did_you_mean,
     warn_renamed,
 )
@@ -312,6 +313,11 @@ class BaseKGRetriever(BaseRetriever):
         """
         who, single = type(self).__name__, self.granularity == "triple"
         if self.index.is_cut:
+            if not evidence:
+                raise SearchBudgetError(
+                    f"{who}: nothing fits among the facts that were fetched; there are more around the entities of the "
+                    "question than max_facts of GraphIndex.connect."
+                )
             evidence = [replace(one, truncated=True) for one in evidence]
         noted = note_ambiguous_names(evidence, self.index)
         noted = note_readings(noted, self.index, question) if question else noted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kg_retrievers.errors import InvalidArgumentError, StaleSchemaError
@@ -13,6 +13,7 @@ from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.parts import PartReader, StoredEntity
 from kg_retrievers.index.reach import Reach
 
+Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 #: The most facts of a part. PathQuestion's questions need some hundred, MetaQA's within 3 hops up to 120,000.
@@ -37,17 +38,19 @@ class GraphPart(NamedTuple):
     Attributes:
         graph: Its facts; all relations of the whole graph have the same ids in every part.
         truncated: Whether facts within reach are missing.
+        narrowed: Whether facts of relations are missing that the work did not name.
     """
 
     graph: KnowledgeGraph
     truncated: bool
+    narrowed: bool = False
 
 
 class ConnectedGraph(Immutable):
     """Fetches the facts around entities, hop by hop, and makes a small graph of them. Safe to share between threads.
 
-    The facts of an entity, where all of them were read, and its description are kept for `fresh_seconds`; so a change
-    of the database is seen after that time at the latest, or after `forget`.
+    The facts of an entity, where all of them were read, its description and names are kept for `fresh_seconds`; so a
+    change of the database is seen after that time at the latest, or after `forget`.
 
     Args:
         reader: Reads the database.
@@ -77,13 +80,18 @@ class ConnectedGraph(Immutable):
         self.max_facts, self.timeout = max_facts, timeout
         self.relations = tuple(reader.relations(timeout=timeout))
         self.triple_count = reader.count_facts(timeout=timeout)
-        self._rows: _Recent[list[Triple]] = _Recent(KEPT, fresh_seconds, len)
-        self._described: _Recent[StoredEntity] = _Recent(KEPT, fresh_seconds, _one)
+        self._rows: Recent[list[Triple]] = Recent(KEPT, fresh_seconds, len)
+        self._described: Recent[StoredEntity] = Recent(KEPT, fresh_seconds, _one)
+        #: Parts of graphs, with what is derived from them.
+        self.parts: Recent[Any] = Recent(KEPT, fresh_seconds, len)
+        self._named: Recent[list[str]] = Recent(KEPT, fresh_seconds, len)
 
     def forget(self) -> None:
         """Forget what was read, so that the next part is as the database is now."""
         self._rows.clear()
         self._described.clear()
+        self._named.clear()
+        self.parts.clear()
 
     def part(self, keys: Iterable[str], reach: Reach) -> GraphPart:
         """Return the facts within reach of some entities.
@@ -100,13 +108,16 @@ class ConnectedGraph(Immutable):
         """
         met = dict.fromkeys(sorted(set(keys)))
         facts: dict[Triple, None] = {}
-        frontier, truncated = list(met), False
+        frontier, truncated, narrowed = list(met), False, False
         most = self.max_facts if reach.max_facts is None else reach.max_facts
         for hop in range(MOST_HOPS if reach.hops is None else reach.hops):
             if not frontier or truncated:
                 break
             step = reach.steps[hop] if hop < len(reach.steps) else None
-            found, truncated = self._facts_of(frontier, most - len(facts), reach.relations or None, step)
+            found, truncated = self._facts_of(frontier, most - len(facts), step)
+            if truncated and reach.relations and step is None:
+                found, truncated = self._facts_of(frontier, most - len(facts), reach.relations)
+                narrowed = True
             facts |= dict.fromkeys(found)
             ends = {end for triple in found for end in (triple.head, triple.tail)}
             frontier = sorted(ends.difference(met))
@@ -116,7 +127,9 @@ class ConnectedGraph(Immutable):
             rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
             facts |= dict.fromkeys(rest.triples)
             truncated = rest.truncated
-        return GraphPart(self.graph_of(facts, [*met, *reach.also]), truncated)
+        facts |= dict.fromkeys(reach.facts)
+        ends = {end for triple in reach.facts for end in (triple.head, triple.tail)}
+        return GraphPart(self.graph_of(facts, [*met, *reach.also, *sorted(ends)]), truncated, narrowed)
 
     def graph_of(self, facts: Iterable[Triple], keys: Sequence[str]) -> KnowledgeGraph:
         """Return a graph of some facts and of the entities that the database has; ids are by key.
@@ -150,30 +163,28 @@ class ConnectedGraph(Immutable):
             )
         return graph
 
-    def _facts_of(
-        self, keys: Sequence[str], limit: int, only: Sequence[str] | None, step: Sequence[str] | None
-    ) -> tuple[list[Triple], bool]:
-        """Return the facts of entities, `limit` at most, and whether there are more.
+    def entities_named(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Return the keys of the entities whose key, label or alias is exactly one of some names."""
+        kept = self._named.get_all(names)
+        if wanted := [name for name in names if name not in kept]:
+            found = self.reader.entities_named(wanted, timeout=self.timeout)
+            self._named.keep(found)
+            kept |= found
+        return {name: kept[name] for name in names}
 
-        Args:
-            keys: The entities.
-            limit: The most facts.
-            only: The relations that facts may have, where there are more; None for any.
-            step: The relations that facts may have; None for any.
-        """
+    def _facts_of(self, keys: Sequence[str], limit: int, only: Sequence[str] | None) -> tuple[list[Triple], bool]:
+        """Return the facts of entities, `limit` at most, and whether there are more; of some relations, if given."""
         kept = self._rows.get_all(keys)
-        rows = [triple for row in kept.values() for triple in row if step is None or triple.relation in step]
+        rows = [triple for row in kept.values() for triple in row if only is None or triple.relation in only]
         left = limit - len(set(rows))
         wanted = [key for key in keys if key not in kept]
         if left < 0 or (left == 0 and wanted):
             return rows[: max(limit, 0)], True
         if not wanted:
             return rows, False
-        found = self.reader.facts_of(wanted, relations=step, limit=left, timeout=self.timeout)
-        if step is None and not found.truncated:
+        found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
+        if only is None and not found.truncated:
             self._rows.keep(_by_entity(found.triples, wanted))
-        elif found.truncated and only is not None:
-            found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
         return [*rows, *found.triples], found.truncated
 
     def _describe(self, keys: Sequence[str]) -> Mapping[str, StoredEntity]:
@@ -201,22 +212,22 @@ def _one(entity: StoredEntity) -> int:
     return 1
 
 
-class _Recent(Generic[Value]):
+class Recent(Generic[Value]):
     """Keeps what was read lately by key: so much of it, and for so many seconds."""
 
     def __init__(self, most: int, seconds: float, size: Callable[[Value], int]) -> None:
         """Begin empty; `size` says how much a value is."""
         self._most, self._seconds, self._size_of = most, seconds, size
-        self._values: OrderedDict[str, tuple[float, Value]] = OrderedDict()
+        self._values: OrderedDict[Hashable, tuple[float, Value]] = OrderedDict()
         self._size, self._lock = 0, LocalLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle how much is kept, and none of it."""
         return type(self), (self._most, self._seconds, self._size_of)
 
-    def get_all(self, keys: Sequence[str]) -> dict[str, Value]:
+    def get_all(self, keys: Sequence[Key]) -> dict[Key, Value]:
         """Return what is kept for some keys."""
-        oldest, found = time.monotonic() - self._seconds, {}
+        oldest, found = time.monotonic() - self._seconds, dict[Key, Value]()
         with self._lock:
             for key in keys:
                 kept = self._values.get(key)
@@ -224,7 +235,7 @@ class _Recent(Generic[Value]):
                     found[key] = kept[1]
         return found
 
-    def keep(self, values: Mapping[str, Value]) -> None:
+    def keep(self, values: Mapping[Key, Value]) -> None:
         """Keep values; the oldest go."""
         now = time.monotonic()
         with self._lock:
@@ -241,6 +252,6 @@ class _Recent(Generic[Value]):
             self._values.clear()
             self._size = 0
 
-    def _drop(self, key: str) -> None:
+    def _drop(self, key: Hashable) -> None:
         if kept := self._values.pop(key, None):
             self._size -= 1 + self._size_of(kept[1])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
 from kg_retrievers.errors import InvalidArgumentError, RefusalError
-from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.cache import Cache, check_picklable
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.parts import PartReader
@@ -31,7 +31,7 @@ from kg_retrievers.index.reach import Attempt, Reach
 from kg_retrievers.index.server_names import Near, ServerNames
 from kg_retrievers.index.text_vectors import TextVectors
 from kg_retrievers.index.triple_vectors import TripleVectors
-from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
+from kg_retrievers.index.vector_store import SLACK, ExactSearch, VectorStoreSearch
 
 #: How often a part is made larger by what the work on it asked for.
 ROUNDS = 6
@@ -51,6 +51,7 @@ class _Part:
         triples: Embeds its triples.
         derived: What else is derived from it.
         missing: The entities that the work on the part looked up by name, and that are not in it.
+        facts: The facts that the work on it read by itself, and that are not in it.
     """
 
     found: GraphPart
@@ -59,6 +60,11 @@ class _Part:
     triples: TripleVectors
     derived: Cache = field(default_factory=Cache)
     missing: set[str] = field(default_factory=set)
+    facts: set[Triple] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        """The number of facts."""
+        return len(self.found.graph)
 
 
 #: The part that the work of this context looks at, by the id of its index.
@@ -91,7 +97,7 @@ class ConnectedIndex(GraphIndex):
         self._relations = ExactSearch(relations[: len(connected.relations)])
         self._folder = self._linking = None
         self._texts = TextVectors(embeddings, self.dimension, lambda: self._held_texts)
-        self._near = ConnectedNames(connected.reader, names, self.embed, connected.timeout)
+        self._near = ConnectedNames(connected, names, self.embed)
         self._nothing = self._as_part(GraphPart(connected.graph_of([], []), False))
         self._made = Cache()
 
@@ -123,9 +129,24 @@ class ConnectedIndex(GraphIndex):
         for number in range(ROUNDS):
             attempt = _AtPart(self, self._part(reach, keys), is_last=once or number == ROUNDS - 1)
             yield attempt
-            if not attempt.lacked:
+            if not attempt.lacked and not attempt.facts:
                 return
             keys |= attempt.lacked
+            reach = reach._replace(facts=(*reach.facts, *sorted(attempt.facts)))
+
+    def lacks(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> bool:
+        """Tell whether entities or facts are missing in the part at hand, and note them; see `GraphIndex.lacks`."""
+        part, graph = self._current, self.graph
+        missing = {key for key in keys if key not in graph.entities}
+        unread = {triple for triple in facts if triple not in graph}
+        part.missing.update(missing)
+        part.facts.update(unread)
+        return bool(missing or unread)
+
+    @property
+    def reader(self) -> PartReader:
+        """What reads the database."""
+        return self.connected.reader
 
     @property
     def _current(self) -> _Part:
@@ -142,7 +163,12 @@ class ConnectedIndex(GraphIndex):
         return frozenset(keys)
 
     def _part(self, reach: Reach, keys: frozenset[str]) -> _Part:
-        return self._as_part(self.connected.part(keys, reach))
+        """Return the part within reach of some entities; one that was made lately is taken again."""
+        kept: dict[Any, _Part] = self.connected.parts.get_all([(keys, reach)])
+        if not kept:
+            kept = {(keys, reach): self._as_part(self.connected.part(keys, reach))}
+            self.connected.parts.keep(kept)
+        return replace(kept[keys, reach], missing=set(), facts=set())
 
     def _as_part(self, found: GraphPart) -> _Part:
         graph = found.graph
@@ -160,6 +186,11 @@ class ConnectedIndex(GraphIndex):
     def is_cut(self) -> bool:
         """Whether facts within reach are missing in the part at hand."""
         return self._current.found.truncated
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether facts within reach of other relations are missing in the part at hand."""
+        return self._current.found.narrowed
 
     @property
     def triple_count(self) -> int | None:
@@ -181,7 +212,9 @@ class ConnectedIndex(GraphIndex):
         each = max(OUTLINE_ENTITIES // (2 * max(len(samples), 1)), 1)
         ends = {end for sample in samples for triple in sample[:each] for end in (triple.head, triple.tail)}
         around = connected.part(ends, Reach(hops=1)).graph.triples() if ends else ()
-        graph = connected.graph_of(sorted(facts.union(around)), [])
+        facts.update(around)
+        ends = {end for triple in facts for end in (triple.head, triple.tail)}
+        graph = connected.graph_of(sorted(facts), sorted(ends))
         names = _PartNames(graph, self._embed_new)
         return GraphIndex(graph, self.embeddings, self.dimension, names, self._relations, self._search_types(graph))
 
@@ -244,6 +277,14 @@ class ConnectedIndex(GraphIndex):
             raise InvalidArgumentError(f"GraphIndex: wanted a list of texts and k from 1, but got {texts!r} and {k}.")
         return [self._candidates(near) for near in self._near.nearest(texts, k)]
 
+    def nearest_types(self, texts: Sequence[str], k: int) -> list[Candidates]:
+        """Find those of the k types nearest to each text that the part at hand has; see `GraphIndex.nearest_types`."""
+        found = super().nearest_types(texts, k)
+        if not len(self.graph.types) or not texts:
+            return found
+        elsewhere = self.whole.nearest_types(texts, k)
+        return [_nearer(own, other.distances, k) for own, other in zip(found, elsewhere, strict=True)]
+
     def _candidates(self, near: Sequence[Near]) -> Candidates:
         part, graph = self._current, self.graph
         distances: dict[int, float] = {}
@@ -257,17 +298,26 @@ class ConnectedIndex(GraphIndex):
         return sorted_candidates(ids, np.fromiter(distances.values(), np.float32, len(distances)))
 
 
+def _nearer(own: Candidates, elsewhere: Array, k: int) -> Candidates:
+    """Return the types of a part that are among the k nearest of the whole graph, whose distances are given."""
+    reached = elsewhere[k - 1] if len(elsewhere) >= k else np.inf
+    kept = own.distances <= reached + SLACK
+    return Candidates(own.ids[kept], own.distances[kept])
+
+
 class _AtPart(Attempt):
     """Has a part at hand; where the work lacked something and may be done again, its refusal does not count.
 
     Attributes:
-        lacked: What to add to the part; empty where the work is done.
+        lacked: The entities to add to the part.
+        facts: The facts to add to it; the work is done where there is nothing to add.
     """
 
     def __init__(self, index: ConnectedIndex, part: _Part, *, is_last: bool) -> None:
         """Take the part."""
         self._index, self._part, self._is_last = index, part, is_last
         self.lacked: frozenset[str] = frozenset()
+        self.facts: frozenset[Triple] = frozenset()
 
     def __enter__(self) -> None:
         """Put the part at hand."""
@@ -277,8 +327,8 @@ class _AtPart(Attempt):
         """Put it away."""
         _CURRENT.reset(self._token)
         if not self._is_last:
-            self.lacked = frozenset(self._part.missing)
-        return bool(self.lacked) and isinstance(error, RefusalError)
+            self.lacked, self.facts = frozenset(self._part.missing), frozenset(self._part.facts)
+        return bool(self.lacked or self.facts) and isinstance(error, RefusalError)
 
 
 class _PartNames(ExactSearch):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.graph.parts import PartReader
 from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index.connected_graph import ConnectedGraph
 from kg_retrievers.index.mentions import QuestionText
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.index.server_names import Near, ServerNames, StoredName
@@ -21,17 +21,16 @@ class ConnectedNames(Immutable):
     """Finds the names of a connected graph: without a store, only those that are written exactly.
 
     Args:
-        reader: Reads the database.
+        connected: Reads the database.
         names: Those in a vector store; None where there is none.
         embed: Embeds texts.
-        timeout: The most seconds of one query of the database.
     """
 
     def __init__(
-        self, reader: PartReader, names: ServerNames | None, embed: Callable[[Sequence[str]], Array], timeout: float
+        self, connected: ConnectedGraph, names: ServerNames | None, embed: Callable[[Sequence[str]], Array]
     ) -> None:
         """Take the parts as they are."""
-        self._names, self._reader, self._embed, self._timeout = names, reader, embed, timeout
+        self._names, self._connected, self._embed = names, connected, embed
 
     def nearest(self, texts: Sequence[str], k: int) -> list[list[Near]]:
         """Return the names nearest to each text; one that equals it comes first, at a distance of 0.
@@ -58,7 +57,7 @@ class ConnectedNames(Immutable):
             found = self._names.written_as(dict.fromkeys(windows))
             return sorted({key for names in found.values() for name in names for key in name.keys})
         cases = {spelt for window in windows for spelt in _spellings(window)}
-        by_name = self._reader.entities_named(sorted(cases), timeout=self._timeout)
+        by_name = self._connected.entities_named(sorted(cases))
         return sorted({key for keys in by_name.values() for key in keys})
 
     def _exact(self, texts: Sequence[str]) -> dict[str, list[Near]]:
@@ -68,7 +67,7 @@ class ConnectedNames(Immutable):
             for text, names in self._names.written_as(texts).items():
                 found[text] = [Near(name, 0.0) for name in names if name.name == text]
         if missing := [text for text in texts if not found[text]]:
-            for text, keys in self._reader.entities_named(missing, timeout=self._timeout).items():
+            for text, keys in self._connected.entities_named(missing).items():
                 found[text] = [Near(StoredName(text, tuple(keys)), 0.0)] if keys else []
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,6 +14,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
+from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError
 from kg_retrievers.graph.cache import Cache, Immutable, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, change_graph
@@ -21,6 +22,7 @@ from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.format_2 import SORTED, triple_rows
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, open_parts, saved_meta
+from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.changes import IndexChange, IndexParts
@@ -129,6 +131,7 @@ class GraphIndex(Immutable):
         cache: EmbeddingCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
+        workers: Workers | None = None,
         embeddings_name: str = "",
     ) -> GraphIndex:
         """Embed the names, relations and types of a graph.
@@ -143,6 +146,7 @@ class GraphIndex(Immutable):
             cache: Keeps vectors over several builds, so that only new names are embedded.
             batch_size: How many texts the embeddings get at once.
             progress: Whether to show a progress bar on stderr.
+            workers: Processes that embed, `LocalWorkers` or `RayWorkers`, with the same result; this one by default.
             embeddings_name: What the shell calls the embeddings (`--embeddings`), kept in the folder.
 
         Raises:
@@ -166,6 +170,7 @@ class GraphIndex(Immutable):
                 cache=cache,
                 batch_size=batch_size,
                 progress=progress,
+                workers=workers,
                 writer=writer,
             )
             if writer:
@@ -395,6 +400,23 @@ class GraphIndex(Immutable):
                 result = work()
         return result
 
+    def lacks(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> bool:
+        """Tell whether entities or facts are missing in the part of a connected graph at hand.
+
+        They are noted, so that the next attempt at the work has them. Nothing is missing of a graph that is not
+        connected, since nothing can be added to it.
+
+        Args:
+            keys: The entities.
+            facts: Facts that the database holds.
+        """
+        return False
+
+    @property
+    def reader(self) -> PartReader | None:
+        """What reads the database of a connected graph; None of another one."""
+        return None
+
     @property
     def whole(self) -> GraphIndex:
         """The index of the whole graph, or of what stands for it: of a connected one, some facts of each relation."""
@@ -408,6 +430,11 @@ class GraphIndex(Immutable):
     @property
     def is_cut(self) -> bool:
         """Whether facts that are looked at are missing, as of a connected graph where there were too many."""
+        return False
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the facts of a connected graph that are looked at have those relations alone that the work named."""
         return False
 
     def __repr__(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kg_retrievers.graph.types import Triple
+
 
 class Reach(NamedTuple):
     """Which part of a connected graph some work looks at: what is around some entities.
@@ -18,6 +20,7 @@ class Reach(NamedTuple):
         relations: The relations that are looked at where the part would be too large with all; none for any.
         steps: The relations that are looked at, hop by hop; none for any.
         also: Further entities, without the facts around them.
+        facts: Facts that were read already.
         max_facts: The most facts of the part; None for those that the index says.
     """
 
@@ -30,6 +33,7 @@ class Reach(NamedTuple):
     relations: tuple[str, ...] = ()
     steps: tuple[tuple[str, ...], ...] = ()
     also: tuple[str, ...] = ()
+    facts: tuple[Triple, ...] = ()
     max_facts: int | None = None
 
 

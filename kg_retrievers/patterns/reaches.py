@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.errors import EntityLinkingError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, Term
+from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.index import GraphIndex, linker_of, question_entities
 from kg_retrievers.index.reach import Reach
+from kg_retrievers.patterns.allowed_entities import NAMES, nearest_only
 
 #: How many steps the walks have of which a pattern is generated.
 WALKED_HOPS = 3
+
+#: What carries out what a part of a graph does not tell.
+ASK_DATABASE = {
+    "hint_python": "Ask CypherRetriever, whose queries the database runs.",
+    "hint_shell": "Ask with --method sg-rag, whose queries the database runs.",
+}
 
 
 def reach_of_question(index: GraphIndex, question: str, given: Sequence[str] = ()) -> Reach:
@@ -23,42 +32,87 @@ def reach_of_question(index: GraphIndex, question: str, given: Sequence[str] = (
     return Reach(tuple(sorted(keys)), WALKED_HOPS)
 
 
-def reach_of_pattern(pattern: Pattern, given: Sequence[str], k: int) -> Reach:
+def reach_of_pattern(index: GraphIndex, pattern: Pattern, given: Sequence[str], k: int) -> Reach:
     """Return what is around the candidates of the known nodes of a pattern, as far as the pattern goes.
 
     Args:
+        index: Finds the relations that it names.
         pattern: The pattern.
         given: Entities that its known nodes may be.
         k: How many names are candidates for a known node.
 
+    Raises:
+        SearchBudgetError: If a triple of the pattern is joined to no known node, so that any fact may fit it.
+
     Example:
-        >>> from kg_retrievers.graph import Unknown
+        >>> from kg_retrievers.graph import KnowledgeGraph, Unknown
+        >>> from kg_retrievers.index import HashedEmbeddings
+        >>> graph = KnowledgeGraph.from_triples([("Her", "by", "Jonze")])
+        >>> index = GraphIndex.build(graph, HashedEmbeddings())
         >>> pattern = Pattern.of(("Her", "by", Unknown("p")), (Unknown("f"), "by", Unknown("p")), target="f")
-        >>> reach_of_pattern(pattern, (), 1).names, reach_of_pattern(pattern, (), 1).hops
-        (('Her',), 2)
+        >>> reach = reach_of_pattern(index, pattern, (), 1)
+        >>> reach.names, reach.hops, reach.relations
+        (('Her',), 2, ('by',))
     """
+    away = _distances(dict.fromkeys(_known(pattern.triples), 0), pattern.triples)
+    if any(triple.head not in away for triple in pattern.triples):
+        raise SearchBudgetError(
+            "SimGRAGRetriever: a part of the pattern is joined to no entity that it names, and the graph stays in its "
+            "database, which is not searched as a whole.",
+            **ASK_DATABASE,
+        )
+    known = _known((*pattern.triples, *pattern.absent))
+    away = _distances({**dict.fromkeys(known, 0), **away}, pattern.absent)
     triples = [*pattern.triples, *pattern.absent]
-    known = {node for triple in triples for node in (triple.head, triple.tail) if isinstance(node, Known)}
-    away: dict[Term, int] = dict.fromkeys(known, 0)
-    hops, met = 0, True
-    while met:
-        met = False
-        for triple in triples:
-            ends = [away[node] for node in (triple.head, triple.tail) if node in away]
-            if not ends:
-                continue
-            hops = max(hops, min(ends) + 1)
-            for node in (triple.head, triple.tail):
-                if node not in away:
-                    away[node], met = min(ends) + 1, True
+    hops = max(min(away.get(end, 0) for end in (triple.head, triple.tail)) + 1 for triple in triples)
     keys = {node.entity for node in known if node.entity is not None}
     names = {node.text for node in known if node.entity is None}
-    relations = {triple.relation.text for triple in triples if isinstance(triple.relation, Known)}
-    all_known = all(isinstance(triple.relation, Known) for triple in triples)
     return Reach(
         tuple(sorted(keys.union(given))),
         hops,
         names=tuple(sorted(names)),
         k=k,
-        relations=tuple(sorted(relations)) if all_known else (),
+        relations=_relations(index, triples),
     )
+
+
+def check_whole(pattern: Pattern) -> None:
+    """Check that a pattern asks for no more than a list, which is the part of it that is found where facts are missing.
+
+    Raises:
+        SearchBudgetError: If it has an operation, or absent triples.
+    """
+    if pattern.operation is not None or pattern.absent:
+        what = pattern.operation.kind if pattern.operation else "what is absent"
+        raise SearchBudgetError(
+            f"SimGRAGRetriever: more facts are around the entities of the question than are fetched, so that {what!r} "
+            "is not known. Raise max_facts of GraphIndex.connect.",
+            **ASK_DATABASE,
+        )
+
+
+def _known(triples: Sequence[PatternTriple]) -> list[Known]:
+    nodes = dict.fromkeys(node for triple in triples for node in (triple.head, triple.tail))
+    return [node for node in nodes if isinstance(node, Known)]
+
+
+def _distances(away: Mapping[Any, int], triples: Sequence[PatternTriple]) -> dict[Term, int]:
+    """Return how many triples nodes are away from some that are known, as far as they are joined to these."""
+    found: dict[Term, int] = dict(away)
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for triple in triples:
+            ends = [found[node] for node in (triple.head, triple.tail) if node in found]
+            for node in (triple.head, triple.tail) if ends else ():
+                found[node] = min(found.get(node, min(ends) + 1), min(ends) + 1)
+    return found
+
+
+def _relations(index: GraphIndex, triples: Sequence[PatternTriple]) -> tuple[str, ...]:
+    """Return the relations that triples mean, if each names one."""
+    texts = dict.fromkeys(triple.relation.text for triple in triples if isinstance(triple.relation, Known))
+    if not all(isinstance(triple.relation, Known) for triple in triples):
+        return ()
+    found = (nearest_only(one).ids.tolist() for one in index.nearest_relations(list(texts), NAMES))
+    return tuple(sorted({index.graph.relations[id] for ids in found for id in ids}))

@@ -9,6 +9,7 @@ import pytest
 from graph_reader import GraphReader, names_in_memory
 
 from kg_retrievers import (
+    CypherRetriever,
     GNNRAGRetriever,
     GraphIndex,
     GraphReasoner,
@@ -32,6 +33,10 @@ from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
 from kg_retrievers.methods.rog import LLMRelationPaths
 from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
 from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
+
+pytest.importorskip("ladybug")
+
+from kg_retrievers.database.ladybug import LadybugExecutor
 
 EMBEDDINGS = HashedEmbeddings()
 VECTOR = np.array(EMBEDDINGS.embed_documents([PROBE])[0], np.float32)
@@ -138,3 +143,27 @@ class TestUnion(Connected, RetrieverContract):
     def make_retriever(self, index: GraphIndex, llm: Any = None, **fields: Any) -> BaseKGRetriever:
         given: Any = {"pattern_generator": LLMPatternGenerator(llm)} if llm else {}
         return UnionRetriever.of(SimGRAGRetriever.from_index(index, **given), PCSTRetriever.from_index(index), **fields)
+
+
+class LadybugReader(GraphReader):
+    """Reads parts in memory, and runs queries in an embedded database; it opens anew where it is unpickled."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__(graph)
+        self.executor = LadybugExecutor.from_graph(graph)
+        self.dialect, self.schema = self.executor.dialect, self.executor.schema
+        self.run, self.explain = self.executor.run, self.executor.explain
+
+
+class TestCypher(Connected, RetrieverContract):
+    """Queries run where the graph is."""
+
+    retriever_class = CypherRetriever
+    exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break"}
+    pickles = False
+
+    def make_index(self, graph: KnowledgeGraph) -> GraphIndex:
+        return GraphIndex.connect(LadybugReader(graph), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **({} if "llm" in fields else {"examples": EXAMPLES}) | fields)

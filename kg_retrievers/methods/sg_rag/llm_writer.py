@@ -23,7 +23,7 @@ from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationTyp
 from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import CypherGenerationError, DatabaseQueryError, InvalidArgumentError, QuerySafetyError
-from kg_retrievers.graph import Known
+from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, QuestionEntity, embed, find_name, mask
@@ -121,7 +121,6 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._patterns = PatternCypherWriter(index, ZeroShotPatternGenerator(index))
         self._examples = [example for example in label_examples(index, examples) if example.pattern]
         self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)
-        self._facts = dict(zip(*np.unique(index.graph.edges.relations, return_index=True), strict=True))
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Ask, check, and ask again with the reason where the query cannot be run."""
@@ -243,10 +242,12 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         return lines
 
     def _fact(self, relation: str) -> str:
-        graph = self.index.graph
-        if (id := graph.relations.find(relation)) not in self._facts:
+        whole = self.index.whole
+        graph = whole.graph
+        facts = whole.derived.get("first facts", (graph,), lambda: _first_facts(graph))
+        if (id := graph.relations.find(relation)) not in facts:
             return ""
-        head, _, tail = graph.triple(int(self._facts[id]))
+        head, _, tail = graph.triple(facts[id])
         return as_data("   for example " + " -> ".join(" ".join(graph.label(end).split()) for end in (head, tail)))
 
     def _shown_examples(self, question: str, entities: Sequence[QuestionEntity], executor: Executor) -> str:
@@ -268,6 +269,12 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
                 parameters[names[name]] = value if isinstance(value, list) else [value]
             shown.append(f"Question: {example.text}\nParameters: {_shown(parameters, {})}\n{language}:\n{query}")
         return "\nThese are of this database.\n\n" + "\n\n".join(shown)
+
+
+def _first_facts(graph: KnowledgeGraph) -> dict[int, int]:
+    """Return the first fact of each relation, by ids."""
+    relations, first = np.unique(graph.edges.relations, return_index=True)
+    return dict(zip(relations.tolist(), first.tolist(), strict=True))
 
 
 def _masked(example: Question) -> str:
