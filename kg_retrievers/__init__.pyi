@@ -13,6 +13,7 @@ from .core.documents import flat_metadata as flat_metadata
 from .database import check_read_only as check_read_only
 from .database.ladybug import LadybugExecutor as LadybugExecutor
 from .database.neo4j import Neo4jExecutor as Neo4jExecutor
+from .database.sparql.executor import SparqlExecutor as SparqlExecutor
 from .datasets import Question as Question
 from .datasets import read_explagraphs as read_explagraphs
 from .datasets import read_question_set as read_question_set
