@@ -15,7 +15,7 @@ from kg_retrievers.cli.connection import TIMEOUT, load_chosen_embeddings, loaded
 from kg_retrievers.cli.database import open_database
 from kg_retrievers.cli.load import check_database_options
 from kg_retrievers.cli.show import grid, show, status, table
-from kg_retrievers.errors import DatabaseTimeoutError
+from kg_retrievers.errors import DatabaseTimeoutError, QuerySafetyError
 
 if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
@@ -43,7 +43,7 @@ def describe(options: argparse.Namespace) -> int:
 
 
 def _described(database: Executor) -> dict[str, Any]:
-    """Return what is known, for programs; None where the database would look at all facts to say it."""
+    """Return what is known, for programs; None stands for what is not cheap to count."""
     schema = database.schema()
     relations = database.relations(timeout=TIMEOUT)
     examples = database.sample_facts(relations[0], EXAMPLES, timeout=TIMEOUT).triples if relations else []
@@ -69,7 +69,7 @@ def _count_entities(database: Executor) -> int | None:
         return None
     try:
         (count,) = database.run("MATCH (n) RETURN count(n) AS nodes", timeout=TIMEOUT).column("nodes")
-    except DatabaseTimeoutError:
+    except (DatabaseTimeoutError, QuerySafetyError):  # of a database that cannot say whether a query only reads
         return None
     return int(count)
 
@@ -92,7 +92,7 @@ def _counts(options: argparse.Namespace, told: dict[str, Any], about: About | No
 
 
 def _number(count: int | None) -> str:
-    return "not counted: the database would look at all of them" if count is None else f"{count:,}"
+    return "not counted" if count is None else f"{count:,}"
 
 
 def _lists(told: dict[str, Any]) -> Iterator[RenderableType]:

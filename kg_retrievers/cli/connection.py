@@ -162,6 +162,8 @@ def graph_command(command: str, options: argparse.Namespace, *arguments: str) ->
         words += ["--key", f"{label}={key}" if label else key]
     if options.database_name is not None:
         words += ["--database-name", options.database_name]
+    if not options.explain:
+        words.append("--no-explain")
     if options.embeddings is not None:
         words += ["--embeddings", options.embeddings]
     return shlex.join([*words, "--vectors", options.vectors])

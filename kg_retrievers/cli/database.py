@@ -51,7 +51,7 @@ def open_database(where: str, options: argparse.Namespace) -> Executor:
     given: dict[str, Any] = {"key": keys.get("", keys)} if keys else {}
     if is_uri(where):
         logging.getLogger("neo4j").addHandler(SILENCE)
-        return kg_retrievers.Neo4jExecutor(where, database=options.database_name, **given)
+        return kg_retrievers.Neo4jExecutor(where, database=options.database_name, explain=options.explain, **given)
     if keys and "" not in keys:
         raise InvalidArgumentError(
             f"{where}: LadybugDB has a primary key for each label, or --key PROPERTY for all. Leave out --key."

@@ -73,6 +73,13 @@ def add_reading(parser: Parser, *format_flags: str) -> None:
         help="the property that names a node, of those with a label or of all (default: key); repeatable",
     )
     database.add_argument("--database-name", metavar="NAME", help="a Neo4j database that is not the server's default")
+    database.add_argument(
+        "--no-explain",
+        dest="explain",
+        action="store_false",
+        help="do not ask the database whether a query only reads, where it cannot tell, as ArcadeDB; the check of this "
+        "package and a user who may only read stay",
+    )
     parser.set_defaults(database=None, connect=False, vectors=None, max_facts=None)
 
 

@@ -141,6 +141,8 @@ def _ask_command(options: argparse.Namespace) -> str:
         command += ["--embeddings", options.embeddings]
     if options.database_name is not None:
         command += ["--database-name", options.database_name]
+    if not options.explain:
+        command.append("--no-explain")
     for label, key in options.key:
         command += ["--key", f"{label}={key}" if label else key]
     return shlex.join([*command, "--model", options.output])
