@@ -1,9 +1,9 @@
 """Writes the Cypher that reads parts of a graph.
 
-An entity is looked up label by label, `UNWIND $keys AS wanted MATCH (n:Label {key: wanted})`, since all databases then
-use the index of the keys of that label; ArcadeDB and LadybugDB read all nodes for `n.key IN $keys` before a
-relationship. On Neo4j's side a UNION makes one query of all labels; in LadybugDB, where a query is no message, each
-label has one of its own.
+An entity is looked up label by label, `UNWIND $keys AS wanted MATCH (n:Label) WHERE n.key = wanted`, since all
+databases then use the index of the keys of that label; ArcadeDB and LadybugDB read all nodes for `n.key IN $keys`
+before a relationship. On Neo4j's side a UNION makes one query of all labels; in LadybugDB, where a query is no message,
+each label has one of its own.
 """
 
 from __future__ import annotations
@@ -88,18 +88,21 @@ class PartQueries:
         return sorted({types.get(name, name) for name in relations if name in types or not self._is_ladybug})
 
     def _nodes(self) -> Iterator[str]:
-        """Yield, for each label, the clauses that find the nodes `n` with the keys."""
+        """Yield, for each label, the clauses that find the nodes `n` with the keys.
+
+        Not as `{key: wanted}`, where ArcadeDB takes the key "$keys" for the parameter of that name.
+        """
         for label in self._labels:
             yield (
-                f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)} {{{backticked(label.key)}: wanted}})"
+                f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)}) WHERE n.{backticked(label.key)} = wanted"
                 f"{self._own_key()}"
             )
 
-    def _own_key(self, texts: str = "$keys", word: str = "WHERE") -> str:
+    def _own_key(self, texts: str = "$keys") -> str:
         """Return the condition that a node's key is not only that of another of its labels."""
         if len(self._schema.keys) == 1 or self._is_ladybug:
             return ""
-        return f" {word} {self._key('n')} IN {texts}"
+        return f" AND {self._key('n')} IN {texts}"
 
     def _ladybug_facts(self, keys: list[str], ways: Sequence[tuple[str, str, str]], further: str, limit: int) -> Facts:
         """Read the facts of entities in LadybugDB, each way by a query of its own."""
@@ -123,7 +126,7 @@ class PartQueries:
         """
         for label in self._labels:
             name, key = backticked(label.name), backticked(label.key)
-            find = f"UNWIND $keys AS wanted MATCH (n:{name} {{{key}: wanted}}) RETURN offset(id(n)), n.{key}"
+            find = f"UNWIND $keys AS wanted MATCH (n:{name}) WHERE n.{key} = wanted RETURN offset(id(n)), n.{key}"
             rows = self._run(find, {"keys": keys}, MOST_NODES)
             if len(rows) <= MOST_SINGLE:
                 for own in sorted({row[1] for row in rows}):
@@ -203,10 +206,10 @@ class PartQueries:
     def _description(self, place: int, label: NodeLabel) -> str:
         """Return the part of a query that describes the nodes of a label; columns of a UNION have one type."""
         name, key = backticked(label.name), backticked(label.key)
-        match = f"MATCH (n:{name}) WHERE n.{key} IN $keys{self._own_key(word='AND')}"
+        match = f"MATCH (n:{name}) WHERE n.{key} IN $keys{self._own_key()}"
         labels = "labels(n)"
         if self._is_ladybug:
-            match, labels = f"UNWIND $keys AS wanted MATCH (n:{name} {{{key}: wanted}})", "label(n)"
+            match, labels = f"UNWIND $keys AS wanted MATCH (n:{name}) WHERE n.{key} = wanted", "label(n)"
         held = (self._schema.label, self._schema.aliases, self._schema.types)
         columns = [f"n.{backticked(one)}" if one and one in label.properties else "NULL" for one in held]
         texts = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
@@ -250,7 +253,7 @@ class PartQueries:
         for held in dict.fromkeys((label.key, schema.label)):
             if held is not None and (held == label.key or held in label.properties):
                 name = f"n.{backticked(held)}"
-                own = self._own_key("$names", "AND") if held == label.key else ""
+                own = self._own_key("$names") if held == label.key else ""
                 if self._is_ladybug:
                     yield f"UNWIND $names AS name {match} WHERE {name} = name {result}"
                 else:

@@ -10,7 +10,7 @@ from typing import Any
 import neo4j
 import pytest
 from arcadedb import ArcadeDB, is_installed
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from parts_of_graphs import KEY_OF, Part, StoredGraph, check_against, check_parts, parts, stored_graph
 from pattern_matches import MODES, brute_force, found_by, has_all_relations, patterns, random_graph
@@ -139,6 +139,7 @@ def stored(server: ArcadeDB) -> Iterator[list[tuple[StoredGraph, Neo4jExecutor]]
 
 @settings(max_examples=60)
 @given(st.integers(0, GRAPHS - 1), parts)
+@example(0, Part(["$keys"], ["$names", "$keys"], None, 30, 3))  # ArcadeDB takes {key: "$keys"} for the parameter
 def test_parts_are_what_plain_filters_find(
     stored: list[tuple[StoredGraph, Neo4jExecutor]], number: int, part: Part
 ) -> None:
