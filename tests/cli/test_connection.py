@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -131,6 +132,15 @@ def test_a_load_goes_on_after_ctrl_c(run: Run, vectors: str) -> None:
     assert err == f"kg-retrievers: {vectors} holds 1 name of a load that was broken off; going on from there\n"
     assert out.startswith("Read 3 entities of films.lbdb and embedded 3 names")
     assert out.splitlines()[0].endswith("now holds 4 names.")
+
+
+def test_a_store_that_finds_fewer_names_is_told(run: Run, vectors: str, postgres: Postgres) -> None:
+    assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
+    table = vectors.rpartition("=")[2]
+    postgres.run(f"DELETE FROM {table} WHERE content IN ('Adaptation', 'Amy Adams')")
+    code, _, err = run("ask", "films.lbdb", "Which films did Spike Jonez direct?", "--vectors", vectors)
+    assert code == 0
+    assert re.fullmatch(r"kg-retrievers: .* found 2 names where 4 were asked for, and it holds more: .*\n", err)
 
 
 def test_a_file_of_milvus_lite(run: Run) -> None:
