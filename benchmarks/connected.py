@@ -12,8 +12,8 @@ Compared with the index in memory, question by question: the triples in their or
 have all entities within two hops here, since in memory PageRank over the whole graph chooses where there are too many
 (`--defaults` compares the default limits instead). For Oxigraph the graph in memory is read from the same N-Triples.
 
-Queries and rows are those of the executor; facts that were read lately need none. CPU is that of this process, wall
-that of a question with the database on loopback.
+Queries and rows are those of the executor; what earlier questions read is forgotten first, else it would need none. CPU
+is that of this process, wall that of a question with the database on loopback.
 """
 
 from __future__ import annotations
@@ -238,6 +238,8 @@ class Asked(NamedTuple):
 def both(local: BaseKGRetriever, far: BaseKGRetriever, question: kg.Question, reader: CountingReader) -> Asked:
     """Ask both."""
     here, cpu_here, wall_here = timed(lambda: local.invoke(question.text, min_confidence=0.0))
+    for retriever in getattr(far, "retrievers", [far]):
+        retriever.index.connected.forget()
     queries, rows = reader.queries, reader.rows
     there, cpu_there, wall_there = timed(lambda: far.invoke(question.text, min_confidence=0.0))
     return Asked(
