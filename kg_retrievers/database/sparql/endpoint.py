@@ -138,7 +138,7 @@ class Endpoint:
                 raise DatabaseTimeoutError(f"SparqlExecutor: {self.url} stopped the query at its own limit.") from None
             if body.startswith(b"{") and getattr(cause, "pos", 0) >= len(body.decode("utf-8", "replace")) - 1:
                 raise DatabaseTimeoutError(  # so does Oxigraph
-                    f"SparqlExecutor: {self.url} ended its answer in the middle, as where it reaches a limit of its own."
+                    f"SparqlExecutor: {self.url} ended its answer in the middle, as at its own limit. Ask for less."
                 ) from None
             raise self._no_sparql(f"its answer is no JSON ({cause!s:.100})") from None
         if not isinstance(found, dict):

@@ -11,8 +11,8 @@ from kg_retrievers.graph.readers.rdf.names import ANY, Names
 
 T = TypeVar("T")
 
-#: How many things a query names, and how many of those for whose names all languages are looked at.
-BLOCK, FOREIGN_BLOCK = 500, 50
+#: How many things a query names.
+BLOCK = 1000
 
 
 class Solutions(NamedTuple):
@@ -75,7 +75,7 @@ def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[st
         _read(ask, found, block, predicates, f"isIRI(?name) || ({texts})")
     if ANY not in vocabulary.languages:
         unnamed = [iri for iri in things if not found.has_label(iri)]
-        for block in blocks(unnamed, FOREIGN_BLOCK):
+        for block in blocks(unnamed, BLOCK):
             _read(ask, found, block, vocabulary.labels, 'isLiteral(?name) && STR(?name) != ""')
     return found.finish()
 

@@ -15,7 +15,7 @@ from kg_retrievers.graph import Triple
 from kg_retrievers.graph.iris import local_words
 from kg_retrievers.graph.readers.rdf.columns import SCHEMA_TYPES
 
-#: The most things that some names may be, all together, and how many keys of tails stand beside those of heads.
+#: The most things that some names may be, all together, and how many things a query names that looks each up alone.
 MAX_NAMED, TAILS = 10_000, 5_000
 
 #: How many ranges of entities there are at most: the first eight digits of MD5.
@@ -151,7 +151,7 @@ class Parts:
         """Describe entities."""
         wanted = sorted(set(keys))
         iri_of = {iri.value: key for key in wanted for iri in self._keys.iris(key)}
-        called = read_names(self._ask, self._schema().vocabulary, [*iri_of])
+        called = self._called([*iri_of])
         held = self._in_facts([iri for iri in iri_of if iri not in called])
         called |= {iri: Called(None, [], []) for iri in held}
         found = {entity.key: entity for entity in self._entities(called)}
@@ -161,6 +161,11 @@ class Parts:
             if key not in found and isinstance(term, Text):
                 found[key] = StoredEntity(key, term.value, [], [])
         return [found[key] for key in wanted if key in found]
+
+    def _called(self, iris: Sequence[str]) -> dict[str, Called]:
+        """Return what things are called, and their types."""
+        schema = self._schema()
+        return read_names(self._ask, schema.vocabulary, iris) if schema.described else {}
 
     def _entities(self, called: dict[str, Called]) -> Iterator[StoredEntity]:
         """Yield what things that are called so are."""
@@ -192,7 +197,6 @@ class Parts:
     def entities_named(self, names: Sequence[str], limit: int) -> dict[str, list[str]]:
         """Find the entities with a key, a label or an alias."""
         found = {name: set[str]() for name in names}
-        vocabulary = self._schema().vocabulary
         unsure: dict[str, set[str]] = {}
         for block in blocks([*found], BLOCK // 10):
             self._find_called(block, found, unsure)
@@ -200,7 +204,7 @@ class Parts:
                 for iri in self._iris_ending(name):
                     unsure.setdefault(iri, set()).add(name)
         held = self._keys.existing(unsure)
-        called = read_names(self._ask, vocabulary, sorted(held))
+        called = self._called(sorted(held))
         in_facts = self._in_facts(sorted(held - called.keys()))
         of_unsure = called | {iri: Called(None, [], []) for iri in in_facts}
         for iri, entity in zip(of_unsure, self._entities(of_unsure), strict=True):
@@ -301,7 +305,7 @@ class Parts:
         """Return entities by their IRIs, but for what is in no fact and describes relations and types."""
         schema = self._schema()
         schema_types = {schema.vocabulary.names.expand(name) for name in SCHEMA_TYPES}
-        called = read_names(self._ask, schema.vocabulary, iris)
+        called = self._called(iris)
         unsure = [iri for iri in iris if iri not in called or schema_types.intersection(called[iri].types)]
         unsure += [iri for iri in iris if self._describes(iri)]
         lone = set(unsure) - self._in_facts(sorted(set(unsure)))
@@ -317,7 +321,7 @@ class Parts:
         vocabulary, found = self._schema().vocabulary, set[str]()
         as_head = f"EXISTS {{ ?thing ?relation ?tail . {vocabulary.facts('?thing', '?relation', '?tail')} }}"
         as_tail = f"EXISTS {{ ?head ?by ?thing . {vocabulary.facts('?head', '?by', '?thing')} }}"
-        for block in blocks(iris, BLOCK):
+        for block in blocks(iris, TAILS):
             named = values("?thing", [Iri(iri) for iri in block])
             rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {named} FILTER({as_head} || {as_tail}) }}")
             found |= {term.value for term in rows.column("thing") if isinstance(term, Iri)}

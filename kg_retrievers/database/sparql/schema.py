@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
-from kg_retrievers.database.sparql.names import Ask, read_names, value
+from kg_retrievers.database.sparql.names import Ask, read_names, value, values
 from kg_retrievers.database.sparql.rendering import write_pattern
 from kg_retrievers.database.sparql.terms import STRING, Iri, Text
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
@@ -36,6 +36,7 @@ class SparqlSchema(DatabaseSchema):
         type_iris: The IRIs of types by their names.
         kinds: The kinds of literals, as of `Text`.
         has_names: Whether there are entities whose keys are names, not IRIs.
+        described: Whether anything has a label, an alias or a type.
         plain: The IRIs of relations of which every triple is a fact, as far as all triples were looked at.
     """
 
@@ -43,6 +44,7 @@ class SparqlSchema(DatabaseSchema):
     type_iris: Mapping[str, str] = field(default_factory=dict)
     kinds: Sequence[str] = KINDS
     has_names: bool = False
+    described: bool = True
     plain: frozenset[str] = frozenset()
 
     @cached_property
@@ -84,8 +86,14 @@ def read_schema(ask: Ask, vocabulary: Vocabulary) -> SparqlSchema:
         type_iris={name: iri for iri, name in type_names.items()},
         kinds=tuple(dict.fromkeys([*KINDS, *wanted, *kinds])),
         has_names=has_names,
+        described=_is_described(ask, vocabulary),
         plain=frozenset(plain),
     )
+
+
+def _is_described(ask: Ask, vocabulary: Vocabulary) -> bool:
+    by = values("?by", [Iri(iri) for iri in (*vocabulary.labels, *vocabulary.aliases, *vocabulary.types)])
+    return bool(ask(f"SELECT ?thing WHERE {{ {by} ?thing ?by ?name }} LIMIT 1").rows)
 
 
 def relation_labels(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, str]:
