@@ -61,16 +61,14 @@ def open_database(where: str, options: argparse.Namespace) -> Executor:
 
 def _open_endpoint(where: str, options: argparse.Namespace) -> Executor:
     """Prepare the connection to a SPARQL endpoint, which is read as RDF is."""
-    from kg_retrievers.database.sparql.executor import SparqlExecutor  # loads numpy, which the help does not need
-
     given = {option.argument: getattr(options, option.name) for option in given_options(options)}
     told: dict[str, Any] = {name: value for name, value in given.items() if name in OF_ENDPOINTS}
     if "prefixes" in told:
         told["prefixes"] = dict(told["prefixes"])
     if is_public(where):
-        return SparqlExecutor(preset=where, **told)  # type: ignore[arg-type]  # it is the name of a preset
+        return kg_retrievers.SparqlExecutor(preset=where, **told)  # type: ignore[arg-type]  # it is the name of a preset
     scheme, _, rest = where.partition("://")
-    return SparqlExecutor(f"{scheme.lower().removeprefix('sparql+')}://{rest}", **told)
+    return kg_retrievers.SparqlExecutor(f"{scheme.lower().removeprefix('sparql+')}://{rest}", **told)
 
 
 class QueryDatabase:
