@@ -314,10 +314,7 @@ class BaseKGRetriever(BaseRetriever):
         who, single = type(self).__name__, self.granularity == "triple"
         if self.index.is_cut:
             if not evidence:
-                raise SearchBudgetError(
-                    f"{who}: nothing fits among the facts that were fetched; there are more around the entities of the "
-                    "question than max_facts of GraphIndex.connect."
-                )
+                raise nothing_fetched(who)
             evidence = [replace(one, truncated=True) for one in evidence]
         noted = note_ambiguous_names(evidence, self.index)
         noted = note_readings(noted, self.index, question) if question else noted
@@ -423,6 +420,14 @@ def _texts_in(value: object) -> Iterator[str]:
     elif isinstance(value, Mapping | list | tuple):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _texts_in(item)
+
+
+def nothing_fetched(who: str) -> SearchBudgetError:
+    """Return the error where nothing fits among the facts that were fetched of a connected graph, which has more."""
+    return SearchBudgetError(
+        f"{who}: nothing fits among the facts that were fetched; there are more around the entities of the question "
+        "than max_facts of GraphIndex.connect."
+    )
 
 
 def refuse_model(who: str, model: object) -> None:

@@ -10,7 +10,7 @@ from kg_retrievers.index.embeddings import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.graph_index import GraphIndex, check_index
+from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index
 from kg_retrievers.index.linking import EntityLinker, linker_of
 from kg_retrievers.index.mentions import LinkedEntity, Mention
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
@@ -48,6 +48,7 @@ __all__ = [
     "StaticEmbeddings",
     "StoredName",
     "VectorStoreSearch",
+    "check_at_hand",
     "check_index",
     "default_embeddings",
     "embed",

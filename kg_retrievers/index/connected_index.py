@@ -199,20 +199,23 @@ class ConnectedIndex(GraphIndex):
 
     @property
     def whole(self) -> GraphIndex:
-        """An index of some facts of each relation, with facts around these; it stands for the whole graph."""
+        """An index that stands for the whole graph: of some facts of each relation; of all facts of a small graph."""
         return self._made.get("outline", (self.connected,), self._outline)
 
     def _outline(self) -> GraphIndex:
+        """Read some facts of each relation and facts around these; all facts where a part may hold so many."""
         connected = self.connected
+        count = connected.triple_count
+        is_small = count is not None and count <= connected.max_facts
+        most = max(count or 1, 1) if is_small else FACTS
         samples = [
-            connected.reader.sample_facts(name, FACTS, timeout=connected.timeout).triples
-            for name in connected.relations
+            connected.reader.sample_facts(name, most, timeout=connected.timeout).triples for name in connected.relations
         ]
         facts = {triple for sample in samples for triple in sample}
-        each = max(OUTLINE_ENTITIES // (2 * max(len(samples), 1)), 1)
-        ends = {end for sample in samples for triple in sample[:each] for end in (triple.head, triple.tail)}
-        around = connected.part(ends, Reach(hops=1)).graph.triples() if ends else ()
-        facts.update(around)
+        if not is_small:
+            each = max(OUTLINE_ENTITIES // (2 * max(len(samples), 1)), 1)
+            starts = {end for sample in samples for head, _, tail in sample[:each] for end in (head, tail)}
+            facts.update(connected.part(starts, Reach(hops=1)).graph.triples())
         ends = {end for triple in facts for end in (triple.head, triple.tail)}
         graph = connected.graph_of(sorted(facts), sorted(ends))
         names = _PartNames(graph, self._embed_new)

@@ -621,3 +621,17 @@ def check_index(who: str, index: object) -> None:
             f"{who}: wanted a GraphIndex, but got {index!r:.100}.",
             hint_python="Make one: GraphIndex.build(graph, embeddings), or GraphIndex.open(folder, embeddings).",
         )
+
+
+def check_at_hand(who: str, index: GraphIndex) -> None:
+    """Check that the graph of an index is at hand as a whole.
+
+    Raises:
+        InvalidArgumentError: If it stays in its database; `who` begins the message.
+    """
+    if index.is_connected:
+        raise InvalidArgumentError(
+            f"{who}: it goes over the whole graph, but this one stays in its database.",
+            hint_python="Read and index it: KnowledgeGraph.from_executor(executor). A model that is trained on that can be "
+            "used over the connected graph.",
+        )

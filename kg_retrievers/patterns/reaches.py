@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from kg_retrievers.errors import EntityLinkingError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, Term
@@ -18,8 +17,9 @@ WALKED_HOPS = 3
 
 #: What carries out what a part of a graph does not tell.
 ASK_DATABASE = {
-    "hint_python": "Ask CypherRetriever, whose queries the database runs.",
-    "hint_shell": "Ask with --method sg-rag, whose queries the database runs.",
+    "hint_python": "Ask CypherRetriever, whose queries the database runs; if it refuses too, read and index the graph: "
+    "KnowledgeGraph.from_executor(executor).",
+    "hint_shell": "Ask with --method sg-rag, whose queries the database runs; if it refuses too, index the graph here.",
 }
 
 
@@ -54,49 +54,50 @@ def reach_of_pattern(index: GraphIndex, pattern: Pattern, given: Sequence[str], 
         >>> reach.names, reach.hops, reach.relations
         (('Her',), 2, ('by',))
     """
-    away = _distances(dict.fromkeys(_known(pattern.triples), 0), pattern.triples)
+    away = _distances(_beginnings(pattern, pattern.triples), pattern.triples)
     if any(triple.head not in away for triple in pattern.triples):
         raise SearchBudgetError(
-            "SimGRAGRetriever: a part of the pattern is joined to no entity that it names, and the graph stays in its "
-            "database, which is not searched as a whole.",
+            "A part of the pattern is joined to no entity that it names, and the graph stays in its database, so that "
+            "what fits that part cannot be fetched.",
             **ASK_DATABASE,
         )
-    known = _known((*pattern.triples, *pattern.absent))
-    away = _distances({**dict.fromkeys(known, 0), **away}, pattern.absent)
-    triples = [*pattern.triples, *pattern.absent]
+    triples = (*pattern.triples, *pattern.absent)
+    away = _distances({**_beginnings(pattern, triples), **away}, pattern.absent)
     hops = max(min(away.get(end, 0) for end in (triple.head, triple.tail)) + 1 for triple in triples)
-    keys = {node.entity for node in known if node.entity is not None}
+    known = [node for triple in triples for node in (triple.head, triple.tail) if isinstance(node, Known)]
     names = {node.text for node in known if node.entity is None}
     return Reach(
-        tuple(sorted(keys.union(given))),
+        tuple(sorted({node.entity for node in known if node.entity is not None}.union(given))),
         hops,
-        names=tuple(sorted(names)),
+        names=tuple(sorted(names.union(*_lists(pattern).values()))),
         k=k,
         relations=_relations(index, triples),
     )
 
 
-def check_whole(pattern: Pattern) -> None:
-    """Check that a pattern asks for no more than a list, which is the part of it that is found where facts are missing.
-
-    Raises:
-        SearchBudgetError: If it has an operation, or absent triples.
-    """
-    if pattern.operation is not None or pattern.absent:
-        what = pattern.operation.kind if pattern.operation else "what is absent"
-        raise SearchBudgetError(
-            f"SimGRAGRetriever: more facts are around the entities of the question than are fetched, so that {what!r} "
-            "is not known. Raise max_facts of GraphIndex.connect.",
-            **ASK_DATABASE,
-        )
-
-
-def _known(triples: Sequence[PatternTriple]) -> list[Known]:
+def _beginnings(pattern: Pattern, triples: Sequence[PatternTriple]) -> dict[Term, int]:
+    """Return the nodes from which triples of a pattern are fetched: those that are named, and those of a list."""
+    lists = _lists(pattern)
     nodes = dict.fromkeys(node for triple in triples for node in (triple.head, triple.tail))
-    return [node for node in nodes if isinstance(node, Known)]
+    return {node: 0 for node in nodes if isinstance(node, Known) or node.name in lists}
 
 
-def _distances(away: Mapping[Any, int], triples: Sequence[PatternTriple]) -> dict[Term, int]:
+def _lists(pattern: Pattern) -> dict[str, list[str]]:
+    """Return the names of what unknowns may be, by unknown, where a condition lists them."""
+    listing = (condition for condition in pattern.conditions if condition.operator == "in")
+    return {one.unknown: list(map(str, one.value)) for one in listing if isinstance(one.value, tuple)}
+
+
+def cut_short(what: str) -> SearchBudgetError:
+    """Return the error where more facts are around entities than are fetched, so that something is not known."""
+    return SearchBudgetError(
+        f"More facts are around the entities of the question than are fetched, so that {what} is not known. Raise "
+        "max_facts of GraphIndex.connect.",
+        **ASK_DATABASE,
+    )
+
+
+def _distances(away: Mapping[Term, int], triples: Sequence[PatternTriple]) -> dict[Term, int]:
     """Return how many triples nodes are away from some that are known, as far as they are joined to these."""
     found: dict[Term, int] = dict(away)
     before = -1

@@ -24,7 +24,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import GraphIndex, embedding_name
+from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.question_entities import describe_unknown_answer
 from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.loop import Trainer
@@ -184,6 +184,7 @@ def check_arguments(
             f"{who}: wanted a GraphIndex and lists of Questions, as `read_questions` gives them, but got "
             f"{index!r:.100}, {questions!r:.100} and {validation!r:.100}."
         )
+    check_at_hand(who, index)
     if not index.keeps_names:
         raise InvalidArgumentError(
             f"{who}: the names of the index are in a vector store, and would be embedded again and again. "

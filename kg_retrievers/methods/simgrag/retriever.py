@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, nothing_fetched, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
@@ -38,7 +38,7 @@ from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.carried_out import carried_out
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
-from kg_retrievers.patterns.reaches import check_whole, reach_of_pattern, reach_of_question
+from kg_retrievers.patterns.reaches import cut_short, reach_of_pattern, reach_of_question
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
@@ -223,7 +223,8 @@ class SimGRAGRetriever(BaseKGRetriever):
         self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest)
         if not self.index.is_connected:
             return self._matched(state, pattern)
-        exact = self.model_copy(update={"k_nodes": 1, "max_distance": min(self.max_distance or EXACT, EXACT)})
+        nearest = EXACT if self.max_distance is None else min(self.max_distance, EXACT)
+        exact = self.model_copy(update={"k_nodes": 1, "max_distance": nearest})
         if not _means_nearest(pattern):
             around = reach_of_pattern(self.index, pattern, seeds, 1)
             found = self.index.within(around, lambda: exact._matched(state, pattern, may_be_empty=True))
@@ -234,12 +235,14 @@ class SimGRAGRetriever(BaseKGRetriever):
 
     def _matched(self, state: SimGRAGState, pattern: Pattern, *, may_be_empty: bool = False) -> dict[str, Any]:
         pattern = pin_seeds(pattern, state.get("seed_entities") or [], self.graph)
-        if self.index.is_cut and not may_be_empty:
-            check_whole(pattern)
+        if self.index.is_cut and (pattern.operation or pattern.absent):
+            raise cut_short(repr(pattern.operation.kind) if pattern.operation else "what is absent")
         evidence = self.match(pattern, state["k"], question=state["question"])
         if may_be_empty and not evidence:
             return {"answers": [], "documents": []}
         if self.index.is_narrowed and not may_be_empty and not _means_nearest(pattern):
+            if not evidence:
+                raise nothing_fetched(type(self).__name__)
             evidence = [replace(one, truncated=True) for one in evidence]
         documents = self.documents_from(evidence, state["k"], state["question"])
         return {"answers": top_answers(evidence), "documents": documents}
