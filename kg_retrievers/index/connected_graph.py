@@ -46,6 +46,14 @@ class GraphPart(NamedTuple):
     narrowed: bool = False
 
 
+class _Around(NamedTuple):
+    """Facts around entities, the entities that were met, and whether there are more facts."""
+
+    facts: list[Triple]
+    met: list[str]
+    truncated: bool
+
+
 class ConnectedGraph(Immutable):
     """Fetches the facts around entities, hop by hop, and makes a small graph of them. Safe to share between threads.
 
@@ -106,18 +114,26 @@ class ConnectedGraph(Immutable):
         Raises:
             StaleSchemaError: If a fact has a relation that the database did not have when the index was connected.
         """
-        met = dict.fromkeys(sorted(set(keys)))
+        starts = sorted(set(keys))
+        found = self._around(starts, reach, None)
+        narrowed = found.truncated and bool(reach.relations)
+        if narrowed:
+            found = self._around(starts, reach, reach.relations)
+        facts = dict.fromkeys((*found.facts, *reach.facts))
+        ends = {end for triple in reach.facts for end in (triple.head, triple.tail)}
+        return GraphPart(self.graph_of(facts, [*found.met, *reach.also, *sorted(ends)]), found.truncated, narrowed)
+
+    def _around(self, starts: Sequence[str], reach: Reach, only: Sequence[str] | None) -> _Around:
+        """Return the facts within reach of entities, of some relations if given, and the entities that were met."""
+        met = dict.fromkeys(starts)
         facts: dict[Triple, None] = {}
-        frontier, truncated, narrowed = list(met), False, False
+        frontier, truncated = list(starts), False
         most = self.max_facts if reach.max_facts is None else reach.max_facts
         for hop in range(MOST_HOPS if reach.hops is None else reach.hops):
             if not frontier or truncated:
                 break
-            step = reach.steps[hop] if hop < len(reach.steps) else None
+            step = reach.steps[hop] if hop < len(reach.steps) else only
             found, truncated = self._facts_of(frontier, most - len(facts), step)
-            if truncated and reach.relations and step is None:
-                found, truncated = self._facts_of(frontier, most - len(facts), reach.relations)
-                narrowed = True
             facts |= dict.fromkeys(found)
             ends = {end for triple in found for end in (triple.head, triple.tail)}
             frontier = sorted(ends.difference(met))
@@ -127,9 +143,7 @@ class ConnectedGraph(Immutable):
             rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
             facts |= dict.fromkeys(rest.triples)
             truncated = rest.truncated
-        facts |= dict.fromkeys(reach.facts)
-        ends = {end for triple in reach.facts for end in (triple.head, triple.tail)}
-        return GraphPart(self.graph_of(facts, [*met, *reach.also, *sorted(ends)]), truncated, narrowed)
+        return _Around(list(facts), list(met), truncated)
 
     def graph_of(self, facts: Iterable[Triple], keys: Sequence[str]) -> KnowledgeGraph:
         """Return a graph of some facts and of the entities that the database has; ids are by key.

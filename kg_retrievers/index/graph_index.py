@@ -632,6 +632,6 @@ def check_at_hand(who: str, index: GraphIndex) -> None:
     if index.is_connected:
         raise InvalidArgumentError(
             f"{who}: it goes over the whole graph, but this one stays in its database.",
-            hint_python="Read and index it: KnowledgeGraph.from_executor(executor). A model that is trained on that can be "
-            "used over the connected graph.",
+            hint_python="Read it and index it: KnowledgeGraph.from_executor(executor). A model that is trained on that "
+            "can be used over the connected graph.",
         )
