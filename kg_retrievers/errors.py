@@ -349,6 +349,10 @@ class FileWriteError(FileFormatError, OSError):
         return *super().__reduce__(), {"errno": self.errno, "strerror": self.strerror, "filename": self.filename}
 
 
+class WorkersError(KGRetrieversError):
+    """Processes that share work cannot be started or reached, or ended before their work was done."""
+
+
 class BudgetError(KGRetrieversError):
     """A run has used what it was allowed to: calls of a language model, tokens or seconds."""
 
