@@ -9,6 +9,7 @@ from langchain_core.embeddings import Embeddings
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from kg_retrievers.bulk import Workers
 from kg_retrievers.graph.parts import PartReader, StoredEntity
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.server_names import ServerNames, StoredName
@@ -44,6 +45,7 @@ def load_names(
     page_size: int = PAGE_SIZE,
     cache: EmbeddingCache | None = None,
     progress: bool = False,
+    workers: Workers | None = None,
 ) -> LoadedNames:
     """Put the names of all entities of a database into a vector store, page by page.
 
@@ -57,6 +59,8 @@ def load_names(
         page_size: How many entities are read at a time, 1 or more.
         cache: Supplies known vectors and keeps new ones.
         progress: Whether to show a progress bar on stderr.
+        workers: Processes that embed, `LocalWorkers` or `RayWorkers`; this one by default. The database and the store
+            are asked by this process alone.
 
     Raises:
         StaleIndexError: If the store holds names of other embeddings.
@@ -71,7 +75,7 @@ def load_names(
         at: str | None = position
         while at is not None:
             page = reader.entities_after(at, page_size, timeout=PAGE_SECONDS)
-            embedded += names.add(_names_of(page.entities), position=page.position, cache=cache)
+            embedded += names.add(_names_of(page.entities), position=page.position, cache=cache, workers=workers)
             read += len(page.entities)
             bar.update(task, completed=read)
             at = page.position

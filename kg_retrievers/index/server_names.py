@@ -13,6 +13,7 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
+from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import FewerNamesWarning, InvalidArgumentError, StaleIndexError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
@@ -42,6 +43,9 @@ ALIKE = 3
 
 #: How often more are asked for, where the last of the nearest names are equally near.
 MAX_TRIES = 4
+
+#: How many names workers embed at a time.
+SHARED_SIZE = 128
 
 
 class ServerNames:
@@ -89,6 +93,7 @@ class ServerNames:
             raise StaleIndexError(
                 f"ServerNames: the names in the store were embedded by {about.embeddings}, but got {name}.",
                 hint_python="Hand in the first, or load the names into another table or collection with the second.",
+                hint_shell="Name the first by --embeddings, or another table or collection by --vectors.",
             )
         return about
 
@@ -183,6 +188,7 @@ class ServerNames:
         position: str | None = None,
         batch_size: int = 1024,
         cache: EmbeddingCache | None = None,
+        workers: Workers | None = None,
     ) -> int:
         """Add names, in batches; a name that is there gets further keys.
 
@@ -195,6 +201,7 @@ class ServerNames:
             position: How far the graph is read, kept for whoever goes on there after a break; by default all is.
             batch_size: How many names are embedded at once.
             cache: Supplies known vectors and keeps new ones.
+            workers: Processes that embed, `SHARED_SIZE` names at a time; this one by default.
 
         Returns:
             How many texts were embedded.
@@ -207,13 +214,13 @@ class ServerNames:
         """
         made, waiting = 0, iter(names)
         while batch := list(islice(waiting, batch_size)):
-            made += self._add(_by_name(batch), cache)
+            made += self._add(_by_name(batch), cache, workers)
         about = self.about
         if about is not None and about.position != position:
             self._write_about(replace(about, position=position))
         return made
 
-    def _add(self, names: Mapping[str, set[str]], cache: EmbeddingCache | None) -> int:
+    def _add(self, names: Mapping[str, set[str]], cache: EmbeddingCache | None, workers: Workers | None) -> int:
         letters = {name: letters_of(name) for name in names}
         alike = self._alike(letters.values())
         met = [document.metadata["number"] for documents in alike.values() for document in documents]
@@ -232,18 +239,20 @@ class ServerNames:
             elif gains(document, keys):
                 document.metadata |= kept_keys(keys | set(keys_of(document)))
                 changed.append(document)
-        made = self._embed(new, cache)
+        made = self._embed(new, cache, workers)
         if not self.store.documents.describe([str(one.id) for one in changed], [one.metadata for one in changed]):
-            made += self._embed(changed, cache)
+            made += self._embed(changed, cache, workers)
         if (about := self.about) is not None and about.count != count + len(new):
             self._write_about(replace(about, count=count + len(new)))
         return made
 
-    def _embed(self, documents: Sequence[Document], cache: EmbeddingCache | None) -> int:
+    def _embed(self, documents: Sequence[Document], cache: EmbeddingCache | None, workers: Workers | None) -> int:
         """Put documents with the vectors of their names; return how many texts were embedded."""
         if not documents:
             return 0
-        vectors = embed(self.embeddings, [readable(one.metadata["name"]) for one in documents], cache=cache)
+        texts = [readable(one.metadata["name"]) for one in documents]
+        batch_size = SHARED_SIZE if workers else max(1, len(texts))
+        vectors = embed(self.embeddings, texts, batch_size=batch_size, cache=cache, workers=workers)
         if (about := self.about) is None:
             self._write_about(About(embedding_name(self.embeddings), vectors.shape[1]))
         elif vectors.shape[1] != about.dimension:
