@@ -178,6 +178,20 @@ class Asker:
         return "\n".join(self.retriever.parse_answers(prediction)) if isinstance(prediction, str) else prediction
 
 
+class AskBatch:
+    """Asks batches of numbered questions; each process that gets a copy asks some unmeasured ones first."""
+
+    def __init__(self, asker: Asker, warm_up: Sequence[Question]) -> None:
+        """Take what asks, and the questions to warm up with."""
+        self._asker, self._warm_up = asker, warm_up
+
+    def __call__(self, numbered: Sequence[tuple[int, Question]]) -> list[Record]:
+        """Return the records of some questions."""
+        self._asker.warm_up(self._warm_up)
+        self._warm_up = ()
+        return [self._asker.record(str(number), question) for number, question in numbered]
+
+
 def _setting(field: object) -> Any:
     """Return a field as JSON holds it, where it is a plain value or a list of such; else its name or its class."""
     plain = bool | int | float | str | None
