@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kg_retrievers.database.executor import Executor
     from kg_retrievers.index.server_names import About
 
-#: How many facts are shown as examples, and how many relations and labels to a person.
+#: How many facts are shown, one of each relation, and how many relations and labels to a person.
 EXAMPLES, SHOWN = 5, 100
 
 
@@ -46,7 +46,7 @@ def _described(database: Executor) -> dict[str, Any]:
     """Return what is known, for programs; None stands for what is not cheap to count."""
     schema = database.schema()
     relations = database.relations(timeout=TIMEOUT)
-    examples = database.sample_facts(relations[0], EXAMPLES, timeout=TIMEOUT).triples if relations else []
+    examples = database.sample_facts(relations[:EXAMPLES], 1, timeout=TIMEOUT).triples if relations else []
     return {
         "dialect": _language(database),
         "entities": _count_entities(database),
@@ -54,7 +54,7 @@ def _described(database: Executor) -> dict[str, Any]:
         "relations": relations,
         "labels": [label.name for label in schema.labels],
         "sampled": schema.sampled,
-        "examples": examples[:EXAMPLES],
+        "examples": examples,
     }
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kg_retrievers.index import GraphIndex, VectorStoreSearch
     from kg_retrievers.index.server_names import About, ServerNames
 
-#: How many facts are looked at, to see whether a store holds the names of a graph.
+#: How many relations, and facts of each, are looked at, to see whether a store holds the names of a graph.
 SAMPLE = 5
 
 #: The most seconds of one query about the whole graph.
@@ -138,12 +138,10 @@ def _check_graph(names: ServerNames, index: GraphIndex, database: Executor, opti
 
 
 def _some_entities(index: GraphIndex, database: Executor) -> list[StoredEntity]:
-    for relation in index.graph.relations:
-        facts = database.sample_facts(relation, SAMPLE, timeout=TIMEOUT).triples
-        keys = sorted({end for fact in facts for end in (fact.head, fact.tail)})
-        if keys:
-            return database.describe(keys, timeout=TIMEOUT)
-    return []
+    relations = list(index.graph.relations)[:SAMPLE]
+    facts = database.sample_facts(relations, SAMPLE, timeout=TIMEOUT).triples if relations else []
+    keys = sorted({end for fact in facts for end in (fact.head, fact.tail)})
+    return database.describe(keys, timeout=TIMEOUT) if keys else []
 
 
 def index_command(options: argparse.Namespace) -> str:
