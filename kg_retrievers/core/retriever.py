@@ -15,6 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from typing_extensions import TypedDict, Unpack
@@ -339,7 +340,9 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: on_refusal must be 'empty' or 'raise', but got {on_refusal!r:.100}."
             )
-        state = self.initial_state(question, **inputs)
+        begin: RunnableLambda[str, dict[str, Any]] = RunnableLambda(lambda text: self.initial_state(text, **inputs))
+        asks_database = self.index.is_connected and bool({"seed_entities", *self.entity_inputs} & inputs.keys())
+        state = (yield Call(begin, question)) if asks_database else self.initial_state(question, **inputs)
         try:
             documents = yield from self._run_stages(state)
         except RefusalError as refusal:

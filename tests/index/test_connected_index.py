@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from kg_retrievers import (
     train_graph_reasoner,
     train_triple_scorer,
 )
+from kg_retrievers.agents import build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError, StaleSchemaError
 from kg_retrievers.evaluation import evaluate
@@ -235,6 +237,29 @@ def test_a_second_question_reads_nothing_until_all_is_forgotten() -> None:
     index.connected.forget()  # type: ignore[attr-defined]
     assert retriever.invoke("Who directed Alien?") == first
     assert len(reader_of(index).queries) > count
+
+
+class NotingReader(GraphReader):
+    """Notes from which threads it is asked."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__(graph)
+        self.threads = set[int]()
+
+    def _count(self, what: str, rows: int) -> None:
+        self.threads.add(threading.get_ident())
+        super()._count(what, rows)
+
+
+async def test_the_event_loop_does_not_wait_for_the_database() -> None:
+    reader = NotingReader(GRAPH)
+    index = GraphIndex.connect(reader, EMBEDDINGS)
+    reader.threads.clear()
+    for kind in (SimGRAGRetriever, PCSTRetriever):
+        assert await kind.from_index(index).ainvoke("Who directed Alien?", seed_entities=["Alien"])
+        assert await build_workflow(kind.from_index(index)).ainvoke({"question": "Who directed Inception?"})
+    assert reader.threads
+    assert threading.get_ident() not in reader.threads
 
 
 def test_relations_that_are_new_in_the_database_are_told() -> None:
