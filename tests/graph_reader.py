@@ -69,8 +69,11 @@ class GraphReader:
         self._count("entities_named", sum(map(len, found.values())))
         return found
 
-    def sample_facts(self, relation: str, count: int, *, timeout: float = TIMEOUT) -> Facts:
-        return self._read("sample_facts", self.graph.triples(None, relation), count)
+    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
+        rows = [sorted(set(self.graph.triples(None, relation))) for relation in relations]
+        found = [triple for row in rows for triple in row[:count]]
+        self._count("sample_facts", len(found))
+        return Facts(sorted(found), any(len(row) > count for row in rows))
 
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
         keys = sorted(key for key in self.graph.entities if key > position or not position)

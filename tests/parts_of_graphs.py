@@ -101,10 +101,10 @@ def check_parts(executor: PartReader, graph: StoredGraph, part: Part) -> None:
     assert found == {name: _named(graph, name)[:2] for name in part.names}
     for relation in RELATIONS:
         of_relation = [one for one in triples if one.relation == relation]
-        sample = executor.sample_facts(relation, limit)
+        sample = executor.sample_facts([relation], limit)
         assert set(sample.triples) <= set(of_relation)
         assert sample.truncated or sample.triples == of_relation
-        assert sample == executor.sample_facts(relation, limit)
+        assert sample == executor.sample_facts([relation], limit)
     assert sorted(pages(executor, part.page_size)) == entities
 
 

@@ -87,10 +87,10 @@ class CypherParts(ABC):
         found = self._read_part("entities_named", timeout, lambda: self._queries(timeout).named(wanted, limit))
         return {name: found.get(name, []) for name in dict.fromkeys(names)}
 
-    def sample_facts(self, relation: str, count: int, *, timeout: float = TIMEOUT) -> Facts:
-        """Read some facts of a relation, those that the database finds first; none if it lacks the relation."""
-        self._checked("sample_facts", [relation], count)
-        return self._read_part("sample_facts", timeout, lambda: self._queries(timeout).sample(relation, count))
+    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
+        """Read some facts of each of some relations, those that the database finds first."""
+        wanted = self._checked("sample_facts", relations, count)
+        return self._read_part("sample_facts", timeout, lambda: self._queries(timeout).sample(wanted, count))
 
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
         """Read a page of all entities, label by label and by key; see `PartReader.entities_after`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from kg_retrievers.database.fetching import EntityPage, Facts, StoredEntity
@@ -22,6 +23,9 @@ MOST_NODES = 10_000_000
 
 #: Up to so many entities LadybugDB is asked for one by one; that is faster up to about 40.
 MOST_SINGLE = 16
+
+#: Of how many relations one query reads samples.
+RELATIONS_AT_ONCE = 50
 
 #: Runs a query: its text, its parameters, the most rows.
 Run = Callable[[str, dict[str, Any], int], Sequence[Sequence[Any]]]
@@ -67,20 +71,35 @@ class PartQueries:
         parts = [f"{nodes} MATCH (n){way} WHERE {among} {self._fact('n', 'm', limit)}" for nodes in self._nodes()]
         return self._facts(self._union(parts, {"keys": keys}, limit + 1), limit)
 
-    def sample(self, relation: str, count: int) -> Facts:
-        """Read some facts of a relation."""
-        facts = []
-        for type in self._types_of([relation]):
-            match = f"MATCH (n)-[r:{backticked(type)}]->(m)"
-            columns = f"RETURN {self._known_key('n')} AS head, {self._known_key('m')} AS tail"
-            if not self._is_ladybug:
-                rows = self._run(f"{match} WITH n, m LIMIT {count + 1} {columns}", {}, count + 1)
-            else:  # its threads race for the first rows
-                rows = self._run(f"{match} WHERE offset(id(r)) < {count + 1} {columns}", {}, count + 1)
-                if len(rows) <= count:
-                    rows = self._run(f"{match} {columns} ORDER BY head, tail LIMIT {count + 1}", {}, count + 1)
-            facts += [(head, type, tail) for head, tail in rows]
-        return self._facts(facts[:count], count)._replace(truncated=len(facts) > count)
+    def sample(self, relations: Sequence[str], count: int) -> Facts:
+        """Read some facts of relations."""
+        types, found = self._types_of(relations), list[Sequence[Any]]()
+        for first in range(0, len(types), RELATIONS_AT_ONCE):
+            some = types[first : first + RELATIONS_AT_ONCE]
+            found += (
+                chain.from_iterable(map(self._ladybug_sample, some, repeat(count + 1)))
+                if self._is_ladybug
+                else (self._union([self._sampling(type, count + 1) for type in some], {}, count + 1))
+            )
+        by_type: dict[str, list[Sequence[Any]]] = {}
+        for row in found:
+            by_type.setdefault(row[1], []).append(row)
+        kept = [row for rows in by_type.values() for row in rows[:count]]
+        return Facts(self._facts(kept, len(kept)).triples, any(len(rows) > count for rows in by_type.values()))
+
+    def _sampling(self, type: str, most: int) -> str:
+        fact = f"MATCH (n)-[r:{backticked(type)}]->(m) WITH n, r, m LIMIT {most}"
+        return f"{fact} RETURN {self._ends('n', 'm')}"
+
+    def _ladybug_sample(self, type: str, most: int) -> Sequence[Sequence[Any]]:
+        match, ends = f"MATCH (n)-[r:{backticked(type)}]->(m)", f"RETURN {self._ends('n', 'm')}"
+        # Not by LIMIT, since the threads of LadybugDB race for the first rows; each pair of labels has numbers from 0.
+        pairs = next((len(found.ends) for found in self._schema.relations if found.name == type), 1)
+        rows = self._run(f"{match} WHERE offset(id(r)) < {most} {ends}", {}, most * max(pairs, 1))
+        rows = sorted(rows, key=tuple)
+        if len(rows) < most:
+            rows = list(self._run(f"{match} {ends} ORDER BY head, tail LIMIT {most}", {}, most))
+        return rows[:most]
 
     def _types_of(self, relations: Sequence[str]) -> list[str]:
         """Return relationship types; Neo4j's side may be asked for one that its schema lacks."""

@@ -102,8 +102,17 @@ class PartReader(Protocol):
             For each of the names, in their order, the keys sorted; the first `limit` of them, where there are more.
         """
 
-    def sample_facts(self, relation: str, count: int, *, timeout: float = TIMEOUT) -> Facts:
-        """Read some facts of a relation, those that the database finds first; none if it lacks the relation."""
+    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
+        """Read some facts of each of some relations, those that the database finds first.
+
+        Args:
+            relations: The relations; the database may lack some.
+            count: The most facts of each relation, 1 or more.
+            timeout: The most seconds.
+
+        Returns:
+            The facts; truncated if there are more of any of the relations.
+        """
 
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
         """Read a page of all entities.

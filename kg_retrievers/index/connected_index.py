@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -208,18 +209,23 @@ class ConnectedIndex(GraphIndex):
         count = connected.triple_count
         is_small = count is not None and count <= connected.max_facts
         most = max(count or 1, 1) if is_small else FACTS
-        samples = [
-            connected.reader.sample_facts(name, most, timeout=connected.timeout).triples for name in connected.relations
-        ]
-        facts = {triple for sample in samples for triple in sample}
+        facts = set(connected.reader.sample_facts(connected.relations, most, timeout=connected.timeout).triples)
         if not is_small:
-            each = max(OUTLINE_ENTITIES // (2 * max(len(samples), 1)), 1)
-            starts = {end for sample in samples for head, _, tail in sample[:each] for end in (head, tail)}
-            facts.update(connected.part(starts, Reach(hops=1)).graph.triples())
+            facts.update(connected.part(self._ends_of_samples(facts), Reach(hops=1)).graph.triples())
         ends = {end for triple in facts for end in (triple.head, triple.tail)}
         graph = connected.graph_of(sorted(facts), sorted(ends))
         names = _PartNames(graph, self._embed_new)
         return GraphIndex(graph, self.embeddings, self.dimension, names, self._relations, self._search_types(graph))
+
+    def _ends_of_samples(self, facts: Collection[Triple]) -> set[str]:
+        """Return the ends of some facts of each relation, about `OUTLINE_ENTITIES` in all."""
+        each, counts = max(OUTLINE_ENTITIES // (2 * max(len(self.connected.relations), 1)), 1), Counter[str]()
+        ends: set[str] = set()
+        for head, relation, tail in sorted(facts):
+            counts[relation] += 1
+            if counts[relation] <= each:
+                ends |= {head, tail}
+        return ends
 
     # --- what GraphIndex holds, of the part at hand -----------------------------------------------------------------
 

@@ -180,6 +180,6 @@ def test_a_hub_is_bounded_and_flagged(server: ArcadeDB) -> None:
         found = executor.facts_of(["hub"], limit=5)
         assert found == ([Triple("hub", "r0", f"e{i:04}") for i in (0, 3, 6, 9, 12)], True)
         assert executor.facts_of(["e0004"], limit=5) == ([Triple("hub", "r1", "e0004")], False)
-        sample = executor.sample_facts("r2", 3)
+        sample = executor.sample_facts(["r2"], 3)
         assert len(sample.triples) == 3
         assert sample.truncated

@@ -109,7 +109,7 @@ def test_wrong_arguments(hub: LadybugExecutor) -> None:
         with pytest.raises(InvalidArgumentError, match="the position of the page before"):
             hub.entities_after(position, 2)
     assert hub.entities_after('["Zebra", ""]', 2) == ([], None)
-    assert hub.sample_facts("no such relation", 3) == ([], False)
+    assert hub.sample_facts(["no such relation"], 3) == ([], False)
 
 
 def test_threads_share_an_executor(hub: LadybugExecutor) -> None:

@@ -112,12 +112,12 @@ def test_relations_and_facts(pairs: Pairs) -> None:
         assert executor.facts_between(some).triples == between
         for relation in graph.relations:
             of_relation = sorted(graph.triples(relation=relation))
-            assert executor.sample_facts(relation, 100) == (of_relation, False)
-            (fact,), more = executor.sample_facts(relation, 1)
+            assert executor.sample_facts([relation], 100) == (of_relation, False)
+            (fact,), more = executor.sample_facts([relation], 1)
             assert fact in of_relation
             assert more or len(of_relation) == 1
         assert executor.facts_of(some, relations=["nothing"]) == ([], False)
-        assert executor.sample_facts("nothing", 3) == ([], False)
+        assert executor.sample_facts(["nothing"], 3) == ([], False)
 
 
 def test_facts_are_bounded(pairs: Pairs) -> None:
@@ -255,7 +255,7 @@ def test_bounds_of_arguments(films: SparqlExecutor) -> None:
     calls = [
         lambda: films.run(YEARS, limit=0), lambda: films.run(YEARS, timeout=0), lambda: films.facts_of(["a"], limit=0),
         lambda: films.facts_between(["a"], limit=0), lambda: films.entities_named(["a"], limit=0),
-        lambda: films.sample_facts("a", 0), lambda: films.entities_after("", 0), lambda: films.entities_after("x", 1),
+        lambda: films.sample_facts(["a"], 0), lambda: films.entities_after("", 0), lambda: films.entities_after("x", 1),
         lambda: films.entities_after("g.1", 1), lambda: films.describe(["a"], timeout=-1),
     ]  # fmt: skip
     for call in calls:

@@ -271,11 +271,11 @@ class SparqlExecutor(Immutable):
         with self._within(timeout, "entities_named"):
             return self._parts.entities_named(names, limit)
 
-    def sample_facts(self, relation: str, count: int, *, timeout: float = TIMEOUT) -> Facts:
-        """Read some facts of a relation, those that the endpoint finds first."""
+    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
+        """Read some facts of each of some relations, those that the endpoint finds first."""
         _check_most("sample_facts", "count", count)
         with self._within(timeout, "sample_facts"):
-            return self._parts.sample_facts(relation, count)
+            return self._parts.sample_facts(relations, count)
 
     def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
         """Read a page of all entities; see `PartReader.entities_after`.

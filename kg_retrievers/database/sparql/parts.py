@@ -15,6 +15,9 @@ from kg_retrievers.graph import Triple
 from kg_retrievers.graph.iris import local_words
 from kg_retrievers.graph.readers.rdf.columns import SCHEMA_TYPES
 
+#: Of how many relations one query reads samples.
+RELATIONS_AT_ONCE = 50
+
 #: The most things that some names may be, all together, and how many things a query names that looks each up alone.
 MAX_NAMED, TAILS = 10_000, 5_000
 
@@ -81,16 +84,21 @@ class Parts:
         triples = [fact for fact in self.triples(found) if fact.head in ends and fact.tail in ends]
         return Facts(triples[:limit], is_cut or len(triples) > limit)
 
-    def sample_facts(self, relation: str, count: int) -> Facts:
-        """Read some facts of a relation."""
-        only = self._only([relation])
-        if only is None:
-            return Facts([], False)
-        found = self._ask(
-            f"SELECT ?head ?relation ?tail WHERE {{ {only} ?head ?relation ?tail . {self._facts} }} LIMIT {count + 1}"
-        )
-        triples = self.triples(found.rows)
-        return Facts(triples[:count], found.is_cut or len(found.rows) > count)
+    def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
+        """Read some facts of relations."""
+        known, triples, truncated = [one for one in relations if self._only([one])], list[Triple](), False
+        for first in range(0, len(known), RELATIONS_AT_ONCE):
+            some = known[first : first + RELATIONS_AT_ONCE]
+            wheres = (f"{self._only([one])} ?head ?relation ?tail . {self._facts}" for one in some)
+            select = "SELECT ?head ?relation ?tail WHERE"
+            parts = (f"{{ {select} {{ {where} }} LIMIT {count + 1} }}" for where in wheres)
+            found = self._ask(f"{select} {{ {' UNION '.join(parts)} }}")
+            by_relation: dict[str, list[Triple]] = {}
+            for triple in self.triples(found.rows):
+                by_relation.setdefault(triple.relation, []).append(triple)
+            truncated |= found.is_cut or any(len(of_one) > count for of_one in by_relation.values())
+            triples += [triple for of_one in by_relation.values() for triple in of_one[:count]]
+        return Facts(sorted(triples), truncated)
 
     @property
     def _facts(self) -> str:
