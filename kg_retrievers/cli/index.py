@@ -13,6 +13,7 @@ from kg_retrievers.cli.connection import check_connection, graph_command, open_n
 from kg_retrievers.cli.database import open_database
 from kg_retrievers.cli.load import check_database_options, read_graph
 from kg_retrievers.cli.show import counted, note, on_terminal, show, status
+from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.loading import STATIC, load_embeddings
 
@@ -26,8 +27,9 @@ def run(options: argparse.Namespace) -> int:
     """Index a graph once, for many questions: in a folder, or where it stays, by its names in a vector store."""
     if options.output is None and options.vectors is None:
         raise InvalidArgumentError(
-            "where does the index go? Name a folder: --output FOLDER; or, for a graph that stays in its database, a "
-            "vector store for its names: --vectors postgresql://user@host/database"
+            "where does the index go?",
+            hint_shell="Name a folder: --output FOLDER; or, for a graph that stays in its database, a vector store for "
+            "its names: --vectors postgresql://user@host/database",
         )
     if options.vectors is not None:
         return _load_names(options)
@@ -46,14 +48,17 @@ def _save(options: argparse.Namespace) -> int:
     replaced = is_saved(output)
     graph = read_graph(options)
     name = options.embeddings or STATIC
-    kg_retrievers.GraphIndex.build(
-        graph,
-        _embeddings(name),
-        output,
-        triples=options.triples,
-        progress=on_terminal(),
-        embeddings_name=name,
-    )
+    embeddings = _embeddings(name)
+    with open_workers(options.workers) as workers:
+        kg_retrievers.GraphIndex.build(
+            graph,
+            embeddings,
+            output,
+            triples=options.triples,
+            progress=on_terminal(),
+            workers=workers,
+            embeddings_name=name,
+        )
     if replaced:
         show(f"Replaced the earlier index in {output}.")
     show(
@@ -78,8 +83,8 @@ def _load_names(options: argparse.Namespace) -> int:
     names = open_names(options, embeddings)
     _tell_before(names.about, options)
     try:
-        with closing(open_database(options.graph, options)) as database:
-            loaded = load_names(database, embeddings, names.store, progress=on_terminal())
+        with closing(open_database(options.graph, options)) as database, open_workers(options.workers) as workers:
+            loaded = load_names(database, embeddings, names.store, progress=on_terminal(), workers=workers)
     except KeyboardInterrupt:
         note(f"what was loaded is in {options.vectors}; the same command goes on from there")
         raise

@@ -18,6 +18,7 @@ from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, note, on_terminal, status
+from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.methods import registry
@@ -277,7 +278,7 @@ def run_method(
     }
     begun = records and Path(records).is_file()
     try:
-        with announce_compilation(), warnings.catch_warnings():
+        with announce_compilation(), warnings.catch_warnings(), open_workers(options.workers) as workers:
             warnings.filterwarnings("ignore", "evaluate: the graph holds no gold answer")  # told when the data was read
             report = kg_retrievers.evaluate(
                 built.retriever,
@@ -289,6 +290,7 @@ def run_method(
                 settings=measurement.settings | used,
                 records=records,
                 progress=on_terminal(),
+                workers=workers,
             )
     except BaseException as error:
         if records and not isinstance(error, KGRetrieversError):

@@ -31,6 +31,7 @@ from kg_retrievers.cli.shared_options import (
     add_questions,
     add_reading,
     add_vectors,
+    add_workers,
     examples_help,
     one_of_methods,
 )
@@ -129,6 +130,7 @@ def _index(index: Parser) -> None:
     index.add_argument("--output", metavar="FOLDER", help="where to save it")
     add_vectors(index, "leave the graph in its database, and load its names into this store; once begun, go on")
     index.add_argument("--triples", action="store_true", help="embed every triple as well, for kaping")
+    add_workers(index, "embed")
 
 
 def _update(update: Parser) -> None:

@@ -11,6 +11,7 @@ from kg_retrievers.cli.load import query_methods, quoted
 from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS
 from kg_retrievers.cli.parser import Options, Parser
 from kg_retrievers.cli.reading_options import add_reading_options
+from kg_retrievers.cli.workers import workers_name
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, SEPARATOR
 from kg_retrievers.serving.loading import HASHED, PUBLIC, STATIC
@@ -137,6 +138,17 @@ def add_database(parser: Options) -> None:
     )
 
 
+def add_workers(parser: Options, what: str) -> None:
+    """Add the processes that share the work."""
+    parser.add_argument(
+        "--workers",
+        type=workers_name,
+        metavar="N|ray[:ADDRESS]",
+        help=f"{what} in N processes of this machine, or on Ray, started here or at the ADDRESS of a cluster "
+        "(default: in this process)",
+    )
+
+
 def add_llm(parser: Options) -> None:
     """Add the language model."""
     parser.add_argument(
@@ -259,4 +271,5 @@ def add_measurement(parser: Parser, required: bool) -> None:
     method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
     add_llm(method)
     add_database(method)
+    add_workers(method, "ask")
     add_reading(parser, "--graph-format")
