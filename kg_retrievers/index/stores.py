@@ -122,8 +122,9 @@ def read_address(address: str) -> StoreAddress:
 
 def _unreadable(address: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"open_store: wanted an address as postgresql://user@host/database, chroma://host:8000/collection, "
-        f"milvus://host:19530/collection or a file that ends in .db, but got {address!r}."
+        f"open_store: wanted the address of a vector store, but got {address!r}.",
+        hint_python="Give one as postgresql://user@host/database, chroma://host:8000/collection, "
+        "milvus://host:19530/collection or a file that ends in .db.",
     )
 
 

@@ -253,6 +253,7 @@ STORE = "postgresql://ann@127.0.0.1:1/none"
     ("argv", "told"),
     [
         (["index", "films.lbdb"], "Name a folder: --output FOLDER; or, for a graph that stays in its database, a vec"),
+        (["index", "films.lbdb"], "a vector store for its names: --vectors postgresql://user@host/database"),
         (["index", "films.lbdb", "--vectors", STORE, "--output", "x"], "--output is for an index in a folder. Leave "),
         (["index", "films.lbdb", "--vectors", STORE, "--triples"], "--triples is for an index in a folder. Leave it "),
         (["index", "films.csv", "--vectors", STORE], "--vectors: for a graph that stays in a database, but films.csv"),
@@ -262,7 +263,7 @@ STORE = "postgresql://ann@127.0.0.1:1/none"
         (["ask", "films.lbdb", HER, "--connect", "--method", "sg-rag", "--database", "y"], "is queried there. Leave"),
         (["ask", "films.lbdb", HER, "--connect", "--text-relations", "x"], "--text-relations is for a graph that is "),
         (["ask", "films.lbdb", HER, "--vectors", "postgresql://ann:s3cret@h/d"], "an address holds no password or to"),
-        (["ask", "films.lbdb", HER, "--vectors", "redis://h/d"], "--vectors: open_store: wanted an address as postgr"),
+        (["ask", "films.lbdb", HER, "--vectors", "redis://h/d"], "but got 'redis://h/d'. Give one as postgresql://"),
         (["ask", "films.lbdb", HER, "--vectors", STORE], "the server does not answer"),
         (["ask", "http://ann:s3cret@h/query", HER], "GRAPH: SparqlExecutor: wanted a URL as in 'http://localhost:78"),
         (["ask", "http://127.0.0.1:1/query", HER, "--connect"], "SparqlExecutor: "),

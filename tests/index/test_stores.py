@@ -185,7 +185,7 @@ def test_addresses() -> None:
     ["", "names", "redis://localhost", "chroma://", "milvus://localhost:70000", "chroma://localhost/names?x=1"],
 )
 def test_addresses_that_nobody_understands(address: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"wanted an address as postgresql://.*but got"):
+    with pytest.raises(InvalidArgumentError, match=r"wanted the address of a vector store, but got .* as postgresql://user@"):
         read_address(address)
 
 
