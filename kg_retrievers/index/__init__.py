@@ -12,6 +12,7 @@ from kg_retrievers.index.embeddings import (
 )
 from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index
 from kg_retrievers.index.linking import EntityLinker, linker_of
+from kg_retrievers.index.loading_names import LoadedNames, load_names
 from kg_retrievers.index.mentions import LinkedEntity, Mention
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.index.question_entities import (
@@ -40,6 +41,7 @@ __all__ = [
     "HashedEmbeddings",
     "Homonym",
     "LinkedEntity",
+    "LoadedNames",
     "Mention",
     "NameSearch",
     "QuestionEntity",
@@ -56,6 +58,7 @@ __all__ = [
     "find_name",
     "link_question",
     "linker_of",
+    "load_names",
     "local_embeddings",
     "mask",
     "open_store",
