@@ -68,20 +68,49 @@ class Task(NamedTuple):
 
 
 class CountingReader:
-    """Counts the queries of an executor and the rows that they return."""
+    """Counts the queries of an executor, the rows that they return, and the seconds that they take."""
 
     def __init__(self, executor: Any) -> None:
         """Count from now on."""
-        self.executor, self.queries, self.rows = executor, 0, 0
-        fetch = executor._fetch
+        self.executor = executor
+        self.reset()
+        if isinstance(executor, kg.Neo4jExecutor):
+            executor._fetch_soon = self._counted_soon(executor._fetch_soon)
+        elif isinstance(executor, kg.SparqlExecutor):
+            executor._endpoint.select = self._counted(executor._endpoint.select, _bindings)
+        else:
+            executor._fetch = self._counted(executor._fetch, lambda found: len(found.rows))
 
+    def reset(self) -> None:
+        """Begin anew."""
+        self.queries, self.rows, self.seconds = 0, 0, 0.0
+
+    def _add(self, began: float, rows: int) -> None:
+        self.queries += 1
+        self.rows += rows
+        self.seconds += time.perf_counter() - began
+
+    def _counted(self, call: Callable[..., Any], size: Callable[[Any], int]) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:
-            found = fetch(*arguments, **options)
-            self.queries += 1
-            self.rows += len(found.rows)
+            began = time.perf_counter()
+            found = call(*arguments, **options)
+            self._add(began, size(found))
             return found
 
-        executor._fetch = counted
+        return counted
+
+    def _counted_soon(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        async def counted(*arguments: Any, **options: Any) -> Any:
+            began = time.perf_counter()
+            found = await call(*arguments, **options)
+            self._add(began, len(found.rows))
+            return found
+
+        return counted
+
+
+def _bindings(found: Any) -> int:
+    return len(found[0].get("results", {}).get("bindings", []))
 
 
 def in_order(graph: kg.KnowledgeGraph) -> kg.KnowledgeGraph:

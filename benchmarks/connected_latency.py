@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from postgres import Postgres
 
 import kg_retrievers as kg
-from benchmarks.connected import in_order, stored_names
+from benchmarks.connected import CountingReader, in_order, stored_names
 from benchmarks.scale_steps import QUESTIONS, _questions
 from benchmarks.synthetic_graph import lines, synthetic_graph
 from kg_retrievers.index.server_names import ServerNames
@@ -92,13 +92,12 @@ def main() -> None:
         began = time.perf_counter()
         ServerNames(store, embeddings).add(stored_names(graph))
         print(f"{len(graph.entities):,} names loaded in {time.perf_counter() - began:.0f} s")
-        fetch, link = Clock(), Clock()
-        executor._fetch = fetch.timed(executor._fetch, lambda found: len(found.rows))
+        fetch, link = CountingReader(executor), Clock()
         store.documents_near = link.timed(store.documents_near, lambda found: len(found[0]))
         store.documents.get = link.timed(store.documents.get, len)
         began = time.perf_counter()
         there = kg.GraphIndex.connect(executor, embeddings, store)
-        print(f"connected in {1000 * (time.perf_counter() - began):.0f} ms, {fetch.calls} queries\n")
+        print(f"connected in {1000 * (time.perf_counter() - began):.0f} ms, {fetch.queries} queries\n")
         print("| | n | memory ms | connected ms | link | fetch | run | queries | rows, median (most) | truncated |")
         print("|---|---|---|---|---|---|---|---|---|---|")
         local = kg.SimGRAGRetriever.from_index(here, min_confidence=0.0)
@@ -132,7 +131,7 @@ def _database(opened: ExitStack, folder: Path, graph: kg.KnowledgeGraph, which: 
     return opened.enter_context(server.executor("graph", explain=False))
 
 
-def _cost(local: Any, far: Any, question: str, given: dict[str, Any], fetch: Clock, link: Clock) -> Cost:
+def _cost(local: Any, far: Any, question: str, given: dict[str, Any], fetch: CountingReader, link: Clock) -> Cost:
     began = time.perf_counter()
     local.invoke(question, **given)
     memory = time.perf_counter() - began
@@ -145,7 +144,7 @@ def _cost(local: Any, far: Any, question: str, given: dict[str, Any], fetch: Clo
     cut = any(document.metadata["truncated"] for document in documents)
     rest = seconds - fetch.seconds - link.seconds
     times = (1000 * part for part in (memory, link.seconds, fetch.seconds, rest))
-    return Cost(*times, fetch.calls, fetch.rows, cut)
+    return Cost(*times, fetch.queries, fetch.rows, cut)
 
 
 def _print(title: str, costs: list[Cost]) -> None:
