@@ -208,6 +208,7 @@ def _train(train: Parser) -> None:
         "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
     )
     add_embeddings(training)
+    add_workers(training, "find entities and candidates")
     add_field(
         training,
         f"a setting of the training or the model, or for {GRAPH_PROMPT.name} of the retriever that it answers from",

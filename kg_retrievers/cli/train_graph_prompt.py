@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 #: What `--field` does not set in a training: other options do, or the graph.
 NAMED_IN_TRAINING = (
-    *("index", "questions", "validation", "output", "visits", "num_examples", "seed", "progress", "dimension"),
-    *("llm", "embeddings", "examples", "setting", "model", "retrievers", "executor"),
+    *("index", "questions", "validation", "output", "visits", "num_examples", "seed", "progress", "workers"),
+    *("dimension", "llm", "embeddings", "examples", "setting", "model", "retrievers", "executor"),
 )
 
 #: The formats of questions with a graph each; `_reader` has what reads them.
