@@ -25,6 +25,7 @@ _NEED_EXTRAS = frozenset(
         "KnowledgeGraphMiddleware",
         "LadybugExecutor",
         "Neo4jExecutor",
+        "RayWorkers",
         "as_llama_index",
         "graph_prompt_examples",
     }

@@ -3,6 +3,8 @@ from .agents import build_router as build_router
 from .agents import build_workflow as build_workflow
 from .agents import load_chat_model as load_chat_model
 from .agents.middleware import KnowledgeGraphMiddleware as KnowledgeGraphMiddleware
+from .bulk import LocalWorkers as LocalWorkers
+from .bulk.ray_workers import RayWorkers as RayWorkers
 from .chains import ExtractiveAnswerer as ExtractiveAnswerer
 from .chains import LLMCitedAnswerer as LLMCitedAnswerer
 from .chains import answer_chain as answer_chain
@@ -13,6 +15,7 @@ from .core.documents import flat_metadata as flat_metadata
 from .database import check_read_only as check_read_only
 from .database.ladybug import LadybugExecutor as LadybugExecutor
 from .database.neo4j import Neo4jExecutor as Neo4jExecutor
+from .database.sparql.executor import SparqlExecutor as SparqlExecutor
 from .datasets import Question as Question
 from .datasets import read_explagraphs as read_explagraphs
 from .datasets import read_question_set as read_question_set

@@ -205,8 +205,8 @@ class CypherGenerationError(ReplyError):
     """A language model's reply holds no Cypher query, or one that cannot be run."""
 
 
-class CypherSafetyError(KGRetrieversError, ValueError):
-    """A Cypher query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
+class QuerySafetyError(KGRetrieversError, ValueError):
+    """A query is not known to be a mere reading one. `token` is what was met, at `position` (from 0) in it."""
 
     def __init__(
         self, message: str, token: str, position: int, *, hint_python: str = "", hint_shell: str | None = None
@@ -217,16 +217,28 @@ class CypherSafetyError(KGRetrieversError, ValueError):
         self.position = position
 
 
+class CypherSafetyError(QuerySafetyError):
+    """A Cypher query is not known to be a mere reading one."""
+
+
+class SparqlSafetyError(QuerySafetyError):
+    """A SPARQL query is not known to be a mere reading one."""
+
+
 class DatabaseError(KGRetrieversError):
-    """A graph database did not do what was asked of it."""
+    """A graph database, or the server of a vector store, did not do what was asked of it."""
 
 
 class DatabaseUnavailableError(DatabaseError):
-    """A graph database cannot be reached, or its files cannot be opened."""
+    """A graph database or a vector store cannot be reached, or its files cannot be opened."""
 
 
 class DatabaseLoginError(DatabaseError):
-    """A graph database did not accept the user name and password, or the user may not read there."""
+    """A graph database or a vector store did not accept the user name and password, or the user may not do this."""
+
+
+class DatabaseFullError(DatabaseError):
+    """A graph database or a vector store has no room for what is written; what was written before stays."""
 
 
 class DatabaseTimeoutError(DatabaseError, TimeoutError):
@@ -337,6 +349,10 @@ class FileWriteError(FileFormatError, OSError):
         return *super().__reduce__(), {"errno": self.errno, "strerror": self.strerror, "filename": self.filename}
 
 
+class WorkersError(KGRetrieversError):
+    """Processes that share work cannot be started or reached, or ended before their work was done."""
+
+
 class BudgetError(KGRetrieversError):
     """A run has used what it was allowed to: calls of a language model, tokens or seconds."""
 
@@ -369,3 +385,7 @@ def warn_renamed(old: str, new: str) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
         frame, depth = frame.f_back, depth + 1
     warnings.warn(f"{old} is called {new} now.", DeprecationWarning, stacklevel=depth)
+
+
+class FewerNamesWarning(UserWarning):
+    """A vector store found fewer names than it was asked for, though it holds more: its index is approximate."""

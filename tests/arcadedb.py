@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -59,17 +60,20 @@ class ArcadeDB:
             "bolt.port": port,
         }
         self.uri = f"bolt://127.0.0.1:{port}"
-        self._driver = neo4j.GraphDatabase.driver(self.uri, auth=("root", PASSWORD))
-        command = [home / "jre" / "bin" / "java", f"-Xmx{memory}m", "--add-modules=jdk.incubator.vector"]
+        self.driver = neo4j.GraphDatabase.driver(self.uri, auth=("root", PASSWORD))
+        command: list[str | Path] = [
+            home / "jre" / "bin" / "java",
+            f"-Xmx{memory}m",
+            "--add-modules=jdk.incubator.vector",
+        ]
         command += [f"-Darcadedb.{name}={value}" for name, value in options.items()]
+        self._command = [*map(str, command), "-cp", str(home / "jars" / "*"), "com.arcadedb.server.ArcadeDBServer"]
         self._log = folder / "log.txt"
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
         with open(self._log, "w") as log:
-            self._process = subprocess.Popen(
-                [*command, "-cp", home / "jars" / "*", "com.arcadedb.server.ArcadeDBServer"],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=folder,
-            )
+            return subprocess.Popen(self._command, stdout=log, stderr=subprocess.STDOUT, cwd=self._log.parent)
 
     def __enter__(self) -> Self:
         until = time.monotonic() + 180
@@ -87,13 +91,27 @@ class ArcadeDB:
 
     def stop(self) -> None:
         """End the process."""
-        self._driver.close()
+        self.driver.close()
         self._process.terminate()
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def restart(self) -> None:
+        """Start it again after `kill`, at the same address with the same databases."""
+        self._process = self._start()
+        self.__enter__()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let it do nothing inside of this block, as an overloaded server does."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End the process at once, as a crash does."""
@@ -102,12 +120,12 @@ class ArcadeDB:
 
     def write(self, database: str, query: str, **parameters: Any) -> None:
         """Run a query that may write."""
-        with self._driver.session(database=database) as session:
+        with self.driver.session(database=database) as session:
             session.run(query, parameters).consume()
 
     def read(self, database: str, query: str) -> list[list[Any]]:
         """Return the rows of a query as the driver itself returns them."""
-        with self._driver.session(database=database) as session:
+        with self.driver.session(database=database) as session:
             return [list(row.values()) for row in session.run(query).data()]
 
     def load(self, graph: KnowledgeGraph, database: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from postgres import Postgres
 
 from kg_retrievers.graph import KnowledgeGraph
 
@@ -49,6 +50,13 @@ def data_dir() -> Path:
 def metaqa_graph(data_dir: Path) -> KnowledgeGraph:
     """The graph of MetaQA."""
     return KnowledgeGraph.from_file(data_dir / "metaqa" / "kb.txt")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """PostgreSQL with pgvector; each test takes a table or a database of its own."""
+    with Postgres() as server:
+        yield server
 
 
 @pytest.fixture

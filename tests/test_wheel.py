@@ -42,6 +42,7 @@ LINES = {
         "import os; os.environ['OPENAI_API_KEY'] = 'none'; "
         "from kg_retrievers import load_chat_model; load_chat_model('openai:gpt-4.1-mini')"
     ),
+    "ray": "from kg_retrievers import RayWorkers; RayWorkers(workers=1).close()",
     "sqlite": "from langgraph.checkpoint.sqlite import SqliteSaver",
     "train": "from kg_retrievers import train_graph_reasoner, train_triple_scorer",
     "viz": (

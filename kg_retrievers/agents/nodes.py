@@ -25,6 +25,8 @@ from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.core.stages import Stage
 from kg_retrievers.errors import BudgetError, RefusalError
 from kg_retrievers.graph.shown_text import as_data
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.reach import Reach
 
 State = Mapping[str, Any]
 
@@ -115,8 +117,7 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
     def work(state: State, counter: CostCounter) -> Body[dict[str, Any]]:
         given, inputs = state.get("given") or {}, dict[str, Any](on_refusal="raise")
         inputs |= {name: given[name] for name in ("k", "min_confidence") if name in given}
-        # The retriever may be on another graph.
-        if seeds := [seed for seed in state.get("seed_entities", []) if retriever.graph.entities.find(seed) >= 0]:
+        if seeds := _held(retriever.index, state.get("seed_entities", [])):
             inputs["seed_entities"] = seeds
         bound = retriever.with_config(callbacks=[counter]).bind(**inputs)
         try:
@@ -132,6 +133,11 @@ def run_retriever(retriever: BaseKGRetriever, name: str) -> Work:
         }
 
     return work
+
+
+def _held(index: GraphIndex, seeds: Sequence[str]) -> list[str]:
+    """Return the entities that a retriever's graph holds; it may be another than that of the workflow."""
+    return index.within(Reach(tuple(seeds)), lambda: [seed for seed in seeds if seed in index.graph.entities])
 
 
 def record_refusal(state: State, retriever: BaseKGRetriever, name: str, error: RefusalError) -> dict[str, Any]:

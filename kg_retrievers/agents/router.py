@@ -28,7 +28,8 @@ from kg_retrievers.core.runnables import Body, Call
 from kg_retrievers.core.stages import QuestionShape, RetrievalState
 from kg_retrievers.errors import AnswerParseError, EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.verbalize import approximate_tokens
-from kg_retrievers.index import GraphIndex, Mention, linker_of, question_entities
+from kg_retrievers.index import GraphIndex, linker_of, question_entities
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.patterns.question_forms.grammar import read_form
 from kg_retrievers.patterns.question_forms.tokens import tokens_of
 
@@ -220,8 +221,7 @@ def _route(
                 )
             return {"methods": order, "tried": 0, "routed_by": "choose"}
         seeds = state.get("seed_entities")
-        named = {first.graph.label(seed) for seed in seeds} if seeds else _named(first.index, question)
-        shape = question_shape(question, len(named))
+        shape = question_shape(question, _count_named(first.index, question, seeds or ()))
         order = sorted(retrievers, key=lambda name: shape not in retrievers[name].suits)
         routed_by = f"rule: {shape}"
         if shape != "open" and needs_operation(first.index, question, seeds or ()):
@@ -244,12 +244,14 @@ def _route(
     return work
 
 
-def _named(index: GraphIndex, question: str) -> list[Mention]:
-    """Return the mentions of entities in a question, which may name none."""
+def _count_named(index: GraphIndex, question: str, seeds: Sequence[str]) -> int:
+    """Return how many names are given, or how many entities a question mentions, which may be none."""
+    if seeds:
+        return index.within(Reach(tuple(seeds)), lambda: len({index.graph.label(seed) for seed in seeds}))
     try:
-        return linker_of(index).link(question)
+        return len(linker_of(index).link(question))
     except EntityLinkingError:
-        return []
+        return 0
 
 
 def _summary(retriever: BaseKGRetriever) -> str:

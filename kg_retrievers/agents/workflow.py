@@ -128,7 +128,7 @@ class Workflow(CompiledStateGraph[Any, Any, Any, Any]):
                 f"{self.name}: documents must be a list of Documents, but got {documents!r:.100}."
             )
         inputs = {key: values[key] for key in self.optional_inputs if key in values}
-        return {**values, **self.retriever.check_inputs(inputs)}
+        return {**values, **self.retriever.check_named_inputs(inputs)}
 
     def _checked(self, supersteps: Sequence[Sequence[StateUpdate]], state: StateSnapshot) -> list[list[StateUpdate]]:
         here = state.next[0] if state.next else None
@@ -383,7 +383,7 @@ def build_workflow(
     builder.add_free("prepare", prepare(retriever, builder.keys, builder.optional))
     graph.add_edge(START, "prepare")
     last = "prepare"
-    for stage in retriever.stages:
+    for stage in retriever.running_stages:
         builder.add(stage.name, run_stage(retriever, stage, own), stage.calls_model)
         graph.add_edge(last, stage.name)
         last = stage.name

@@ -10,8 +10,11 @@ import logging
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from io import TextIOWrapper
+from typing import Any
 
 from kg_retrievers.cli.ask import run as run_ask
 from kg_retrievers.cli.compare import run as run_compare
@@ -26,6 +29,7 @@ from kg_retrievers.cli.show import message, note
 from kg_retrievers.cli.train import run as run_train
 from kg_retrievers.cli.update import run as run_update
 from kg_retrievers.cli.warm_up import run as run_warm_up
+from kg_retrievers.errors import FewerNamesWarning
 
 __all__ = ["main"]
 
@@ -75,7 +79,9 @@ def _run(argv: Sequence[str] | None) -> int:
     options = argparse.Namespace(debug=False)
     try:
         make_parser().parse_args(argv, options)
-        return COMMANDS[options.command](options)
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show_warning, warnings.showwarning)
+            return COMMANDS[options.command](options)
     except KeyboardInterrupt:
         note("interrupted")
         return INTERRUPTED
@@ -86,6 +92,14 @@ def _run(argv: Sequence[str] | None) -> int:
             traceback.print_exc()
         note(f"error: {message(error)}")
         return MISTAKE
+
+
+def _show_warning(otherwise: Callable[..., None], text: Warning | str, category: type[Warning], *more: Any) -> None:
+    """Note what a vector store lacks; show other warnings as Python does."""
+    if issubclass(category, FewerNamesWarning):
+        note(str(text))
+    else:
+        otherwise(text, category, *more)
 
 
 def _end_output(code: int) -> int:

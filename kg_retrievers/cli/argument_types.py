@@ -15,7 +15,7 @@ from kg_retrievers.database.neo4j_login import address_in
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import SEPARATOR
-from kg_retrievers.serving.loading import HASHED, STATIC, is_database_file, is_uri
+from kg_retrievers.serving.loading import HASHED, SPARQL_SCHEMES, STATIC, is_database_file, is_public, is_uri
 
 #: An example of a union.
 UNION_EXAMPLE = SEPARATOR.join(("simgrag", "g-retriever"))
@@ -83,21 +83,43 @@ def method_or_all(text: str) -> str:
 def place(text: str) -> str:
     """Take a file, a folder, or the URI of a graph database."""
     if is_uri(text):  # which is not shown, since it may hold a password
-        if text.partition("://")[0].lower() not in SCHEMES:
+        scheme, _, rest = text.partition("://")
+        if scheme.lower() not in (*SCHEMES, *SPARQL_SCHEMES):
             raise argparse.ArgumentTypeError(
-                f"wanted a file, or a URI as bolt://localhost:7687 that begins with one of {', '.join(SCHEMES)}"
+                "wanted a file, or a URI as bolt://localhost:7687 that begins with one of "
+                f"{', '.join((*SCHEMES, *SPARQL_SCHEMES))}"
             )
         try:
-            address_in(text)
+            if scheme.lower() in SCHEMES:
+                address_in(text)
+            else:
+                _check_endpoint(f"{scheme.lower().removeprefix('sparql+')}://{rest}")
         except InvalidArgumentError as error:
             raise argparse.ArgumentTypeError(str(error).rstrip(".")) from error
+    return text
+
+
+def _check_endpoint(url: str) -> None:
+    from kg_retrievers.database.sparql.endpoint import checked_url  # loads httpx, which the help does not need
+
+    checked_url(url)
+
+
+def vectors(text: str) -> str:
+    """Take the address of a vector store."""
+    from kg_retrievers.index.stores import read_address  # loads numpy, which the help does not need
+
+    try:
+        read_address(text)
+    except InvalidArgumentError as error:
+        raise _argument_error(error) from None
     return text
 
 
 def database_place(text: str) -> str:
     """Take a URI, the file of a LadybugDB database, or a new file."""
     path = Path(place(text))
-    if not is_uri(text) and not is_database_file(text) and (path.exists() or ":" in path.name):
+    if not is_uri(text) and not is_public(text) and not is_database_file(text) and (path.exists() or ":" in path.name):
         shown = f", but got {text!r}" if path.exists() else ""  # else it may be an address with a password
         raise argparse.ArgumentTypeError(f"wanted a URI as bolt://localhost:7687, a LadybugDB file or a new one{shown}")
     return text

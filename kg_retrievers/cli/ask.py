@@ -6,7 +6,6 @@ import argparse
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
@@ -90,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     answerers = _Answerers(prompt, make_answerer(prompt, index) if prompt else None, llm)
     given = share_examples(methods, examples) if len(methods) > 1 else {methods[0].name: examples}
     with ExitStack() as at_end:
-        executor = cache(lambda: at_end.enter_context(QueryDatabase(options, index.graph)).executor)
+        database = at_end.enter_context(QueryDatabase(options, index))
         retriever = build_retriever(
             methods,
             index,
@@ -98,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
             llm=llm,
             examples=given,
             models=of_retrievers,
-            executor=executor,
+            executor=lambda: database.executor,
         )
         k = retriever.k if options.k is None else retriever.check_inputs({"k": options.k})["k"]
         with status("searching"), announce_compilation():

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.load import read_graph
-from kg_retrievers.cli.show import note, on_terminal, show, show_log, status
+from kg_retrievers.cli.connection import check_connection, graph_command, open_names
+from kg_retrievers.cli.database import open_database
+from kg_retrievers.cli.load import check_database_options, read_graph
+from kg_retrievers.cli.show import counted, note, on_terminal, show, show_log, status
+from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.serving.loading import STATIC, load_embeddings
 
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+    from kg_retrievers.index.server_names import About
+
 
 def run(options: argparse.Namespace) -> int:
-    """Index a graph once, for many questions."""
+    """Index a graph once, for many questions: in a folder, or where it stays, by its names in a vector store."""
+    if options.output is None and options.vectors is None:
+        raise InvalidArgumentError(
+            "where does the index go?",
+            hint_shell="Name a folder: --output FOLDER; or, for a graph that stays in its database, a vector store for "
+            "its names: --vectors postgresql://user@host/database",
+        )
+    if options.vectors is not None:
+        return _load_names(options)
+    return _save(options)
+
+
+def _save(options: argparse.Namespace) -> int:
+    """Save the graph and its index in a folder."""
     from kg_retrievers.graph.storage.parts import is_saved, is_unfinished, may_hold_save  # loads numpy
 
     output = Path(options.output)
@@ -25,16 +48,16 @@ def run(options: argparse.Namespace) -> int:
     replaced = is_saved(output)
     graph = read_graph(options)
     name = options.embeddings or STATIC
-    with status(f"loading {name}"):
-        embeddings = load_embeddings(name)
+    embeddings = _embeddings(name)
     try:
-        with show_log("kg_retrievers.index.graph_vectors"):
+        with show_log("kg_retrievers.index.graph_vectors"), open_workers(options.workers) as workers:
             kg_retrievers.GraphIndex.build(
                 graph,
                 embeddings,
                 output,
                 triples=options.triples,
                 progress=on_terminal(),
+                workers=workers,
                 embeddings_name=name,
             )
     except BaseException:
@@ -49,3 +72,46 @@ def run(options: argparse.Namespace) -> int:
         f"Ask it: {shlex.join(['kg-retrievers', 'ask', str(output), 'Who ...?'])}",
     )
     return 0
+
+
+def _load_names(options: argparse.Namespace) -> int:
+    """Load the names of a graph that stays in its database into a vector store, or go on after a break."""
+    from kg_retrievers.index.loading_names import load_names  # loads numpy
+
+    for flag, is_given in (("--output", options.output is not None), ("--triples", options.triples)):
+        if is_given:
+            raise InvalidArgumentError(f"{flag} is for an index in a folder. Leave it out, or leave out --vectors.")
+    check_database_options(options)
+    check_connection(options)
+    name = options.embeddings or STATIC
+    embeddings = _embeddings(name)
+    names = open_names(options, embeddings)
+    _tell_before(names.about, options)
+    try:
+        with closing(open_database(options.graph, options)) as database, open_workers(options.workers) as workers:
+            loaded = load_names(database, embeddings, names.store, progress=on_terminal(), workers=workers)
+    except KeyboardInterrupt:
+        note(f"what was loaded is in {options.vectors}; the same command goes on from there")
+        raise
+    show(
+        f"Read {loaded.entities:,} entities of {options.graph} and embedded {counted(loaded.embedded, 'name')} with "
+        f"{name} embeddings; {options.vectors} now holds {counted(loaded.names, 'name')}.",
+        f"Ask it: {graph_command('ask', options, 'Who ...?')}",
+    )
+    return 0
+
+
+def _tell_before(about: About | None, options: argparse.Namespace) -> None:
+    """Say what a store holds already."""
+    if about is None or not about.count:
+        return
+    held = counted(about.count, "name")
+    if about.position is None:
+        note(f"{options.vectors} holds {held}; what is new is added, and names that are gone stay")
+    else:
+        note(f"{options.vectors} holds {held} of a load that was broken off; going on from there")
+
+
+def _embeddings(name: str) -> Embeddings:
+    with status(f"loading {name}"):
+        return load_embeddings(name)

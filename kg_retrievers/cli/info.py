@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
+from kg_retrievers.cli.connected_info import describe
+from kg_retrievers.cli.connection import check_connection, is_connected
 from kg_retrievers.cli.graph_files import on_shell
 from kg_retrievers.cli.load import read_graph, verify_folder
 from kg_retrievers.cli.show import counted, grid, show, table
@@ -28,6 +30,9 @@ TYPES_SHOWN = 5
 def run(options: argparse.Namespace) -> int:
     """Show what was understood of a graph, and what is in it."""
     verified = verify_folder(options.graph) if options.verify else None
+    check_connection(options)
+    if is_connected(options):
+        return describe(options)
     graph = read_graph(options)
     schema = graph.schema()
     if options.json:

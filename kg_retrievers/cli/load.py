@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.database import open_database
+from kg_retrievers.cli.connection import check_connection, connect, is_connected
+from kg_retrievers.cli.database import OF_ENDPOINTS, open_database
 from kg_retrievers.cli.graph_files import check_saved_folder, given_options, read_file, read_folder
 from kg_retrievers.cli.show import note, on_terminal, status
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import Method
-from kg_retrievers.serving.loading import STATIC, is_database, is_uri, load_embeddings, recorded_embeddings
+from kg_retrievers.serving.loading import (
+    STATIC,
+    is_database,
+    is_endpoint,
+    is_public,
+    is_uri,
+    load_embeddings,
+    recorded_embeddings,
+)
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -26,7 +36,11 @@ if TYPE_CHECKING:
 
 def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
     """Read the graph of a file, of a folder that `index` saved, or of a database."""
-    _check_database_options(options)
+    check_database_options(options)
+    if is_public(options.graph):
+        raise InvalidArgumentError(
+            f"{options.graph} is too large to be read as a whole. Ask it: kg-retrievers ask {options.graph} 'Who ...?'"
+        )
     path = Path(options.graph)
     if path.is_file() and not is_database(options.graph):
         return read_file(path, options, progress=on_terminal())
@@ -38,12 +52,14 @@ def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
 
 def _read_database(options: argparse.Namespace) -> KnowledgeGraph:
     given = given_options(options)
-    if strange := ", ".join(option.flag for option in given if not option.of_databases):
+    known = OF_ENDPOINTS if is_endpoint(options.graph) else frozenset()
+    strange = [one.flag for one in given if not one.of_databases and one.argument not in known]
+    if strange:
         raise InvalidArgumentError(
-            f"{options.graph} is a graph database; leave out what says how to read a file: {strange}."
+            f"{options.graph} is a graph database; leave out what says how to read a file: {', '.join(strange)}."
         )
-    with open_database(options.graph, options) as executor:
-        told = {option.argument: getattr(options, option.name) for option in given}
+    with closing(open_database(options.graph, options)) as executor:
+        told = {option.argument: getattr(options, option.name) for option in given if option.of_databases}
         return kg_retrievers.KnowledgeGraph.from_executor(executor, **told)
 
 
@@ -62,28 +78,34 @@ def verify_folder(place: str) -> int:
         return verify(place)
 
 
-def _check_database_options(options: argparse.Namespace) -> None:
+def check_database_options(options: argparse.Namespace) -> None:
     """Check that the options for reading a database come with a database.
 
     Raises:
         InvalidArgumentError: If they come without one.
     """
     places = [where for where in (options.graph, options.database) if where is not None]
-    if options.database_name is not None and not any(map(is_uri, places)):
+    if options.database_name is not None and not any(is_uri(where) and not is_endpoint(where) for where in places):
         raise InvalidArgumentError("--database-name is for a Neo4j database, as bolt://localhost:7687. Leave it out.")
     if options.key and options.database is None and not is_database(options.graph):
         raise InvalidArgumentError("--key is for a graph database, but none is given. Leave it out.")
+    if options.key and all(map(is_endpoint, places)):
+        raise InvalidArgumentError("--key: a SPARQL endpoint names its entities by IRIs. Leave it out.")
 
 
 def read_index(options: argparse.Namespace) -> GraphIndex:
-    """Open the index of a folder, or index the graph of a file or database in memory."""
+    """Open the index of a folder, index the graph of a file or database in memory, or connect to a database."""
     from kg_retrievers.graph.storage.parts import is_saved  # loads numpy
 
     folder = Path(options.graph)
+    check_connection(options)
+    if is_connected(options):
+        check_database_options(options)
+        return connect(options)
     if not is_saved(folder):
         graph = read_graph(options)
         return kg_retrievers.GraphIndex.build(graph, _embeddings(options.embeddings or STATIC), progress=on_terminal())
-    _check_database_options(options)
+    check_database_options(options)
     check_saved_folder(folder, options)
     return kg_retrievers.GraphIndex.open(folder, _embeddings(options.embeddings or recorded_embeddings(folder)))
 

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import kg_retrievers
+from kg_retrievers.cli.connection import is_connected
 from kg_retrievers.cli.database import QueryDatabase
 from kg_retrievers.cli.graph_prompt import make_answerer
 from kg_retrievers.cli.load import read_index, share_examples
 from kg_retrievers.cli.show import announce_compilation, note, on_terminal, status
+from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError, did_you_mean
 from kg_retrievers.file_writing import write_file
 from kg_retrievers.methods import registry
@@ -141,9 +143,13 @@ def read_measurement(
     with status("loading the language model"):
         llm = load_llm(options.llm)
     index = read_index(options)
-    if lost := describe_lost_answers(index.graph, questions):
+    if lost := describe_lost_answers(index, questions):
         note(lost)
     if options.unanswerable:
+        if index.is_connected:
+            raise InvalidArgumentError(
+                "--unanswerable is for a graph that is read, but this one stays in its database. Leave it out."
+            )
         with status("making unanswerable questions"):
             questions += kg_retrievers.unanswerable_questions(
                 questions, index.graph, options.unanswerable, seed=options.seed
@@ -156,7 +162,7 @@ def read_measurement(
         models=models,
         prompt=prompt,
         answerer=make_answerer(prompt, index) if prompt else None,
-        database=QueryDatabase(options, index.graph),
+        database=QueryDatabase(options, index),
         settings=_settings(options, split, examples, dropped),
     )
 
@@ -177,6 +183,8 @@ def _settings(
         "field": dict(options.field),
         "examples": None,
     }
+    if is_connected(options):
+        settings |= {"vectors": options.vectors, "max_facts": options.max_facts}
     if examples is not None:
         settings["examples"] = {
             "data": options.examples,
@@ -270,7 +278,7 @@ def run_method(
     }
     begun = records and Path(records).is_file()
     try:
-        with announce_compilation(), warnings.catch_warnings():
+        with announce_compilation(), warnings.catch_warnings(), open_workers(options.workers) as workers:
             warnings.filterwarnings("ignore", "evaluate: the graph holds no gold answer")  # told when the data was read
             report = kg_retrievers.evaluate(
                 built.retriever,
@@ -282,6 +290,7 @@ def run_method(
                 settings=measurement.settings | used,
                 records=records,
                 progress=on_terminal(),
+                workers=workers,
             )
     except BaseException as error:
         if records and not isinstance(error, KGRetrieversError):

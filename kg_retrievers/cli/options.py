@@ -16,6 +16,7 @@ from kg_retrievers.cli.shared_options import (
     MODEL_HELP,
     QUESTION_FORMATS,
     UNION_HELP,
+    add_connection,
     add_database,
     add_embeddings,
     add_field,
@@ -29,6 +30,8 @@ from kg_retrievers.cli.shared_options import (
     add_model,
     add_questions,
     add_reading,
+    add_vectors,
+    add_workers,
     examples_help,
     one_of_methods,
 )
@@ -50,6 +53,8 @@ examples:
   kg-retrievers train graph-prompt --llm Qwen/Qwen2.5-0.5B-Instruct --graph films.index --questions questions.jsonl \\
     --output films.prompt
   kg-retrievers index bolt://localhost:7687 --key Movie=title --key Person=name --output movies.index
+  kg-retrievers index bolt://localhost:7687 --key name --vectors postgresql://reader@localhost/names
+  kg-retrievers ask bolt://localhost:7687 "Who ...?" --key name --vectors postgresql://reader@localhost/names
   kg-retrievers evaluate --graph films.index --data questions.jsonl --format jsonl --json figures.json
 
 exit codes: 0 evidence found, or done; 1 no evidence found; 2 a mistake, told on one line of stderr; 130 interrupted.
@@ -115,14 +120,17 @@ def _ask(ask: Parser) -> None:
     add_field(ask, FIELD_HELP, "max_distance=0.5", NAMED_BY_OPTIONS)
     add_database(ask)
     ask.add_argument("--seed", action="append", default=[], metavar="NAME", help="an entity it is about; repeatable")
+    add_connection(ask)
     add_json_flag(ask)
 
 
 def _index(index: Parser) -> None:
     add_graph(index)
     add_embeddings(index)
-    index.add_argument("--output", required=True, metavar="FOLDER", help="where to save it")
+    index.add_argument("--output", metavar="FOLDER", help="where to save it")
+    add_vectors(index, "leave the graph in its database, and load its names into this store; once begun, go on")
     index.add_argument("--triples", action="store_true", help="embed every triple as well, for kaping")
+    add_workers(index, "embed")
 
 
 def _update(update: Parser) -> None:
@@ -146,6 +154,8 @@ def _update(update: Parser) -> None:
 def _info(info: Parser) -> None:
     add_graph(info)
     info.add_argument("--verify", action="store_true", help="of a folder: compare all of it with its checksums")
+    add_connection(info)
+    add_embeddings(info)
     add_json_flag(info)
 
 
@@ -198,6 +208,7 @@ def _train(train: Parser) -> None:
         "--visits", type=argument_types.positive_integer, action=Renamed, dest="num_examples", help=argparse.SUPPRESS
     )
     add_embeddings(training)
+    add_workers(training, "find entities and candidates")
     add_field(
         training,
         f"a setting of the training or the model, or for {GRAPH_PROMPT.name} of the retriever that it answers from",
@@ -236,6 +247,7 @@ def _prompt_training(prompt: Options) -> None:
 
 def _evaluate(evaluate: Parser) -> None:
     add_measurement(evaluate, required=True)
+    add_connection(evaluate)
     evaluate.add_argument(
         "--method",
         type=argument_types.method,
@@ -256,6 +268,7 @@ def _evaluate(evaluate: Parser) -> None:
 def _compare(compare: Parser) -> None:
     compare.add_argument("runs", nargs="*", metavar="RECORDS", help="files of records that `evaluate` wrote")
     add_measurement(compare, required=False)
+    add_connection(compare)
     compare.add_argument(
         "--method",
         type=argument_types.method_or_all,

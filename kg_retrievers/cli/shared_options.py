@@ -11,9 +11,10 @@ from kg_retrievers.cli.load import query_methods, quoted
 from kg_retrievers.cli.measurement import NAMED_BY_OPTIONS
 from kg_retrievers.cli.parser import Options, Parser
 from kg_retrievers.cli.reading_options import add_reading_options
+from kg_retrievers.cli.workers import workers_name
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT, SEPARATOR
-from kg_retrievers.serving.loading import HASHED, STATIC
+from kg_retrievers.serving.loading import HASHED, PUBLIC, STATIC
 
 #: The help on several methods, on fields and on graph prompts among the models.
 UNION_HELP = f"{UNION_EXAMPLE} asks both and fuses what they find"
@@ -27,7 +28,10 @@ METHODS = f"NAME[{SEPARATOR}NAME]"
 QUESTION_FORMATS = ("metaqa", "pathquestion", "jsonl")
 
 #: The help on graphs that are no files of another program.
-GRAPH_HELP = "a folder of `index`, a LadybugDB file, or a URI of a Neo4j database, as bolt://localhost:7687"
+GRAPH_HELP = (
+    "a folder of `index`, a LadybugDB file, a URI of a Neo4j database, as bolt://localhost:7687, or of a SPARQL "
+    f"endpoint, as http://localhost:7878/query, or one of {', '.join(PUBLIC)}"
+)
 
 
 def one_of_methods() -> str:
@@ -57,7 +61,9 @@ def add_reading(parser: Parser, *format_flags: str) -> None:
     """Add how a graph is read, from a file or a database."""
     add_reading_options(parser, *format_flags)
     database = parser.add_argument_group(
-        "how a graph database is read", "User name and password come from NEO4J_USERNAME and NEO4J_PASSWORD."
+        "how a graph database is read",
+        "User name and password come from NEO4J_USERNAME and NEO4J_PASSWORD, those of a SPARQL endpoint from "
+        "SPARQL_USERNAME and SPARQL_PASSWORD, or SPARQL_TOKEN.",
     )
     database.add_argument(
         "--key",
@@ -68,7 +74,45 @@ def add_reading(parser: Parser, *format_flags: str) -> None:
         help="the property that names a node, of those with a label or of all (default: key); repeatable",
     )
     database.add_argument("--database-name", metavar="NAME", help="a Neo4j database that is not the server's default")
-    parser.set_defaults(database=None)
+    database.add_argument(
+        "--no-explain",
+        dest="explain",
+        action="store_false",
+        help="do not ask the database whether a query only reads, where it cannot tell, as ArcadeDB; the check of this "
+        "package and a user who may only read stay",
+    )
+    parser.set_defaults(database=None, connect=False, vectors=None, max_facts=None)
+
+
+def add_vectors(parser: Options, what: str) -> None:
+    """Add the vector store of the names of a graph that stays in its database."""
+    parser.add_argument(
+        "--vectors",
+        type=argument_types.vectors,
+        metavar="ADDRESS",
+        help=f"{what}: postgresql://user@host/database (pgvector), chroma://host:8000/collection, "
+        "milvus://host:19530/collection, or a new or old FILE.db (Milvus Lite); passwords come from PGPASSWORD or "
+        "~/.pgpass, CHROMA_TOKEN, MILVUS_TOKEN",
+    )
+
+
+def add_connection(parser: Parser) -> None:
+    """Add how a graph is asked that stays in its database."""
+    group = parser.add_argument_group(
+        "a graph that stays in its database", "Each question fetches the part of the graph that it looks at."
+    )
+    group.add_argument(
+        "--connect",
+        action="store_true",
+        help="leave the graph in its database; without --vectors, only names that are written exactly are found",
+    )
+    add_vectors(group, "leave the graph in its database, and find names in this store, which `index` has filled")
+    group.add_argument(
+        "--max-facts",
+        type=argument_types.positive_integer,
+        metavar="N",
+        help="the most facts that a question fetches (default: 20000)",
+    )
 
 
 def add_embeddings(parser: Options) -> None:
@@ -91,6 +135,17 @@ def add_database(parser: Options) -> None:
         metavar="URI_OR_FILE",
         help=f"where {query_methods()} runs its queries: a Neo4j database, as bolt://localhost:7687, or a LadybugDB "
         "file, made of the graph if it is not there (default: GRAPH if it is a database, else one for this run alone)",
+    )
+
+
+def add_workers(parser: Options, what: str) -> None:
+    """Add the processes that share the work."""
+    parser.add_argument(
+        "--workers",
+        type=workers_name,
+        metavar="N|ray[:ADDRESS]",
+        help=f"{what} in N processes of this machine, or on Ray, started here or at the ADDRESS of a cluster "
+        "(default: in this process)",
     )
 
 
@@ -216,4 +271,5 @@ def add_measurement(parser: Parser, required: bool) -> None:
     method.add_argument("--examples-split", metavar="NAME", help="the part of --examples to take (default: as --split)")
     add_llm(method)
     add_database(method)
+    add_workers(method, "ask")
     add_reading(parser, "--graph-format")

@@ -24,6 +24,7 @@ from kg_retrievers.cli.train_graph_prompt import (
     check_training,
     unknown_field,
 )
+from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.methods import registry
 from kg_retrievers.methods.registry import GRAPH_PROMPT
@@ -37,13 +38,17 @@ def run(options: argparse.Namespace) -> int:
     output = Path(options.output)
     _check_output(output)
     check_training(options)
+    if options.workers and options.method == GRAPH_PROMPT.name:
+        raise InvalidArgumentError(f"--workers is not for {GRAPH_PROMPT.name}, which has no candidates. Leave it out.")
     with announce_compilation():
         training = (PromptTraining if options.method == GRAPH_PROMPT.name else _RetrieverTraining).of(options)
         from kg_retrievers.training.unfinished import is_unfinished  # loads torch, as the training just did
 
         begun = is_unfinished(output)
         try:
-            trained = training.train(output=output, seed=options.seed, progress=on_terminal())
+            with open_workers(options.workers) as workers:
+                shared = {"workers": workers} if workers else {}
+                trained = training.train(output=output, seed=options.seed, progress=on_terminal(), **shared)
         except BaseException as error:
             if is_unfinished(output) and not isinstance(error, KGRetrieversError):
                 note(f"what was trained is in {output}; the same command goes on from the last finished round")
@@ -141,6 +146,8 @@ def _ask_command(options: argparse.Namespace) -> str:
         command += ["--embeddings", options.embeddings]
     if options.database_name is not None:
         command += ["--database-name", options.database_name]
+    if not options.explain:
+        command.append("--no-explain")
     for label, key in options.key:
         command += ["--key", f"{label}={key}" if label else key]
     return shlex.join([*command, "--model", options.output])

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 #: What `--field` does not set in a training: other options do, or the graph.
 NAMED_IN_TRAINING = (
-    *("index", "questions", "validation", "output", "visits", "num_examples", "seed", "progress", "dimension"),
-    *("llm", "embeddings", "examples", "setting", "model", "retrievers", "executor"),
+    *("index", "questions", "validation", "output", "visits", "num_examples", "seed", "progress", "workers"),
+    *("dimension", "llm", "embeddings", "examples", "setting", "model", "retrievers", "executor"),
 )
 
 #: The formats of questions with a graph each; `_reader` has what reads them.
@@ -201,7 +201,7 @@ class PromptTraining:
                 questions, validation = read_training_questions(options)
                 index = read_index(options)
                 embeddings = index.embeddings
-                database = at_end.enter_context(QueryDatabase(options, index.graph))
+                database = at_end.enter_context(QueryDatabase(options, index))
                 retriever = spec.build(index, database)
                 to_examples = partial(kg_retrievers.graph_prompt_examples, retriever, label=index.graph.label)
             learned = Part.of(questions, options.questions)

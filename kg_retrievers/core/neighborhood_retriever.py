@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +11,11 @@ from pydantic import Field
 from kg_retrievers.algorithms.neighborhood import Neighborhood, neighborhood
 from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields
 from kg_retrievers.core.stages import RetrievalState, Text
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import link_question, linker_of
+from kg_retrievers.index.reach import Reach
 
 #: GNN-RAG (arXiv:2405.20139), appendix D: subgraphs of at most 2,000 nodes by personalised PageRank.
 MAX_NODES = 2_000
@@ -46,6 +47,28 @@ class BaseNeighborhoodRetriever(BaseKGRetriever):
     max_hops: int | None = Field(default=MAX_HOPS, ge=1)
     #: The most entities of a neighbourhood; those with the highest personalised PageRank are kept. None for no limit.
     max_nodes: int | None = Field(default=MAX_NODES, ge=1)
+
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return the part of a connected graph that a stage looks at: the neighbourhood of the question's entities."""
+        self._check_scope()
+        seeds = state.get("seed_entities")
+        return Reach() if seeds is None else Reach(tuple(seeds), self.max_hops, between=True)
+
+    def model_post_init(self, context: Any) -> None:
+        """Check that a whole graph is at hand, where all of it is looked at.
+
+        Raises:
+            InvalidArgumentError: If not.
+        """
+        super().model_post_init(context)
+        self._check_scope()
+
+    def _check_scope(self) -> None:
+        if self.scope == "graph" and self.index.is_connected:
+            raise InvalidArgumentError(
+                f'{type(self).__name__}: scope="graph" looks at all facts, but the graph stays in its database.',
+                hint_python='Take scope="neighborhood", or read the graph: KnowledgeGraph.from_executor(executor).',
+            )
 
     def link(self, question: str, given: Sequence[str] = ()) -> tuple[list[str], str]:
         """Return the entities that a question is about, the likeliest first, and the question without their names.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun, Callbacks
@@ -13,6 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from typing_extensions import TypedDict, Unpack
@@ -23,6 +26,7 @@ from kg_retrievers.core.confidence import MIN_CONFIDENCE, check_confidence
 from kg_retrievers.core.documents import DocumentStyle, documents_of
 from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.facts_prompt import ANSWER_PROMPT, parse_answers
+from kg_retrievers.core.part_stages import PartStage
 from kg_retrievers.core.prompts import AnswerPrompt
 from kg_retrievers.core.readings import note_readings
 from kg_retrievers.core.runnables import Body, Call, Event, run_async, run_sync
@@ -41,6 +45,7 @@ from kg_retrievers.errors import (
     KGRetrieversError,
     NoEvidenceError,
     RefusalError,
+    SearchBudgetError,
     did_you_mean,
     warn_renamed,
 )
@@ -50,11 +55,15 @@ from kg_retrievers.graph.shown_text import as_data_lines, one_line
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.index import GraphIndex, check_index, linker_of
 from kg_retrievers.index.gathering import gather, one_of_many
+from kg_retrievers.index.reach import Reach
 
 _LOGGER = logging.getLogger(__name__)
 
 #: What to do with a question that is refused; see `BaseKGRetriever.on_refusal`.
 OnRefusal = Literal["empty", "raise"]
+
+#: How many hops around the entities of a question a stage looks at in a connected graph, unless its class says so.
+REACHED_HOPS = 3
 
 #: Fields of version 0.1, each with that of today; they go with 0.3.
 _RENAMED_FIELDS = {"answering": "answer_prompt", "no_entity": "on_refusal"}
@@ -103,6 +112,9 @@ class BaseKGRetriever(BaseRetriever):
     #: Whether patterns with an operation are carried out, as for "how many"; a router asks those first where one is
     #: needed.
     operations: ClassVar[bool] = False
+
+    #: The keys of the state that hold keys of entities, besides the seed entities.
+    entity_inputs: ClassVar[frozenset[str]] = frozenset()
 
     #: The graph and what finds things in it.
     index: GraphIndex
@@ -192,6 +204,25 @@ class BaseKGRetriever(BaseRetriever):
         """The stages, in the order the data takes."""
 
     @property
+    def running_stages(self) -> tuple[Stage, ...]:
+        """The stages as they are run: where the graph is connected, each with the part at hand that it looks at."""
+        if not self.index.is_connected:
+            return self.stages
+        return tuple(
+            replace(stage, run=PartStage(stage, self.index, partial(self.reach, stage.name))) for stage in self.stages
+        )
+
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return which part of a connected graph a stage looks at: what is around the entities of the question.
+
+        Args:
+            stage: Its name.
+            state: What it gets.
+        """
+        seeds = state.get("seed_entities")
+        return Reach(tuple(seeds or ()), 0 if seeds is None else REACHED_HOPS)
+
+    @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
         """The prompts that the retriever and what answers from its evidence use, by name."""
         return {"answer": self.answer_prompt}
@@ -255,10 +286,15 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError(f"{who}: the question must be a text, but got {question!r:.100}.")
         if not question.strip():
             raise InvalidArgumentError(f"{who}: the question is empty. Ask something about the graph.")
-        checked = self.check_inputs({name: value for name, value in inputs.items() if value is not None})
+        checked = self.check_named_inputs({name: value for name, value in inputs.items() if value is not None})
         if not checked.get("seed_entities"):  # none given: the stage that links is not skipped
             checked.pop("seed_entities", None)
         return {"question": question, "k": self.k, **checked}
+
+    def check_named_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Do as `check_inputs`, with the entities at hand that the inputs name, and the facts between these."""
+        keys = {text for name in self.entity_inputs & inputs.keys() for text in _texts_in(inputs[name])}
+        return self.index.within(Reach(tuple(sorted(keys)), between=True), lambda: self.check_inputs(inputs))
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a caller supplies for the state, or a person edits in it, checked and as stages write it.
@@ -279,6 +315,10 @@ class BaseKGRetriever(BaseRetriever):
         it is given, calls by another name than their label, in `details["read_as"]`.
         """
         who, single = type(self).__name__, self.granularity == "triple"
+        if self.index.is_cut:
+            if not evidence:
+                raise nothing_fetched(who)
+            evidence = [replace(one, truncated=True) for one in evidence]
         noted = note_ambiguous_names(evidence, self.index)
         noted = note_readings(noted, self.index, question) if question else noted
         return documents_of(noted, k, self.graph, retriever=who, style=self.style, single_triples=single)
@@ -307,7 +347,9 @@ class BaseKGRetriever(BaseRetriever):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: on_refusal must be 'empty' or 'raise', but got {on_refusal!r:.100}."
             )
-        state = self.initial_state(question, **inputs)
+        begin: RunnableLambda[str, dict[str, Any]] = RunnableLambda(lambda text: self.initial_state(text, **inputs))
+        asks_database = self.index.is_connected and bool({"seed_entities", *self.entity_inputs} & inputs.keys())
+        state = (yield Call(begin, question)) if asks_database else self.initial_state(question, **inputs)
         try:
             documents = yield from self._run_stages(state)
         except RefusalError as refusal:
@@ -320,7 +362,7 @@ class BaseKGRetriever(BaseRetriever):
 
     def _run_stages(self, state: dict[str, Any]) -> Body[list[Document]]:
         who = type(self).__name__
-        for stage in self.stages:
+        for stage in self.running_stages:
             if all(name in state for name in stage.writes):
                 continue
             update = yield Call(stage.run, dict(state))
@@ -379,6 +421,23 @@ class BaseKGRetriever(BaseRetriever):
     ) -> list[Document]:
         with one_of_many():
             return await run_async(self._body(query, inputs), {"callbacks": run_manager.get_child()})
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Yield the texts in nested lists and mappings."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts_in(item)
+
+
+def nothing_fetched(who: str) -> SearchBudgetError:
+    """Return the error where nothing fits among the facts that were fetched of a connected graph, which has more."""
+    return SearchBudgetError(
+        f"{who}: nothing fits among the facts that were fetched; there are more around the entities of the question "
+        "than max_facts of GraphIndex.connect."
+    )
 
 
 def refuse_model(who: str, model: object) -> None:

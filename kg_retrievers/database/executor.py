@@ -11,6 +11,8 @@ from itertools import zip_longest
 from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
+from kg_retrievers.database.cypher_parts import CypherParts
+from kg_retrievers.database.fetching import PartReader
 from kg_retrievers.database.reading import read_graph
 from kg_retrievers.database.safety import CheckedQuery, check_read_only, limited
 from kg_retrievers.database.schema import DatabaseSchema, Dialect
@@ -36,8 +38,8 @@ RAISE_TIMEOUT = {
 SORT_KEYS: dict[Dialect, str] = {"ladybug": "CAST({} AS STRING)", "neo4j": "{}"}
 
 
-class Executor(Protocol):
-    """Runs Cypher queries that only read. Safe to use from several threads."""
+class Executor(PartReader, Protocol):
+    """Runs Cypher queries that only read, and reads parts of the graph. Safe to use from several threads."""
 
     @property
     def dialect(self) -> Dialect:
@@ -96,7 +98,7 @@ class Fetched(NamedTuple):
 Fetch = Callable[[str, dict[str, Any], int, float], Fetched]
 
 
-class DatabaseExecutor(Immutable, ABC):
+class DatabaseExecutor(CypherParts, Immutable, ABC):
     """Checks a query, has it run, and turns its rows into values by entity key.
 
     A copy, deep or not, is the executor itself: it is safe to share, and its connections cannot be copied. A pickle
@@ -200,6 +202,9 @@ class DatabaseExecutor(Immutable, ABC):
     @abstractmethod
     def _fetch(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Fetched:
         """Run a checked query and fetch `most` rows of it at most."""
+
+    def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
+        return self._fetch(query, parameters, most, timeout).rows
 
     def _compile(self, query: str, parameters: dict[str, Any], timeout: float) -> None:
         """Have a checked query compiled."""

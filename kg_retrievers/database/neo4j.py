@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import threading
 import weakref
@@ -38,6 +39,8 @@ try:
 except ImportError as cause:
     raise MissingExtraError("Neo4jExecutor", "neo4j") from cause
 
+_LOGGER = logging.getLogger(__name__)
+
 Result = TypeVar("Result")
 
 #: How many rows come in one message.
@@ -45,6 +48,9 @@ FETCH_SIZE = 1000
 
 #: How many seconds the database has, after the timeout, to say itself that it stopped the query.
 GRACE = 0.5
+
+#: How many seconds pass before a query is run once more, whose connection was lost.
+PAUSE = 0.5
 
 #: How many seconds the driver has to close its connections.
 CLOSING = 2.0
@@ -177,6 +183,11 @@ class Neo4jExecutor(DatabaseExecutor):
         with self._typed_errors():
             return Fetched(columns, [[_stored(value) for value in row] for row in rows])
 
+    def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> list[list[Any]]:
+        rows = self._read(query, parameters, most, timeout).rows
+        with self._typed_errors():
+            return [plain(row) for row in rows]
+
     def _compile(self, query: str, parameters: dict[str, Any], timeout: float) -> None:
         self._read(f"EXPLAIN {query}", parameters, 1, timeout)
 
@@ -187,28 +198,37 @@ class Neo4jExecutor(DatabaseExecutor):
     async def _fetch_soon(
         self, query: str, parameters: dict[str, Any], most: int, timeout: float, explain: bool
     ) -> Fetched:
+        """Run a query; once more, after a pause, where the connection was lost: it only reads."""
         try:
-            async with (
-                asyncio.timeout(timeout + GRACE),
-                self._driver.session(
-                    database=self._database,
-                    default_access_mode=neo4j.READ_ACCESS,
-                    fetch_size=min(most, FETCH_SIZE),
-                ) as session,
-            ):
-                if explain and query not in self._explained:
-                    explained = await session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters)
-                    self._check_kind(query, await explained.consume())
-                result = await session.run(neo4j.Query(query, timeout=timeout), parameters)
-                columns = result.keys()
-                records = await result.fetch(most)
-                self._check_names(await result.consume())
-                return Fetched(columns, [record.values() for record in records])
+            async with asyncio.timeout(timeout + GRACE):
+                try:
+                    return await self._fetch_once(query, parameters, most, timeout, explain)
+                except (exceptions.ServiceUnavailable, exceptions.SessionExpired) as lost:
+                    if timeout <= PAUSE:
+                        raise
+                    _LOGGER.info("%r: the connection was lost (%s); the query is run once more.", self, lost)
+                    await asyncio.sleep(PAUSE)
+                    return await self._fetch_once(query, parameters, most, timeout, explain)
         except KGRetrieversError:
             raise
         except Exception as cause:  # the driver raises Python's own errors where a server breaks the protocol
             hide_secrets(cause)
             raise self._error(cause, query, timeout) from cause
+
+    async def _fetch_once(
+        self, query: str, parameters: dict[str, Any], most: int, timeout: float, explain: bool
+    ) -> Fetched:
+        async with self._driver.session(
+            database=self._database, default_access_mode=neo4j.READ_ACCESS, fetch_size=min(most, FETCH_SIZE)
+        ) as session:
+            if explain and query not in self._explained:
+                explained = await session.run(neo4j.Query(f"EXPLAIN {query}", timeout=timeout), parameters)
+                self._check_kind(query, await explained.consume())
+            result = await session.run(neo4j.Query(query, timeout=timeout), parameters)
+            columns = result.keys()
+            records = await result.fetch(most)
+            self._check_names(await result.consume())
+            return Fetched(columns, [record.values() for record in records])
 
     def _check_kind(self, query: str, summary: neo4j.ResultSummary) -> None:
         """Refuse a query if the database does not say that it only reads."""
@@ -219,7 +239,7 @@ class Neo4jExecutor(DatabaseExecutor):
                 query[:80],
                 0,
                 hint_python="(If the database says so of every query, make the executor with explain=False.)",
-                hint_shell="",
+                hint_shell="(If the database says so of every query, as ArcadeDB does, add --no-explain.)",
             )
         if len(self._explained) >= MAX_EXPLAINED:
             self._explained.clear()

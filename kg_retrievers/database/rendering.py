@@ -1,11 +1,11 @@
-"""Writes a pattern as a Cypher query."""
+"""Writes a pattern as a query, in Cypher or SPARQL."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from kg_retrievers.database.absence import AbsentTriples
 from kg_retrievers.database.schema import DatabaseSchema, Dialect, backticked, quoted
@@ -29,6 +29,36 @@ MAX_KEYS = 100_000
 MAX_LIST = 100
 
 
+@runtime_checkable
+class PatternWriter(Protocol):
+    """A schema that writes patterns itself, since its database understands no Cypher."""
+
+    def write_pattern(
+        self,
+        pattern: Pattern,
+        *,
+        keys: Mapping[Term, Sequence[str]],
+        given: Mapping[Known, Sequence[str]],
+        allowed: Mapping[str, Sequence[str]],
+        distinct: Literal["known", "nodes", "none"],
+        direction: Literal["ignore", "respect"],
+        limit: int | None,
+        bindings: Sequence[str],
+    ) -> tuple[str, dict[str, Any]]:
+        """Write a pattern as `render` does.
+
+        Args:
+            pattern: What to find.
+            keys: The keys of which each known node may take one.
+            given: The keys of known nodes of absent triples, as a caller gives them.
+            allowed: The keys that unknowns may have, by name.
+            distinct: Which nodes must be different entities.
+            direction: Whether the directions of triples count.
+            limit: The most rows; None for no limit.
+            bindings: The names of one or two unknowns whose keys are the columns.
+        """
+
+
 def render(
     pattern: Pattern,
     schema: DatabaseSchema,
@@ -50,7 +80,7 @@ def render(
     Args:
         pattern: What to find. A known relation is a relation of the database by its exact name.
         schema: What the database holds.
-        dialect: The Cypher to write.
+        dialect: The Cypher to write, or SPARQL.
         entities: The keys of which a known node may take one; by default the node's `entity`, or its text.
         distinct: As in `match_pattern`: "known": no other node takes the entity of a known node; "nodes": all nodes
             take different entities; "none": any may be the same; "auto": "none" where the pattern may revisit what it
@@ -91,7 +121,7 @@ def render(
     """
     if limit is not None and limit < 1:
         raise InvalidArgumentError(f"render: limit is {limit}. Ask for at least 1 row, or give None.")
-    if not schema.labels:
+    if not schema.labels and not isinstance(schema, PatternWriter):
         raise InvalidArgumentError(
             "render: the database has no nodes.",
             hint_python="If it has some now, read the schema again: schema(refresh=True).",
@@ -107,6 +137,17 @@ def render(
     }
     if distinct == "auto":
         distinct = "none" if decide_revisits(pattern).allowed else "known"
+    if isinstance(schema, PatternWriter):
+        return schema.write_pattern(
+            pattern,
+            keys=keys,
+            given=given,
+            allowed=limits,
+            distinct=distinct,
+            direction=direction,
+            limit=limit,
+            bindings=bindings,
+        )
     query = _Rendering(pattern, schema, dialect, names, keys, limits, given)
     conditions = query.conditions(distinct) | query.absences(direction)
     result = query.bindings(bindings) if bindings else query.result(direction, nodes)

@@ -9,8 +9,8 @@ from typing import Literal
 
 from kg_retrievers.errors import InvalidArgumentError
 
-#: Which Cypher a database understands.
-Dialect = Literal["ladybug", "neo4j"]
+#: Which Cypher a database understands, or SPARQL.
+Dialect = Literal["ladybug", "neo4j", "sparql"]
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from kg_retrievers.evaluation.records import Record
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import embedding_name
+from kg_retrievers.index.reach import Reach
 
 #: Whether a retriever is given the entities of a question, or has to find them in its text.
 Topic = Literal["given", "linked"]
@@ -105,9 +106,8 @@ class Asker:
         tokens = sum(approximate_tokens(document.page_content) for document in documents)
         value = result_value(documents)
         metrics = question_metrics(question, answers, triples, failed=error is not None, value=value)
-        label = self.retriever.graph.label
         gold = list(question.answers)
-        names = {key: label(key) for key in dict.fromkeys((*gold, *answers))}
+        names = self._labels([*gold, *answers])
         return {
             "id": id,
             "question": question.text,
@@ -130,6 +130,11 @@ class Asker:
             "error": error,
             "metrics": metrics | _text_metrics(said, [names[key] for key in gold] or _texts(question)),
         }
+
+    def _labels(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the labels of entities; what the graph lacks is its own."""
+        index, distinct = self.retriever.index, tuple(dict.fromkeys(keys))
+        return index.within(Reach(distinct), lambda: {key: index.graph.label(key) for key in distinct})
 
     def _retrieve(self, question: Question, config: RunnableConfig) -> tuple[list[Document], str | None, str | None]:
         """Return the evidence; why the question was refused; and what went wrong."""
@@ -171,6 +176,20 @@ class Asker:
     def _read(self, prediction: str | list[str] | None) -> str | list[str] | None:
         """Return what a prediction says; of a text, the answers that `parse_answers` reads, one a line."""
         return "\n".join(self.retriever.parse_answers(prediction)) if isinstance(prediction, str) else prediction
+
+
+class AskBatch:
+    """Asks batches of numbered questions; each process that gets a copy asks some unmeasured ones first."""
+
+    def __init__(self, asker: Asker, warm_up: Sequence[Question]) -> None:
+        """Take what asks, and the questions to warm up with."""
+        self._asker, self._warm_up = asker, warm_up
+
+    def __call__(self, numbered: Sequence[tuple[int, Question]]) -> list[Record]:
+        """Return the records of some questions."""
+        self._asker.warm_up(self._warm_up)
+        self._warm_up = ()
+        return [self._asker.record(str(number), question) for number, question in numbered]
 
 
 def _setting(field: object) -> Any:

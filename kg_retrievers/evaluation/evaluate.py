@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,18 +13,25 @@ from langchain_core.runnables import Runnable
 from rich.console import Console
 from rich.progress import track
 
+from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
-from kg_retrievers.evaluation.asking import Asker, Topic
+from kg_retrievers.evaluation.asking import AskBatch, Asker, Topic
 from kg_retrievers.evaluation.identity import digest
-from kg_retrievers.evaluation.records import FORMAT, Header, continued
+from kg_retrievers.evaluation.records import FORMAT, Header, Record, continued
 from kg_retrievers.evaluation.report import Report
 from kg_retrievers.graph import KnowledgeGraph
-from kg_retrievers.index.question_entities import describe_unknown_answer
+from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.in_parts import in_parts
+from kg_retrievers.index.question_entities import tell_unknown_answer
+from kg_retrievers.index.reach import Reach
 
 #: How many questions are asked at most before the clock runs, until one has evidence: the first search compiles.
 WARM_UP = 10
+
+#: How many questions a worker is given at once.
+SHARED_SIZE = 8
 
 
 def evaluate(
@@ -38,6 +45,7 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     records: str | Path | None = None,
     progress: bool = False,
+    workers: Workers | None = None,
 ) -> Report:
     """Ask a retriever questions whose answers are known.
 
@@ -73,6 +81,8 @@ def evaluate(
             questions, the retriever with its examples, prompts and language model (`identity`), and the rest of the
             settings are the same.
         progress: Whether to show a progress bar on stderr.
+        workers: Processes that ask, `LocalWorkers` or `RayWorkers`; this one by default. The records are the same but
+            for the latency, that of a machine that does more at once; they are kept `SHARED_SIZE` at a time.
 
     Raises:
         InvalidArgumentError: If there are no questions, an argument is misspelt, the settings are not JSON-safe, or
@@ -98,7 +108,7 @@ def evaluate(
         )
     if topic not in get_args(Topic):
         raise InvalidArgumentError(f'evaluate: topic is "given" or "linked", but got {topic!r}.')
-    if lost := describe_lost_answers(retriever.graph, asked):
+    if lost := describe_lost_answers(retriever.index, asked):
         warnings.warn(f"evaluate: {lost}", stacklevel=2)
     asker = Asker(retriever, answerer, topic)
     header: Header = {
@@ -116,22 +126,39 @@ def evaluate(
     }
     with continued(records, header) as (done, writer):
         waiting = list(enumerate(asked, 1))[len(done) :]
-        asker.warm_up([question for _, question in waiting[:WARM_UP]])
+        made = _made(asker, waiting, workers)
         label = f"Asking {header['method']}"
-        for number, question in track(waiting, label, console=Console(stderr=True)) if progress else waiting:
-            record = asker.record(str(number), question)
+        for record in track(made, label, len(waiting), console=Console(stderr=True)) if progress else made:
             writer.add(record)
             done.append(record)
     return Report.from_header(header, done)
 
 
-def describe_lost_answers(graph: KnowledgeGraph, questions: Sequence[Question]) -> str:
+def _made(asker: Asker, numbered: Sequence[tuple[int, Question]], workers: Workers | None) -> Iterator[Record]:
+    """Yield the records of questions, as they are made."""
+    ask = AskBatch(asker, [question for _, question in numbered[:WARM_UP]])
+    size = SHARED_SIZE if workers else 1
+    batches = (numbered[first : first + size] for first in range(0, len(numbered), size))
+    for records in map_batches(ask, batches, workers):
+        yield from records
+
+
+def describe_lost_answers(index: GraphIndex, questions: Sequence[Question]) -> str:
     """Return what to tell about questions whose gold answers are none of the graph; nothing where there are none."""
-    lost = [one for one in questions if one.answers and not any(key in graph.entities for key in one.answers)]
+    holds = in_parts(index, questions, _gold, lambda some: [_holds_answer(index.graph, question) for question in some])
+    lost = [question for question, held in zip(questions, holds, strict=True) if not held]
     if not lost:
         return ""
     count = f"the graph holds no gold answer of {len(lost)} of {len(questions)} questions"
-    return f"{count}, as of {lost[0].text!r:.200}.{describe_unknown_answer(graph, lost)}"
+    return f"{count}, as of {lost[0].text!r:.200}.{tell_unknown_answer(index, lost)}"
+
+
+def _gold(questions: Sequence[Question]) -> Reach:
+    return Reach(tuple(sorted({key for question in questions for key in question.answers})))
+
+
+def _holds_answer(graph: KnowledgeGraph, question: Question) -> bool:
+    return not question.answers or any(key in graph.entities for key in question.answers)
 
 
 def _json_safe(settings: Mapping[str, Any]) -> dict[str, Any]:

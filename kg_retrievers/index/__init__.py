@@ -10,8 +10,9 @@ from kg_retrievers.index.embeddings import (
     embedding_name,
     local_embeddings,
 )
-from kg_retrievers.index.graph_index import GraphIndex, check_index
+from kg_retrievers.index.graph_index import GraphIndex, check_at_hand, check_index
 from kg_retrievers.index.linking import EntityLinker, linker_of
+from kg_retrievers.index.loading_names import LoadedNames, load_names
 from kg_retrievers.index.mentions import LinkedEntity, Mention
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
 from kg_retrievers.index.question_entities import (
@@ -22,7 +23,9 @@ from kg_retrievers.index.question_entities import (
     mask,
     question_entities,
 )
+from kg_retrievers.index.server_names import ServerNames, StoredName
 from kg_retrievers.index.static_embeddings import StaticEmbeddings, default_embeddings
+from kg_retrievers.index.stores import open_store
 from kg_retrievers.index.vector_store import ExactSearch, NameSearch, VectorStoreSearch
 from kg_retrievers.index.words import FUNCTION_WORDS
 
@@ -38,12 +41,16 @@ __all__ = [
     "HashedEmbeddings",
     "Homonym",
     "LinkedEntity",
+    "LoadedNames",
     "Mention",
     "NameSearch",
     "QuestionEntity",
     "SentenceTransformerEmbeddings",
+    "ServerNames",
     "StaticEmbeddings",
+    "StoredName",
     "VectorStoreSearch",
+    "check_at_hand",
     "check_index",
     "default_embeddings",
     "embed",
@@ -51,8 +58,10 @@ __all__ = [
     "find_name",
     "link_question",
     "linker_of",
+    "load_names",
     "local_embeddings",
     "mask",
+    "open_store",
     "question_entities",
     "tell_apart",
 ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import combining, normalize
@@ -16,6 +17,7 @@ from langchain_core.embeddings import Embeddings
 from rich.console import Console
 from rich.progress import Progress
 
+from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.deadline import call_foreign
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.foreign import client_errors
@@ -219,6 +221,7 @@ def embed(
     batch_size: int = 1024,
     cache: EmbeddingCache | None = None,
     progress: bool = False,
+    workers: Workers | None = None,
 ) -> Array:
     """Embed texts in batches and check what comes back.
 
@@ -228,6 +231,7 @@ def embed(
         batch_size: How many texts go into one call.
         cache: Supplies known vectors and keeps new ones.
         progress: Whether to show a progress bar on stderr.
+        workers: Processes that embed batches; this one by default.
 
     Returns:
         float32, shape (texts, dimension): unit rows; shape (0, 0) for no texts.
@@ -241,7 +245,9 @@ def embed(
     if batch_size < 1:
         raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
     vectors, done = np.empty((0, 0), np.float32), 0
-    for rows in embed_batches(embeddings, texts, batch_size=batch_size, cache=cache, progress=progress):
+    for rows in embed_batches(
+        embeddings, texts, batch_size=batch_size, cache=cache, progress=progress, workers=workers
+    ):
         if not done:
             vectors = np.empty((len(texts), rows.shape[1]), np.float32)
         vectors[done : done + len(rows)] = rows
@@ -258,6 +264,7 @@ def embed_batches(
     batch_size: int = 1024,
     cache: EmbeddingCache | None = None,
     progress: bool = False,
+    workers: Workers | None = None,
 ) -> Iterator[Array]:
     """Yield the vectors of each batch of texts; see `embed`.
 
@@ -269,42 +276,71 @@ def embed_batches(
         batch_size: As of `embed`.
         cache: As of `embed`.
         progress: As of `embed`.
+        workers: As of `embed`.
     """
     if batch_size < 1:
         raise InvalidArgumentError(f"embed: batch_size must be 1 or more, but got {batch_size}.")
     starts = range(start, len(texts), batch_size)
-    for first in _shown(starts, len(texts)) if progress else starts:
-        rows = _embed_batch(embeddings, texts[first : first + batch_size], cache)
+    waiting = deque[_Batch]()
+
+    def missing() -> Iterator[list[str]]:
+        for first in starts:
+            waiting.append(_Batch.of(embeddings, texts[first : first + batch_size], cache))
+            yield waiting[-1].missing
+
+    made = map_batches(_UnitRows(embeddings), missing(), workers)
+    for new in _shown(made, starts, len(texts)) if progress else made:
+        rows = waiting.popleft().rows(embeddings, new, cache)
         width = width or rows.shape[1]
         if rows.shape[1] != width:
             raise _bad(embeddings, f"vectors of {width} and of {rows.shape[1]} numbers")
         yield rows
 
 
-def _shown(starts: range, total: int) -> Iterator[int]:
-    """Yield where each batch begins, and show on stderr how many of all texts are embedded."""
+def _shown(made: Iterator[Array], starts: range, total: int) -> Iterator[Array]:
+    """Yield what was made of each batch, and show on stderr how many of all texts are embedded."""
     with Progress(console=Console(stderr=True)) as shown:
         task = shown.add_task("Embedding", total=total, completed=starts.start)
-        for first in starts:
-            yield first
+        for first, rows in zip(starts, made, strict=True):
+            yield rows
             shown.update(task, completed=min(first + starts.step, total))
 
 
-def _embed_batch(embeddings: Embeddings, batch: Sequence[str], cache: EmbeddingCache | None) -> Array:
-    """Return the vectors of texts; of equal texts, one is embedded."""
-    name = embedding_name(embeddings)
-    rows = cache.get(name, batch) if cache else {}
-    missing = [text for text in dict.fromkeys(batch) if text not in rows]
-    if len(missing) == len(batch) and not cache:
-        return _unit_rows(embeddings, missing)
-    if missing:
-        new = dict(zip(missing, _unit_rows(embeddings, missing), strict=True))
-        if cache:
-            cache.put(name, new)
-        rows |= new
-    if len(lengths := sorted({len(row) for row in rows.values()})) > 1:
-        raise _bad(embeddings, f"vectors of {lengths[0]} and of {lengths[-1]} numbers")
-    return np.array([rows[text] for text in batch], np.float32)
+@dataclass(frozen=True)
+class _Batch:
+    """Texts to embed, and those of them, each once, of which the cache has no vector."""
+
+    texts: Sequence[str]
+    known: dict[str, Array]
+    missing: list[str]
+
+    @classmethod
+    def of(cls, embeddings: Embeddings, texts: Sequence[str], cache: EmbeddingCache | None) -> _Batch:
+        """Look up the texts."""
+        known = cache.get(embedding_name(embeddings), texts) if cache else {}
+        return cls(texts, known, [text for text in dict.fromkeys(texts) if text not in known])
+
+    def rows(self, embeddings: Embeddings, new: Array, cache: EmbeddingCache | None) -> Array:
+        """Return the vectors of all texts, and keep the new ones."""
+        if cache and self.missing:
+            cache.put(embedding_name(embeddings), dict(zip(self.missing, new, strict=True)))
+        if len(self.missing) == len(self.texts):
+            return new
+        rows = self.known | dict(zip(self.missing, new, strict=True))
+        if len(lengths := sorted({len(row) for row in rows.values()})) > 1:
+            raise _bad(embeddings, f"vectors of {lengths[0]} and of {lengths[-1]} numbers")
+        return np.array([rows[text] for text in self.texts], np.float32)
+
+
+@dataclass(frozen=True)
+class _UnitRows:
+    """Embeds batches."""
+
+    embeddings: Embeddings
+
+    def __call__(self, texts: list[str]) -> Array:
+        """Return a unit vector for each text, each of which is there once; no call for no texts."""
+        return _unit_rows(self.embeddings, texts) if texts else np.empty((0, 0), np.float32)
 
 
 def _unit_rows(embeddings: Embeddings, texts: list[str]) -> Array:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
+from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import GraphLoadError, IndexLoadError, InvalidArgumentError
 from kg_retrievers.graph.cache import Cache, Immutable, check_picklable
 from kg_retrievers.graph.changes.changing import Changes, change_graph
@@ -20,9 +22,11 @@ from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.format_2 import SORTED, triple_rows
 from kg_retrievers.graph.storage.parts import FolderWriter, Part, open_parts, saved_meta
+from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
 from kg_retrievers.index.changes import IndexChange, IndexParts
+from kg_retrievers.index.connected_graph import FRESH_SECONDS, MAX_FACTS, TIMEOUT
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
 from kg_retrievers.index.graph_vectors import embed_graph
@@ -31,9 +35,15 @@ from kg_retrievers.index.name_table import NameTable
 from kg_retrievers.index.nearest import EXACT_NAME_MARGIN, find_nearest, ids_by_text, sorted_candidates
 from kg_retrievers.index.parts import check_model, check_store, graph_of, identity, make_searches
 from kg_retrievers.index.quantized_search import QuantizedSearch
+from kg_retrievers.index.reach import Attempt, Reach
 from kg_retrievers.index.text_vectors import TextVectors
 from kg_retrievers.index.triple_vectors import TripleVectors
 from kg_retrievers.index.vector_store import ExactSearch, VectorStoreSearch
+
+if TYPE_CHECKING:
+    from kg_retrievers.graph.parts import PartReader
+
+T = TypeVar("T")
 
 #: How many labels of entities are embedded at once.
 LABEL_BATCH = 1024
@@ -121,6 +131,7 @@ class GraphIndex(Immutable):
         cache: EmbeddingCache | str | Path | None = None,
         batch_size: int = 1024,
         progress: bool = False,
+        workers: Workers | None = None,
         embeddings_name: str = "",
     ) -> GraphIndex:
         """Embed the names, relations and types of a graph.
@@ -135,6 +146,7 @@ class GraphIndex(Immutable):
             cache: Keeps vectors over several builds, so that only new names are embedded.
             batch_size: How many texts the embeddings get at once.
             progress: Whether to show a progress bar on stderr.
+            workers: Processes that embed, `LocalWorkers` or `RayWorkers`, with the same result; this one by default.
             embeddings_name: What the shell calls the embeddings (`--embeddings`), kept in the folder.
 
         Raises:
@@ -158,6 +170,7 @@ class GraphIndex(Immutable):
                 cache=cache,
                 batch_size=batch_size,
                 progress=progress,
+                workers=workers,
                 writer=writer,
             )
             if writer:
@@ -225,6 +238,42 @@ class GraphIndex(Immutable):
             return partial(GraphIndex.open, graph=self.graph, store=store), (self._folder, self.embeddings)
         searches = (self._names, self._relations, self._types)
         return GraphIndex, (self.graph, self.embeddings, self.dimension, *searches, self._triples.search())
+
+    @classmethod
+    def connect(
+        cls,
+        reader: PartReader,
+        embeddings: Embeddings,
+        vectors: VectorStoreSearch | None = None,
+        *,
+        max_facts: int = MAX_FACTS,
+        fresh_seconds: float = FRESH_SECONDS,
+        timeout: float = TIMEOUT,
+    ) -> GraphIndex:
+        """Connect to a graph that stays in its database: each question fetches the part that it looks at.
+
+        Only the schema is read now. A method fetches what is around the entities of a question, in one query for each
+        hop, and works on that as on any other graph; evidence of a part that `max_facts` cut is marked as truncated.
+
+        Args:
+            reader: An executor: `Neo4jExecutor`, `LadybugExecutor`, `SparqlExecutor` or `QueryExecutor`.
+            embeddings: Any LangChain embeddings; those that the vectors were made with.
+            vectors: The store that holds the names, filled by `load_names` or `kg-retrievers index`. Without it only
+                entities are found that a question names exactly, but for capitals.
+            max_facts: The most facts that a question fetches.
+            fresh_seconds: How long what was read is taken for what the database holds.
+            timeout: The most seconds of one query.
+
+        Raises:
+            InvalidArgumentError: If a number is out of range.
+            StaleIndexError: If the store was filled with other embeddings.
+            DatabaseError: If the database cannot be reached, or refuses what is asked.
+        """
+        module = import_module("kg_retrievers.index.connected_index")  # its class extends this one
+        index: GraphIndex = module.connect(
+            reader, embeddings, vectors, max_facts=max_facts, fresh_seconds=fresh_seconds, timeout=timeout
+        )
+        return index
 
     @classmethod
     def update(
@@ -321,6 +370,72 @@ class GraphIndex(Immutable):
     def _is_saved_in(self, folder: Path) -> bool:
         meta = saved_meta(folder, "index")
         return identity(self.graph, self.embeddings, self.dimension).items() <= meta.items()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the graph is in a database, of which each question fetches a part; see `connect`."""
+        return False
+
+    def has_graph_of(self, other: GraphIndex) -> bool:
+        """Tell whether another index is of the same graph."""
+        return other is self or (not other.is_connected and self.graph.fingerprint == other.graph.fingerprint)
+
+    def attempts(self, reach: Reach, *, once: bool = False) -> Iterator[Attempt]:
+        """Yield attempts at some work, in the context of which the part of the graph is at hand that it looks at.
+
+        All of a graph that is not connected is at hand, so there is one attempt. Of a connected one there is another
+        one where the work looked up entities by name that were not in the part; then they are. So the work must have
+        no effect but its result, unless it is done `once`.
+
+        Args:
+            reach: What it looks at.
+            once: Whether there is one attempt only.
+        """
+        yield Attempt()
+
+    def within(self, reach: Reach, work: Callable[[], T]) -> T:
+        """Return the result of the last of the `attempts` at some work."""
+        for attempt in self.attempts(reach):
+            with attempt:
+                result = work()
+        return result
+
+    def lacks(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> bool:
+        """Tell whether entities or facts are missing in the part of a connected graph at hand.
+
+        They are noted, so that the next attempt at the work has them. Nothing is missing of a graph that is not
+        connected, since nothing can be added to it.
+
+        Args:
+            keys: The entities.
+            facts: Facts that the database holds.
+        """
+        return False
+
+    @property
+    def reader(self) -> PartReader | None:
+        """What reads the database of a connected graph; None of another one."""
+        return None
+
+    @property
+    def whole(self) -> GraphIndex:
+        """The index of the whole graph, or of what stands for it: of a connected one, some facts of each relation."""
+        return self
+
+    @property
+    def triple_count(self) -> int | None:
+        """How many triples the graph has; None where a database holds it that does not count them."""
+        return len(self.graph)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether facts that are looked at are missing, as of a connected graph where there were too many."""
+        return False
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the facts of a connected graph that are looked at have those relations alone that the work named."""
+        return False
 
     def __repr__(self) -> str:
         """The graph and the embeddings."""
@@ -505,4 +620,18 @@ def check_index(who: str, index: object) -> None:
         raise InvalidArgumentError(
             f"{who}: wanted a GraphIndex, but got {index!r:.100}.",
             hint_python="Make one: GraphIndex.build(graph, embeddings), or GraphIndex.open(folder, embeddings).",
+        )
+
+
+def check_at_hand(who: str, index: GraphIndex) -> None:
+    """Check that the graph of an index is at hand as a whole.
+
+    Raises:
+        InvalidArgumentError: If it stays in its database; `who` begins the message.
+    """
+    if index.is_connected:
+        raise InvalidArgumentError(
+            f"{who}: it goes over the whole graph, but this one stays in its database.",
+            hint_python="Read it and index it: KnowledgeGraph.from_executor(executor). A model that is trained on that "
+            "can be used over the connected graph.",
         )

@@ -11,6 +11,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.quantization import quantized, rotated_bits, words_of
+from kg_retrievers.bulk import Workers
 from kg_retrievers.errors import FileWriteError
 from kg_retrievers.file_writing import FULL, write_error
 from kg_retrievers.graph.columns import Array, fingerprint
@@ -53,6 +54,7 @@ def embed_graph(
     cache: EmbeddingCache | None,
     batch_size: int,
     progress: bool,
+    workers: Workers | None,
     writer: FolderWriter | None,
 ) -> GraphVectors:
     """Embed the names, relations and types of a graph, and its triples where they are wanted.
@@ -65,6 +67,7 @@ def embed_graph(
         cache: As of `GraphIndex.build`.
         batch_size: As of `GraphIndex.build`.
         progress: As of `GraphIndex.build`.
+        workers: As of `GraphIndex.build`.
         writer: Vectors are written to its folder while they are made, unless there is a store. If the model tells its
             name, those that a build of the same graph wrote there before it was broken off are not made again; the
             log tells how many.
@@ -90,8 +93,17 @@ def embed_graph(
                 f"{len(texts):,}",
             )
     try:
-        about_batches = {"start": sinks.rows, "width": sinks.dimension, "batch_size": batch_size}
-        for vectors in embed_batches(embeddings, texts, **about_batches, cache=cache, progress=progress):
+        batches = embed_batches(
+            embeddings,
+            texts,
+            start=sinks.rows,
+            width=sinks.dimension,
+            batch_size=batch_size,
+            cache=cache,
+            progress=progress,
+            workers=workers,
+        )
+        for vectors in batches:
             sinks.append(vectors)
     except BaseException as error:
         for file in sinks.files.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Literal, NamedTuple, get_args
 
@@ -29,6 +29,7 @@ from kg_retrievers.index.mentions import (
     with_ranks,
 )
 from kg_retrievers.index.misspelt_names import misspelt, misspelt_windows, near_entities, nearest_labels
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.index.short_names import ShortNames
 from kg_retrievers.index.words import FUNCTION_WORDS, english_share, has_capitals, words_of
 
@@ -109,6 +110,8 @@ class EntityLinker:
         """
         if not question.strip():
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
+        if self.index.is_connected:  # which keeps parts of its graph, as long as they are fresh
+            return self.index.within(Reach(question=question, hops=1), partial(self._link, question))
         recent = self._recent
         if (known := recent.get(question)) is None:
             recent[question] = known = tuple(self._link(question))
@@ -147,7 +150,8 @@ class EntityLinker:
             raise InvalidArgumentError(
                 f"EntityLinker.resolve: wanted a list of entity keys, but got the text {keys!r}."
             )
-        return [self._resolve(key) for key in keys]
+        reach = Reach(tuple(keys), names=tuple(keys))
+        return self.index.within(reach, lambda: [self._resolve(key) for key in keys])
 
     def _resolve(self, key: str) -> str:
         graph = self.index.graph
@@ -169,12 +173,12 @@ class EntityLinker:
 
     @property
     def _schema(self) -> _Schema:
-        return self._cache.get("schema", (self.index,), lambda: _Schema.of(self.index.graph))
+        return self._cache.get("schema", (self.index.graph,), lambda: _Schema.of(self.index.graph))
 
     @property
     def _short_names(self) -> ShortNames:
         index = self.index
-        made_from = (index, self.max_candidates)
+        made_from = (index.graph, self.max_candidates)
         return self._cache.get(
             "short",
             made_from,
@@ -247,10 +251,10 @@ class EntityLinker:
         telling = set(words_of(written)) - FUNCTION_WORDS
         if len(telling) != 1 or not all(character.islower() or character.isspace() for character in written):
             return False
-        graph = self.index.graph
-        rows = [graph.adjacency.row(id) for id in self._ids(match.candidates)]
+        rows = [self.index.graph.adjacency.row(id) for id in self._ids(match.candidates)]
         facts: int = sum(row.stop - row.start for row in rows)
-        return english_share(telling.pop()) * len(graph) >= facts
+        count = self.index.triple_count
+        return count is not None and english_share(telling.pop()) * count >= facts
 
     def _is_tail(self, candidates: tuple[LinkedEntity, ...]) -> bool:
         """Return whether anything that a mention may mean is the tail of a fact."""

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph, Known
+from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.linking import EntityLinker
+from kg_retrievers.index.reach import Reach
 
 #: Replaces an entity in a question whose entities are masked.
 MASK = "_"
+
+#: The answers of how many questions are looked up in a connected graph, to say what is wrong with them.
+LOOKED_UP = 100
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,10 @@ def question_entities(linker: EntityLinker, question: str, given: Sequence[str] 
             best, short = scores.count(scores[0]), mention.candidates[0].how == "short"
             found.append(QuestionEntity(mention.start, mention.end, mention.text, keys, best, False, short))
         return found
+    return linker.index.within(Reach(tuple(given)), lambda: _given_entities(linker, question, given))
+
+
+def _given_entities(linker: EntityLinker, question: str, given: Sequence[str]) -> list[QuestionEntity]:
     graph = linker.index.graph
     alike: dict[str, list[str]] = {}
     for key in dict.fromkeys(given):
@@ -94,6 +103,13 @@ def link_question(linker: EntityLinker, question: str, given: Sequence[str] = ()
     entities = question_entities(linker, question, given)
     keys = dict.fromkeys(key for entity in entities for key in entity.entities[: entity.best])
     return list(keys), mask(question, [(entity.start, entity.end) for entity in entities])
+
+
+def tell_unknown_answer(index: GraphIndex, questions: Sequence[Question]) -> str:
+    """Return what `describe_unknown_answer` says of the graph of an index; of a connected one by few queries."""
+    asked = questions[:LOOKED_UP] if index.is_connected else questions
+    answers = tuple(sorted({key for one in asked for key in one.answers}))
+    return index.within(Reach(answers, names=answers), lambda: describe_unknown_answer(index.graph, asked))
 
 
 def describe_unknown_answer(graph: KnowledgeGraph, questions: Iterable[Question]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 from uuid import UUID
@@ -11,12 +12,10 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from kg_retrievers.deadline import call_foreign
 from kg_retrievers.errors import DamagedDataError, InvalidArgumentError, StaleIndexError
-from kg_retrievers.foreign import client_errors
 from kg_retrievers.graph.cache import Immutable, check_picklable
 from kg_retrievers.graph.columns import DAMAGED, Array
-from kg_retrievers.redaction import hide_secrets
+from kg_retrievers.index.store_documents import StoreDocuments
 
 Score = Literal["squared_l2", "l2", "cosine_distance", "cosine_similarity"]
 
@@ -31,9 +30,6 @@ PRODUCT_ROWS = 1024
 
 # How many distances are computed at once, in the cache.
 _DISTANCES = 128
-
-# Of the many vector stores, these search by vector and return scores; LangChain has no common name for it.
-_SEARCHES = ("similarity_search_with_score_by_vector", "similarity_search_by_vector_with_relevance_scores")
 
 
 def stale_store() -> StaleIndexError:
@@ -164,15 +160,14 @@ class VectorStoreSearch(Immutable):
         self.store = store
         self.score = score
         self.rows: Array | None = None
-        by_vector = next((getattr(store, name) for name in _SEARCHES if hasattr(store, name)), None)
-        if by_vector is None:
-            raise InvalidArgumentError(
-                f"VectorStoreSearch: {type(store).__name__} has none of the methods {', '.join(_SEARCHES)}."
-            )
-        self._by_vector: Callable[..., list[tuple[Document, float]]] = by_vector
+        self.documents = StoreDocuments(store)
+        #: What opens the store anew in another process, and its arguments; None where nobody said it.
+        self.opened_by: tuple[Callable[..., VectorStoreSearch], tuple[Any, ...]] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the store; many hold a connection and cannot be pickled, which is then said."""
+        """Pickle the address, or else the store; many hold a connection and cannot be pickled, which is then said."""
+        if self.opened_by is not None:
+            return *self.opened_by, {"rows": self.rows}
         hint = "Open the store in the other process and hand it in: GraphIndex.open(path, embeddings, store=...)."
         check_picklable(self.store, "VectorStoreSearch", hint)
         return VectorStoreSearch, (self.store, self.score), {"rows": self.rows}
@@ -185,14 +180,14 @@ class VectorStoreSearch(Immutable):
                 found. By default the number is the id.
         """
         search = VectorStoreSearch(self.store, self.score)
-        search.rows = rows
+        search.rows, search.opened_by = rows, self.opened_by
         return search
 
     def add(self, ids: Sequence[int], texts: Sequence[str], vectors: Array, batch_size: int = 1024) -> None:
         """Put texts into the store, in batches, replacing those with the same ids.
 
-        Chroma takes the vectors as they are. Other stores embed the texts themselves, so they must have been made
-        with the embeddings of the index.
+        Chroma, Milvus and PostgreSQL take the vectors as they are. Other stores embed the texts themselves, so they
+        must have been made with the embeddings of the index.
 
         Args:
             ids: The ids of the texts.
@@ -200,40 +195,22 @@ class VectorStoreSearch(Immutable):
             vectors: float32, shape (texts, d): unit rows.
             batch_size: How many go into one call; fewer where Chroma takes fewer.
         """
-        store: Any = self.store
-        collection: Any = getattr(store, "_collection", None)  # langchain-chroma has no other way to hand in vectors
-        takes_vectors = hasattr(collection, "upsert")
-        if takes_vectors:
-            batch_size = min(batch_size, store._client.get_max_batch_size())
-        for start in range(0, len(ids), batch_size):
-            batch = slice(start, start + batch_size)
-            keys = [_key(id) for id in ids[batch]]
-            metadatas = [{"number": int(id)} for id in ids[batch]]
-            if takes_vectors:
-                collection.upsert(keys, embeddings=vectors[batch], metadatas=metadatas, documents=list(texts[batch]))
-            else:
-                store.add_texts(list(texts[batch]), metadatas=metadatas, ids=keys)
+        metadatas = [{"number": int(id)} for id in ids]
+        self.documents.put([_key(id) for id in ids], texts, metadatas, vectors, batch_size)
 
     def remove(self, ids: Sequence[int]) -> None:
         """Take texts out of the store; one that cannot forget keeps them, and they are not found."""
-        try:
-            call_foreign(self.store.delete, [_key(id) for id in ids])
-        except NotImplementedError:
-            return
-        except Exception as error:
-            hide_secrets(error)
-            raise
+        with suppress(NotImplementedError):
+            self.documents.remove([_key(id) for id in ids])
 
     def holds(self, ids: Sequence[int], texts: Sequence[str]) -> bool:
         """Return whether the store has these texts under these ids; true if it cannot look up by id."""
         keys = [_key(id) for id in ids]
         try:
-            found = {document.id: document.page_content for document in call_foreign(self.store.get_by_ids, keys)}
+            documents = self.documents.get(keys)
         except NotImplementedError:
             return True
-        except Exception as error:
-            hide_secrets(error)
-            raise
+        found = {key: document.page_content for key, document in documents.items()}
         return found == dict(zip(keys, texts, strict=True))
 
     def search(self, vectors: Array, k: int) -> tuple[Array, Array]:
@@ -260,20 +237,38 @@ class VectorStoreSearch(Immutable):
 
     def _found(self, vector: Array, k: int) -> tuple[Array, Array]:
         """Return the nearest numbers and their distances, ascending."""
-        who = type(self.store).__name__
-        with client_errors(who):
-            hits = call_foreign(self._by_vector, vector.tolist(), k=k)
+        documents, distances = self.documents_near(vector, k)
         try:
-            ids = np.array([document.metadata.get("number", -1) for document, _ in hits], np.int64)
+            ids = np.array([document.metadata.get("number", -1) for document in documents], np.int64)
+        except (AttributeError, OverflowError, TypeError, ValueError) as cause:
+            raise self._unreadable(cause) from cause
+        order = np.lexsort((ids, distances))
+        return ids[order], distances[order]
+
+    def documents_near(self, vector: Array, k: int) -> tuple[list[Document], Array]:
+        """Return the nearest documents to a vector with their L2 distances, float32, as the store orders them.
+
+        Args:
+            vector: float32, shape (d): a unit vector.
+            k: How many to find; an approximate index may find fewer.
+
+        Raises:
+            DatabaseError: If the server of the store cannot be reached, or lets nobody in.
+            InvalidArgumentError: If the store returns something else than documents with scores.
+        """
+        hits = self.documents.near(vector, k)
+        try:
+            documents = [document for document, _ in hits]
             scores = np.array([score for _, score in hits], np.float64)
             if not np.isfinite(scores).all():
                 raise ValueError("a score is no finite number")
-        except (AttributeError, OverflowError, TypeError, ValueError) as cause:
-            wanted = "Documents with scores, each with the integer of `metadata['number']`"
-            raise InvalidArgumentError(f"VectorStoreSearch: wanted {wanted} from {who}, but {cause}.") from cause
-        distances = self._distances(scores).astype(np.float32)
-        order = np.lexsort((ids, distances))
-        return ids[order], distances[order]
+        except (TypeError, ValueError) as cause:
+            raise self._unreadable(cause) from cause
+        return documents, self._distances(scores).astype(np.float32)
+
+    def _unreadable(self, cause: Exception) -> InvalidArgumentError:
+        wanted = "Documents with scores, each with the integer of `metadata['number']`"
+        return InvalidArgumentError(f"VectorStoreSearch: wanted {wanted} from {self.documents.who}, but {cause}.")
 
     def _ids_of(self, numbers: Array) -> Array:
         """Return the ids that have some numbers, -1 for that of nothing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self, cast
 
@@ -18,6 +20,7 @@ from kg_retrievers.core.facts_frame import TOOL_MESSAGE
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.errors import InvalidArgumentError, KGRetrieversError
 from kg_retrievers.graph.shown_text import as_data, as_data_lines
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.llama_index.prompts import to_llama_index, with_prompt
 from kg_retrievers.llama_index.query_engine import RefusingQueryEngine
 
@@ -182,23 +185,30 @@ class _SubRetriever(BasePGRetriever):
         return self._with_different_texts(self._bridge._retrieve(query_bundle))
 
     async def aretrieve_from_graph(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._with_different_texts(await self._bridge._aretrieve(query_bundle))
+        nodes = await self._bridge._aretrieve(query_bundle)
+        return await asyncio.to_thread(self._with_different_texts, nodes)
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {"retriever": self._bridge}
 
     def _with_different_texts(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        seen = set[str]()
+        seen, ambiguous = set[str](), self._ambiguous(nodes)
         for found in nodes:
             node, labels = cast(TextNode, found.node), found.metadata["labels"]
-            graph = self._bridge.retriever.graph
-            shared = [f"{label}: {key}" for key, label in labels.items() if len(graph.entities_named(label)) > 1]
+            shared = [f"{label}: {key}" for key, label in labels.items() if label in ambiguous]
             if shared:
                 node.text += f"\n({as_data('; '.join(shared))})"
             if node.text in seen:
                 node.text += f"\n(evidence {found.metadata['rank']})"
             seen.add(node.text)
         return nodes
+
+    def _ambiguous(self, nodes: Sequence[NodeWithScore]) -> set[str]:
+        """Return the labels that several entities of the graph bear."""
+        index = self._bridge.retriever.index
+        labels = sorted({label for found in nodes for label in found.metadata["labels"].values()})
+        reach = Reach(names=tuple(labels))
+        return index.within(reach, lambda: {one for one in labels if len(index.graph.entities_named(one)) > 1})
 
 
 def _node(document: Document) -> NodeWithScore:

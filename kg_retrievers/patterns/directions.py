@@ -44,8 +44,8 @@ class Directions:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The graph."""
-        return self.index.graph
+        """The graph; of a connected one, that which stands for it."""
+        return self.index.whole.graph
 
     @cached_property
     def _meet(self) -> dict[tuple[int, int], bool]:
@@ -86,7 +86,7 @@ class Directions:
 
         @cache
         def having(node: Hashable, label: int) -> Array:
-            return self._having(np.asarray(entities[node], np.int32), label)
+            return self._having(self.index.graph, np.asarray(entities[node], np.int32), label)
 
         free = (turned for turned in sorted(choices, key=sum) if all(map(may_be, positions, turned)))
         fitting = (list(turned) for turned in free if self._fits(edges, turned, entities, having))
@@ -127,13 +127,13 @@ class Directions:
                 return False
         return True
 
-    def _having(self, entities: Array, label: int) -> Array:
-        """Return which of some entities have an edge of a label."""
-        adjacency = self.graph.adjacency
+    def _having(self, graph: KnowledgeGraph, entities: Array, label: int) -> Array:
+        """Return which of some entities of a graph have an edge of a label."""
+        adjacency = graph.adjacency
         if len(entities) <= FEW:
             return np.array([adjacency.has_label(entity, label) for entity in entities.tolist()], bool)
         if len(entities) > MANY:
-            return np.isin(entities, self._sources(label))
+            return np.isin(entities, graph.relation_samples.all_sources_of(label, adjacency))
         firsts, lasts = adjacency.ranges_with(entities, label)
         having: Array = firsts < lasts
         return having
@@ -148,7 +148,7 @@ class Directions:
         if pair not in self._meet:
             samples = self.graph.relation_samples
             fewer, more = sorted(pair, key=lambda label: int(samples.sources[label]))
-            meet = bool(self._having(samples.sources_of(fewer), more).any())
+            meet = bool(self._having(self.graph, samples.sources_of(fewer), more).any())
             if not meet and not samples.has_all(fewer):
                 meet = bool(np.isin(self._sources(fewer), self._sources(more)).any())
             self._meet[pair] = meet

@@ -15,7 +15,7 @@ import numpy as np
 from kg_retrievers.datasets import Question, check_questions
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Known, Pattern
-from kg_retrievers.graph.adjacency import label_of, reversed_label
+from kg_retrievers.graph.adjacency import label_of, relation_of, reversed_label
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import (
     MASK,
@@ -26,6 +26,8 @@ from kg_retrievers.index import (
     find_name,
     mask,
 )
+from kg_retrievers.index.in_parts import in_parts
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.patterns.learned_revisits import learn_revisits
 from kg_retrievers.patterns.linking_generator import LinkingGenerator
@@ -81,6 +83,13 @@ class _Template(NamedTuple):
     labels: tuple[tuple[int, ...], ...]
 
 
+class _Slot(NamedTuple):
+    """What an example has in a slot: a name, and the adjacency labels there, as they are written."""
+
+    name: str
+    labels: tuple[int, ...]
+
+
 class _Option(NamedTuple):
     """A template with entities for its slots; better ones sort first."""
 
@@ -113,9 +122,10 @@ class ExamplePatternGenerator(LinkingGenerator):
         """Mask the examples and embed them."""
         super().__init__(index, linker)
         check_questions(examples, "ExamplePatternGenerator")
+        self._relation_ids: dict[str, int] = {}
         counts: Counter[_Masked] = Counter()
         firsts: dict[_Masked, tuple[Question, list[str]]] = {}  # of each template, the first example and its names
-        for example in learn_revisits(index.graph, examples):
+        for example in learn_revisits(index, examples):
             if example.pattern:
                 masked, names = _masked(example.text, example.pattern)
                 counts[masked] += 1
@@ -136,12 +146,16 @@ class ExamplePatternGenerator(LinkingGenerator):
         rows: dict[int, list[Array]] = {}
         kinds: dict[int, list[int]] = {}
         kind_ids: dict[object, int] = {}
-        relation_ids: dict[str, int] = {}
-        for one in masked:
+        patterns = [replace(Pattern.from_dict(json.loads(one.pattern)), source="examples") for one in masked]
+        slots = [
+            _Slot(name, tuple(self._wanted(pattern, _slot_term(slot))))
+            for one, pattern in zip(masked, patterns, strict=True)
+            for slot, name in enumerate(firsts[one][1])
+        ]
+        of_slots = iter(in_parts(self.index, slots, self._reach, lambda some: [self._labels(slot) for slot in some]))
+        for one, pattern in zip(masked, patterns, strict=True):
             example, names = firsts[one]
-            pattern = replace(Pattern.from_dict(json.loads(one.pattern)), source="examples")
-            slots = [(_slot_term(slot), name) for slot, name in enumerate(names)]
-            labels = tuple(tuple(self._labels(pattern, term, name, relation_ids)) for term, name in slots)
+            labels = tuple(next(of_slots) for _ in names)
             templates.setdefault(one.slots, []).append(_Template(pattern, example, labels))
             rows.setdefault(one.slots, []).append(vectors[one.question])
             kinds.setdefault(one.slots, []).append(kind_ids.setdefault((one.pattern, labels), len(kind_ids)))
@@ -150,29 +164,37 @@ class ExamplePatternGenerator(LinkingGenerator):
         #: Templates of one kind have the same pattern and the same labels.
         self._kinds = {slots: np.array(of_slots) for slots, of_slots in kinds.items()}
 
-    def _labels(self, pattern: Pattern, slot: Known, name: str, relation_ids: dict[str, int]) -> list[int]:
+    def _wanted(self, pattern: Pattern, slot: Known) -> Iterator[int]:
+        """Yield the adjacency labels of the relations at a slot, as they are written."""
+        for head, relation, tail in pattern.triples:
+            if isinstance(relation, Known) and slot in (head, tail):
+                yield label_of(self._relation_id(relation.text), slot != head)
+
+    def _reach(self, slots: Sequence[_Slot]) -> Reach:
+        relations = self.index.graph.relations
+        wanted = {relations[relation_of(label)] for slot in slots for label in slot.labels if relation_of(label) >= 0}
+        return Reach(hops=1, names=tuple(sorted({slot.name for slot in slots})), steps=(tuple(sorted(wanted)),))
+
+    def _labels(self, slot: _Slot) -> tuple[int, ...]:
         """Return the adjacency labels that an entity needs to fill a slot.
 
         Where the example's own entity has a relation in the other direction only, that direction counts: people write
         patterns either way round.
         """
         labels = []
-        entities = self.index.graph.entities_named(name) or [name]
-        for head, relation, tail in pattern.triples:
-            if not isinstance(relation, Known) or slot not in (head, tail):
-                continue
-            label = label_of(self._relation_id(relation.text, relation_ids), slot != head)
+        entities = self.index.graph.entities_named(slot.name) or [slot.name]
+        for label in slot.labels:
             other = reversed_label(label)
             turned = not self._has_labels(entities, [label]) and self._has_labels(entities, [other])
             labels.append(other if turned else label)
-        return labels
+        return tuple(labels)
 
-    def _relation_id(self, text: str, known: dict[str, int]) -> int:
+    def _relation_id(self, text: str) -> int:
         """Return the relation nearest to a text, -1 in a graph without relations; looked up once."""
-        if text not in known:
+        if text not in self._relation_ids:
             nearest = self.index.nearest_relations([text], 1)[0].ids
-            known[text] = int(nearest[0]) if len(nearest) else -1
-        return known[text]
+            self._relation_ids[text] = int(nearest[0]) if len(nearest) else -1
+        return self._relation_ids[text]
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:
         return next(self.nearest(input)).pattern

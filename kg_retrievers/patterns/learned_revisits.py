@@ -4,45 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from kg_retrievers.algorithms.relation_paths import path_ends
 from kg_retrievers.datasets import Question
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown
 from kg_retrievers.graph.adjacency import label_of
-from kg_retrievers.index import MASK, find_name, mask
+from kg_retrievers.index import MASK, GraphIndex, find_name, mask
+from kg_retrievers.index.in_parts import in_parts
+from kg_retrievers.index.reach import Reach
 
 #: How many examples of a template are compared.
 EXAMPLES_COMPARED = 5
 
 
-def learn_revisits(graph: KnowledgeGraph, examples: Sequence[Question]) -> list[Question]:
+def learn_revisits(index: GraphIndex, examples: Sequence[Question]) -> list[Question]:
     """Let the patterns of examples state whether unknowns may be the entity that they name, judged by the answers.
 
     Questions that differ only in their entities, with one pattern, are a template. They may if that fits more of its
     first `EXAMPLES_COMPARED` examples with answers better than it fits worse, by how many entities are only answers, or
     only found; they may not if it fits more of them worse; else the patterns are left as they are, and so are those
-    that state it already, or that are no walk from one known node.
+    that state it already, or that are no walk from one known node. Of a connected graph, only what the walks cross is
+    fetched, for many examples at once; an example with more than a part holds has no say.
 
     Example:
+        >>> from kg_retrievers.index import HashedEmbeddings
         >>> graph = KnowledgeGraph.from_triples([("Her", "by", "Jonze"), ("Adaptation", "by", "Jonze")])
         >>> pattern = Pattern.of(("Her", "by", Unknown("x")), (Unknown("y"), "by", Unknown("x")), target="y")
         >>> example = Question("What is by those who made Her?", answers=("Her", "Adaptation"), pattern=pattern)
-        >>> learn_revisits(graph, [example])[0].pattern.revisits
+        >>> learn_revisits(GraphIndex.build(graph, HashedEmbeddings()), [example])[0].pattern.revisits
         True
     """
     templates: dict[Hashable, list[int]] = {}
     for position, example in enumerate(examples):
         if example.pattern is not None and example.pattern.revisits is None:
             templates.setdefault(_template(example.text, example.pattern), []).append(position)
+    voting: dict[tuple[str, ...], list[int]] = {}
+    for positions in templates.values():
+        answered = [position for position in positions if examples[position].answers]
+        for position in answered[:EXAMPLES_COMPARED]:
+            if (pattern := examples[position].pattern) and (steps := _steps_of(pattern)):
+                voting.setdefault(tuple(relation for relation, _ in steps), []).append(position)
+    votes = dict[int, int]()
+    for relations, voters in voting.items():
+        voted = in_parts(
+            index,
+            [examples[position] for position in voters],
+            partial(_reach, relations),
+            lambda some: [0 if index.is_cut else _vote(index.graph, example) for example in some],
+        )
+        votes |= zip(voters, voted, strict=True)
     learned = list(examples)
     for positions in templates.values():
-        answered = [examples[position] for position in positions if examples[position].answers]
-        votes = sum(_vote(graph, example) for example in answered[:EXAMPLES_COMPARED])
-        if votes:
+        if total := sum(votes.get(position, 0) for position in positions):
             for position in positions:
-                learned[position] = _stating(examples[position], votes > 0)
+                learned[position] = _stating(examples[position], total > 0)
     return learned
+
+
+def _reach(relations: Sequence[str], examples: Sequence[Question]) -> Reach:
+    """Return what walks along some relations cross, from the known nodes of examples."""
+    known = [node for example in examples if example.pattern for node in example.pattern.nodes]
+    nodes = [node for node in known if isinstance(node, Known)]
+    return Reach(
+        tuple(sorted({node.entity for node in nodes if node.entity is not None})),
+        len(relations),
+        names=tuple(sorted({node.text for node in nodes if node.entity is None})),
+        steps=tuple((relation,) for relation in relations),
+    )
 
 
 def _stating(example: Question, revisits: bool) -> Question:
@@ -83,23 +113,33 @@ def _misfit(graph: KnowledgeGraph, walk: _Walk, answers: set[int], may_return: b
 
 def _walk_of(graph: KnowledgeGraph, pattern: Pattern) -> _Walk | None:
     """Return the walk that a pattern is, from its only known node to its target; None if it is none."""
+    if (steps := _steps_of(pattern)) is None:
+        return None
+    (node,) = (node for node in pattern.nodes if isinstance(node, Known))
+    keys = [node.entity] if node.entity is not None else graph.entities_named(node.text) or [node.text]
+    starts = tuple(id for key in keys if (id := graph.entities.find(key)) >= 0)
+    relations = [graph.relations.find(relation) for relation, _ in steps]
+    if not starts or min(relations) < 0:
+        return None
+    return _Walk(starts, tuple(label_of(id, backward) for id, (_, backward) in zip(relations, steps, strict=True)))
+
+
+def _steps_of(pattern: Pattern) -> list[tuple[str, bool]] | None:
+    """Return the relations from the only known node of a pattern to its target, and whether each is crossed backward.
+
+    None if the pattern is no walk.
+    """
     known = [node for node in pattern.nodes if isinstance(node, Known)]
     if len(known) != 1:
         return None
-    (node,) = known
-    keys = [node.entity] if node.entity is not None else graph.entities_named(node.text) or [node.text]
-    starts = tuple(id for key in keys if (id := graph.entities.find(key)) >= 0)
-    here: Term = node
-    left, labels = list(pattern.triples), list[int]()
+    here: Term = known[0]
+    left, steps = list(pattern.triples), list[tuple[str, bool]]()
     while left:
         triple = next((triple for triple in left if here in (triple.head, triple.tail)), None)
         if triple is None or not isinstance(triple.relation, Known):
             return None
         left.remove(triple)
-        relation, backward = graph.relations.find(triple.relation.text), triple.head != here
-        if relation < 0:
-            return None
-        labels.append(label_of(relation, backward))
+        backward = triple.head != here
+        steps.append((triple.relation.text, backward))
         here = triple.head if backward else triple.tail
-    reached = isinstance(here, Unknown) and here.name == pattern.target
-    return _Walk(starts, tuple(labels)) if reached and starts else None
+    return steps if isinstance(here, Unknown) and here.name == pattern.target else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from kg_retrievers.core.retriever import BaseKGRetriever
-    from kg_retrievers.database.executor import DatabaseExecutor
+    from kg_retrievers.database.executor import Executor
     from kg_retrievers.datasets import Question
     from kg_retrievers.graph import KnowledgeGraph
     from kg_retrievers.index import GraphIndex
@@ -39,6 +39,12 @@ LOCAL = "local:"
 
 #: The first bytes of a file of LadybugDB; NULs follow, which no text has.
 MAGIC = b"LBUG"
+
+#: The schemes of a SPARQL endpoint's address; what stands before "+" is none of its own.
+SPARQL_SCHEMES = ("sparql+https", "sparql+http", "https", "http")
+
+#: The public endpoints that are known by name, as `SparqlExecutor(preset=)` takes them.
+PUBLIC = ("wikidata", "dbpedia")
 
 
 @dataclass(frozen=True)
@@ -89,8 +95,18 @@ def recorded_embeddings(folder: str | Path) -> str:
 
 
 def is_uri(where: str) -> bool:
-    """Whether this is a URI, of Neo4j or not."""
+    """Whether this is a URI, of a graph database or not."""
     return "://" in where
+
+
+def is_public(where: str) -> bool:
+    """Whether this is the name of a public SPARQL endpoint, and of no file."""
+    return where in PUBLIC and not Path(where).exists()
+
+
+def is_endpoint(where: str) -> bool:
+    """Whether this is the address of a SPARQL endpoint, or the name of a public one."""
+    return is_public(where) or (is_uri(where) and where.partition("://")[0].lower() in SPARQL_SCHEMES)
 
 
 def is_database_file(where: str) -> bool:
@@ -106,8 +122,8 @@ def is_database_file(where: str) -> bool:
 
 
 def is_database(where: str) -> bool:
-    """Whether this is a URI, or a file of LadybugDB."""
-    return is_uri(where) or is_database_file(where)
+    """Whether this is a URI, the name of a public endpoint, or a file of LadybugDB."""
+    return is_uri(where) or is_public(where) or is_database_file(where)
 
 
 def load_embeddings(name: str) -> Embeddings:
@@ -214,7 +230,7 @@ def build_retriever(
     llm: BaseChatModel | None = None,
     examples: Mapping[str, Sequence[Question] | None] | None = None,
     models: Mapping[str, SavedModel] | None = None,
-    executor: Callable[[], DatabaseExecutor] | None = None,
+    executor: Callable[[], Executor] | None = None,
 ) -> BaseKGRetriever:
     """Build the retriever of a method, or the union of several.
 

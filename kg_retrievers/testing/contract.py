@@ -148,7 +148,8 @@ class RetrieverContract(RetrieversIntegrationTests):
 
     def check_documents(self, retriever: BaseKGRetriever, documents: Sequence[Document]) -> None:
         """Check that Documents are made as documented."""
-        graph, entities = retriever.graph, set(retriever.graph.entities)
+        graph = tiny_graph() if retriever.index.is_connected else retriever.graph
+        entities = set(graph.entities)
         scores = [document.metadata["score"] for document in documents]
         assert scores == sorted(scores, reverse=True)
         assert [document.metadata["rank"] for document in documents] == list(range(1, len(documents) + 1))
@@ -538,7 +539,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         """Each stage works on a state that went through JSON, but for its Documents."""
         retriever = self.build(k=3)
         state = retriever.initial_state(self.question)
-        for stage in retriever.stages:
+        for stage in retriever.running_stages:
             update = stage.run.invoke(state)
             assert set(update) == set(stage.writes)
             values = {key: value for key, value in update.items() if key != "documents"}
@@ -552,7 +553,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         for k in (1, 3, 100):
             retriever = self.build(k=k)
             state = retriever.initial_state(self.question)
-            for stage in retriever.stages:
+            for stage in retriever.running_stages:
                 state |= stage.run.invoke(state)
             found = [document.metadata for document in state["documents"]]
             top = [metadata["answers"] for metadata in found if metadata["score"] == found[0]["score"]]
@@ -566,7 +567,7 @@ class RetrieverContract(RetrieversIntegrationTests):
         expected = _without_confidence(retriever.invoke(self.question))
         names = [stage.name for stage in retriever.stages]
         state, supplied = retriever.initial_state(self.question), dict[str, Any]()
-        for count, stage in enumerate(retriever.stages, 1):
+        for count, stage in enumerate(retriever.running_stages, 1):
             update = stage.run.invoke(state)
             state |= update
             supplied |= update

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
 
 import numpy as np
 
 from kg_retrievers.algorithms.neighborhood import hops_from
+from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.index import EntityLinker, GraphIndex, link_question, linker_of
+
+#: How many questions a worker is given at once.
+SHARED_SIZE = 64
+
+#: Why a question is left out; the names of the numbers of `TrainingQuestions`.
+_Reason = Literal["without_entities", "without_answers", "unreachable"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,12 @@ class TrainingQuestions:
 
 
 def training_questions(
-    index: GraphIndex, questions: Sequence[Question], max_hops: int, *, own_entities: bool = False
+    index: GraphIndex,
+    questions: Sequence[Question],
+    max_hops: int,
+    *,
+    own_entities: bool = False,
+    workers: Workers | None = None,
 ) -> TrainingQuestions:
     """Find the entities of questions, and keep the questions that a model can learn from.
 
@@ -69,26 +84,43 @@ def training_questions(
         questions: With answers. Entities that are not given are linked in the text.
         max_hops: The largest distance of an answer from the question's entities.
         own_entities: Whether an answer that is an entity of the question itself counts at its own position.
+        workers: Processes that do this; this one by default.
 
     Raises:
         InvalidArgumentError: If `max_hops` is less than 0.
     """
-    entities, linker = index.graph.entities, linker_of(index)
-    found = TrainingQuestions([], 0, 0, 0)
-    for question in questions:
-        text, seeds = _linked(linker, question)
+    batches = (questions[first : first + SHARED_SIZE] for first in range(0, len(questions), SHARED_SIZE))
+    made = map_batches(_Finding(index, max_hops, own_entities), batches, workers)
+    found = list(chain.from_iterable(made))
+    reasons = Counter(one for one in found if isinstance(one, str))
+    usable = [one for one in found if isinstance(one, TrainingQuestion)]
+    return TrainingQuestions(usable, reasons["without_entities"], reasons["without_answers"], reasons["unreachable"])
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """Finds what a model can learn from questions; for each of the others, why it is left out."""
+
+    index: GraphIndex
+    max_hops: int
+    own_entities: bool
+
+    def __call__(self, questions: Sequence[Question]) -> list[TrainingQuestion | _Reason]:
+        """Return what is found for each question."""
+        return [self._found(question) for question in questions]
+
+    def _found(self, question: Question) -> TrainingQuestion | _Reason:
+        entities, least = self.index.graph.entities, 0 if self.own_entities else 1
+        text, seeds = _linked(linker_of(self.index), question)
         wanted = dict.fromkeys(question.answers)
         answers = np.array([entities.find(key) for key in wanted if key in entities], np.int64)
         if not seeds:
-            found = replace(found, without_entities=found.without_entities + 1)
-        elif not len(answers):
-            found = replace(found, without_answers=found.without_answers + 1)
-        elif not _reached(index, seeds, answers, max_hops, least=0 if own_entities else 1):
-            found = replace(found, unreachable=found.unreachable + 1)
-        else:
-            missing = len(wanted) - len(answers)
-            found.usable.append(TrainingQuestion(text, seeds, tuple(answers.tolist()), missing))
-    return found
+            return "without_entities"
+        if not len(answers):
+            return "without_answers"
+        if not _reached(self.index, seeds, answers, self.max_hops, least=least):
+            return "unreachable"
+        return TrainingQuestion(text, seeds, tuple(answers.tolist()), len(wanted) - len(answers))
 
 
 def _linked(linker: EntityLinker, question: Question) -> tuple[str, tuple[int, ...]]:

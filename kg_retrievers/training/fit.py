@@ -12,23 +12,27 @@ from functools import partial
 from hashlib import blake2b
 from importlib.metadata import version
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import rich.progress
+from rich.console import Console
 
+from kg_retrievers.bulk import Workers, map_batches
 from kg_retrievers.core.checkpoint import holds_model
 from kg_retrievers.core.trained_model import PROBE, TrainedModel
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
 from kg_retrievers.graph import KnowledgeGraph
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.index import GraphIndex, embedding_name
+from kg_retrievers.index import GraphIndex, check_at_hand, embedding_name
 from kg_retrievers.index.question_entities import describe_unknown_answer
-from kg_retrievers.training.dataset import TrainingQuestion, TrainingQuestions, training_questions
+from kg_retrievers.training.dataset import SHARED_SIZE, TrainingQuestion, TrainingQuestions, training_questions
 from kg_retrievers.training.loop import Trainer
-from kg_retrievers.training.schedule import Schedule, stream
+from kg_retrievers.training.schedule import Schedule, first_epoch, stream
 
 try:
     import torch
@@ -184,6 +188,7 @@ def check_arguments(
             f"{who}: wanted a GraphIndex and lists of Questions, as `read_questions` gives them, but got "
             f"{index!r:.100}, {questions!r:.100} and {validation!r:.100}."
         )
+    check_at_hand(who, index)
     if not index.keeps_names:
         raise InvalidArgumentError(
             f"{who}: the names of the index are in a vector store, and would be embedded again and again. "
@@ -220,6 +225,7 @@ def train_on_questions(
     schedule: Schedule,
     facts: dict[str, Any],
     progress: bool,
+    workers: Workers | None = None,
 ) -> ModelTraining[Model]:
     """Train a model on questions and their answers, and save it.
 
@@ -233,6 +239,8 @@ def train_on_questions(
         schedule: How long and how fast the model is trained.
         facts: What the model records of its training, beside the facts that are added here; values of JSON.
         progress: Whether to show a progress bar on stderr.
+        workers: Processes that find the entities of questions and make the examples that are kept, before the training;
+            by default this one does, the latter during the training.
 
     Raises:
         InvalidArgumentError: If nothing can be trained on, or the output holds a model or an unfinished training of
@@ -240,11 +248,15 @@ def train_on_questions(
         ModelLoadError: If the unfinished training in the output is damaged.
     """
     began, folder = time.monotonic(), checked_output(who, output)
-    find = partial(training_questions, learner.index, max_hops=max_hops, own_entities=learner.own_entities)
+    own = learner.own_entities
+    find = partial(training_questions, learner.index, max_hops=max_hops, own_entities=own, workers=workers)
     learned, validating = _split(who, learner.index.graph, find, questions, validation, max_hops, schedule.seed)
     _check_supervision(who, learner, learned, schedule)
-    learner.embed([question.text for question in (*learned.usable, *validating.usable)])
     run = _Run(learner, learned, validating)
+    if workers:
+        first = first_epoch(len(learned.usable), schedule).tolist()
+        run.examples.make([*validating.usable, *(learned.usable[position] for position in first)], workers, progress)
+    learner.embed([question.text for question in (*learned.usable, *validating.usable)])
     facts = {**facts, "questions": len(learned.usable), "data": _digest(learner.index, learned, validating)}
     trainer = Trainer(
         parameters=learner.parameters,
@@ -381,6 +393,9 @@ class _Examples(Generic[Example]):
     def of(self, question: TrainingQuestion) -> Example:
         """Return the example of a question."""
         if question in self._kept:
+            with self._lock:
+                self.seen.add(question)
+                self.supervised.add(question)
             return self._kept[question]
         made = self._learner.example(question)
         size = self._learner.size(made)
@@ -392,3 +407,29 @@ class _Examples(Generic[Example]):
                 self._room -= size
                 self._kept[question] = made
         return made
+
+    def make(self, questions: Sequence[TrainingQuestion], workers: Workers, progress: bool) -> None:
+        """Make the examples of questions on workers, as many as are kept."""
+        distinct = list(dict.fromkeys(questions))
+        batches = (distinct[start : start + SHARED_SIZE] for start in range(0, len(distinct), SHARED_SIZE))
+        made = chain.from_iterable(map_batches(_ExampleBatch(self._learner), batches, workers))
+        shown = rich.progress.track(made, "Examples", len(distinct), console=Console(stderr=True), disable=not progress)
+        for question, (example, size) in zip(distinct, shown, strict=False):
+            if size > self._room:
+                return
+            if example is not None:
+                self._room -= size
+                self._kept[question] = example
+
+
+@dataclass(frozen=True)
+class _ExampleBatch(Generic[Example]):
+    """Makes the examples of batches of questions."""
+
+    learner: Learner[Any, Example]
+
+    def __call__(self, questions: Sequence[TrainingQuestion]) -> list[tuple[Example | None, int]]:
+        """Return each example, None where it supervises nothing, and its size."""
+        examples = [self.learner.example(question) for question in questions]
+        sized = [(example, self.learner.size(example)) for example in examples]
+        return [(example if size else None, size) for example, size in sized]

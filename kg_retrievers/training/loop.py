@@ -16,7 +16,7 @@ from rich.console import Console
 
 from kg_retrievers.errors import MissingExtraError
 from kg_retrievers.graph.columns import Array
-from kg_retrievers.training.schedule import Schedule, stream
+from kg_retrievers.training.schedule import Schedule, order_of, stream
 
 try:
     import torch
@@ -161,7 +161,7 @@ class Trainer(Generic[Item, Example]):
         """Return the item at a position of the training: all items in one order, then all in another."""
         epoch, position = divmod(position, len(self.items))
         if epoch not in self._orders:
-            self._orders = {epoch: stream(self.schedule.seed, "order", epoch).permutation(len(self.items))}
+            self._orders = {epoch: order_of(len(self.items), self.schedule.seed, epoch)}
         return int(self._orders[epoch][position])
 
     # --- an unfinished training -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from kg_retrievers.errors import InvalidArgumentError, MissingExtraError, StaleI
 from kg_retrievers.graph.columns import Array, StringTable
 from kg_retrievers.graph.facts import HoldsFacts, facts_of
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
+from kg_retrievers.index import GraphIndex, check_at_hand
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data as Data
@@ -95,6 +96,8 @@ def _check_index(index: object) -> None:
         raise InvalidArgumentError(
             f"to_pyg: wanted an index, as GraphIndex.build(graph, embeddings) makes one, but got {index!r:.100}."
         )
+    if isinstance(index, GraphIndex):
+        check_at_hand("to_pyg", index)
 
 
 def _ids(table: StringTable, names: Iterable[str], what: str) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from kg_retrievers.core.checked import checked_dataclass
@@ -49,3 +50,13 @@ def stream(seed: int, purpose: Literal["split", "weights", "order", "loss"], num
     """Return random numbers that are independent of those for another purpose or of another number."""
     key = (("split", "weights", "order", "loss").index(purpose), number)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def order_of(items: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
+    """Return the order in which an epoch looks at items."""
+    return stream(seed, "order", epoch).permutation(items)
+
+
+def first_epoch(items: int, schedule: Schedule) -> npt.NDArray[np.int64]:
+    """Return the items that a training looks at first, each once, as many as it looks at."""
+    return order_of(items, schedule.seed, 0)[: schedule.steps * schedule.batch_size]

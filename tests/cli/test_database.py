@@ -397,7 +397,7 @@ def test_compare_says_why_a_database_cannot_be_asked(run: Run, movies: BoltStub)
         ([*ASK, *CYPHER, "--database", "localhost:7687"], "--database: wanted a URI as bolt://localhost:7687, a Lady"),
         ([*ASK, *CYPHER, "--database", "none/films.lbug"], "cannot write to 'none/films.lbug'"),
         ([*ASK, *CYPHER, "--database", "bolt://"], "--database: Neo4jExecutor: wanted a URI as in 'neo4j://localhost"),
-        (["info", "http://localhost:7474"], "argument GRAPH: wanted a file, or a URI as bolt://localhost:7687 that be"),
+        (["info", "ftp://localhost:7474"], "argument GRAPH: wanted a file, or a URI as bolt://localhost:7687 that be"),
         (["info", "none.lbug"], "none.lbug: there is no such file."),
         ([*ASK, "--key", "title"], "--key is for a graph database, but none is given."),
         ([*ASK, "--key", "=title"], "--key: wanted PROPERTY or LABEL=PROPERTY, as Person=name, but got '=title'"),

@@ -547,7 +547,7 @@ def test_demo(run: Run) -> None:
             "it has no named graphs. Give --named-graph one of them",
         ),
         (["info", "none.csv"], "none.csv: there is no such file"),
-        (["index", "films.csv"], "required: --output"),
+        (["index", "films.csv"], "where does the index go? Name a folder: --output FOLDER; or, for a graph"),
         (["index", "films.csv", "--output", "films.csv"], "films.csv is a file. Name a folder"),
         (["index", "films.csv", "--output", "garbage"], "the folder garbage is not empty and holds no index"),
     ],

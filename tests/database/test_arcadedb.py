@@ -10,11 +10,14 @@ from typing import Any
 import neo4j
 import pytest
 from arcadedb import ArcadeDB, is_installed
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from parts_of_graphs import KEY_OF, Part, StoredGraph, check_against, check_parts, parts, stored_graph
 from pattern_matches import MODES, brute_force, found_by, has_all_relations, patterns, random_graph
 
+from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.database.neo4j import Neo4jExecutor
+from kg_retrievers.database.schema import backticked
 from kg_retrievers.errors import (
     CypherSafetyError,
     DatabaseLoginError,
@@ -34,7 +37,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArcadeDB]:
     if not is_installed():
         pytest.skip("arcadedb-embedded is not installed")
     names = [f"g{number}" for number in range(GRAPHS)]
-    with ArcadeDB(tmp_path_factory.mktemp("arcadedb"), [*names, "films"]) as server:
+    parts = [f"p{number}" for number in range(GRAPHS)]
+    with ArcadeDB(tmp_path_factory.mktemp("arcadedb"), [*names, *parts, "films", "hub", "stars"]) as server:
         yield server
 
 
@@ -109,3 +113,73 @@ def test_what_goes_wrong(server: ArcadeDB) -> None:
     unavailable = pytest.raises((DatabaseUnavailableError, DatabaseQueryError))
     with server.executor("nowhere", explain=False) as executor, unavailable:
         executor.schema()
+
+
+def write(server: ArcadeDB, database: str, graph: StoredGraph) -> None:
+    """Write a graph of several labels."""
+    for place, (labels, key, label, aliases) in enumerate(graph.nodes):
+        properties = {KEY_OF[name]: key for name in labels} | {"label": label, "aliases": aliases, "place": place}
+        tags = "".join(f":{backticked(name)}" for name in labels)
+        server.write(database, f"CREATE (n{tags}) SET n = $properties", properties=properties)
+    for head, relation, tail in graph.facts:
+        match = "MATCH (a {place: $head}), (b {place: $tail})"
+        server.write(database, f"{match} CREATE (a)-[:{backticked(relation)}]->(b)", head=head, tail=tail)
+
+
+@pytest.fixture(scope="module")
+def stored(server: ArcadeDB) -> Iterator[list[tuple[StoredGraph, Neo4jExecutor]]]:
+    graphs = [stored_graph(seed, several_labels=True) for seed in range(GRAPHS)]
+    for number, graph in enumerate(graphs):
+        write(server, f"p{number}", graph)
+    executors = [server.executor(f"p{number}", key=KEY_OF, explain=False) for number in range(GRAPHS)]
+    yield list(zip(graphs, executors, strict=True))
+    for executor in executors:
+        executor.close()
+
+
+@settings(max_examples=60)
+@given(st.integers(0, GRAPHS - 1), parts)
+@example(0, Part(["$keys"], ["$names", "$keys"], None, 30, 3))  # ArcadeDB takes {key: "$keys"} for the parameter
+def test_parts_are_what_plain_filters_find(
+    stored: list[tuple[StoredGraph, Neo4jExecutor]], number: int, part: Part
+) -> None:
+    graph, executor = stored[number]
+    check_parts(executor, graph, part)
+
+
+def test_parts_of_loaded_graphs(databases: list[tuple[KnowledgeGraph, Neo4jExecutor]]) -> None:
+    for graph, executor in databases:
+        check_against(executor, graph)
+
+
+class Store:
+    """A graph store as those of LangChain and LlamaIndex are, over the driver's own call."""
+
+    def __init__(self, driver: neo4j.Driver, database: str) -> None:
+        self._driver, self._database = driver, database
+
+    def query(self, query: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        records, _, _ = self._driver.execute_query(query, params, database_=self._database)
+        return [record.data() for record in records]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, GRAPHS - 1), parts)
+def test_parts_through_a_store(
+    server: ArcadeDB, stored: list[tuple[StoredGraph, Neo4jExecutor]], number: int, part: Part
+) -> None:
+    graph, executor = stored[number]
+    through = QueryExecutor(Store(server.driver, f"p{number}"), schema=executor.schema())
+    check_parts(through, graph, part)
+
+
+def test_a_hub_is_bounded_and_flagged(server: ArcadeDB) -> None:
+    facts = [("hub", f"r{i % 3}", f"e{i:04}") for i in range(3000)]
+    server.load(KnowledgeGraph.from_triples(facts), "hub")
+    with server.executor("hub", explain=False) as executor:
+        found = executor.facts_of(["hub"], limit=5)
+        assert found == ([Triple("hub", "r0", f"e{i:04}") for i in (0, 3, 6, 9, 12)], True)
+        assert executor.facts_of(["e0004"], limit=5) == ([Triple("hub", "r1", "e0004")], False)
+        sample = executor.sample_facts(["r2"], 3)
+        assert len(sample.triples) == 3
+        assert sample.truncated

@@ -443,6 +443,16 @@ def test_the_schema_has_changed(serve: Serve, code: str, text: str, name: str) -
     assert caught.value.names == [name]
 
 
+def test_a_part_is_read_once_more_with_a_new_schema(serve: Serve) -> None:
+    """The database says of a label that it is gone, and again when its schema has been read anew."""
+    note = ("Neo.ClientNotification.Statement.UnknownLabelWarning", "(the missing label name is: Film)")
+    stub, executor = serve(("AS place", Reply(["place"], notifications=[note])))
+    with pytest.raises(StaleSchemaError):
+        executor.describe(["Her"])
+    assert sum("AS place" in query for query in stub.queries()) == 2
+    assert sum("db.labels" in query for query in stub.queries()) == 2
+
+
 def test_a_name_that_never_was_is_no_change(serve: Serve) -> None:
     note = ("Neo.ClientNotification.Statement.UnknownLabelWarning", "(the missing label name is: Never)")
     _, executor = serve(("RETURN x", Reply(["x"], notifications=[note])))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers import KnowledgeGraph, Known, Pattern, Question, Unknown
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, Question, Unknown
 from kg_retrievers.patterns.learned_revisits import learn_revisits
 
 BY, STAR = "directed_by", "starring"
@@ -13,6 +13,7 @@ GRAPH = KnowledgeGraph.from_triples(
     [("Her", BY, "Jonze"), ("Her", STAR, "Adams"), ("Adaptation", BY, "Jonze"), ("Arrival", BY, "Villeneuve")],
     labels={"Adaptation": "Adaptation."},
 )
+INDEX = GraphIndex.build(GRAPH, HashedEmbeddings())
 X, FILM = Unknown("x"), Unknown("film")
 
 
@@ -22,7 +23,7 @@ def others(question: str, answers: Sequence[str], name: str = "Her", **fields: A
 
 
 def learned(*examples: Question) -> list[bool | None]:
-    return [example.pattern and example.pattern.revisits for example in learn_revisits(GRAPH, examples)]  # type: ignore[misc]
+    return [example.pattern and example.pattern.revisits for example in learn_revisits(INDEX, examples)]  # type: ignore[misc]
 
 
 ELSE, ALL = "What else is by the director of {}?", "What is by the director of {}?"

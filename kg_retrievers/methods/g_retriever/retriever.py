@@ -127,6 +127,7 @@ class PCSTRetriever(BaseNeighborhoodRetriever):
     """
 
     state_class: ClassVar[type] = PCSTState
+    entity_inputs: ClassVar[frozenset[str]] = frozenset({"ranked_entities"})
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"open"})
     proposes_answers: ClassVar[bool] = False
 

@@ -116,6 +116,7 @@ class GNNRAGRetriever(BaseModelRetriever):
 
     model_class = GraphReasoner
     state_class: ClassVar[type] = GNNRAGState
+    entity_inputs: ClassVar[frozenset[str]] = frozenset({"candidates"})
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
 
     #: The trained model, or the folder of one.

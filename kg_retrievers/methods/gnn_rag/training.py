@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.bulk import Workers
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import MissingExtraError
@@ -93,6 +94,7 @@ def train_graph_reasoner(
     patience: int = 4,
     seed: int = 0,
     progress: bool = False,
+    workers: Workers | None = None,
     mask_seeds: bool | None = None,
     **config: Any,
 ) -> ModelTraining[GraphReasoner]:
@@ -123,6 +125,7 @@ def train_graph_reasoner(
         patience: After how many validations without a better one the training ends.
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
+        workers: Processes that find entities and candidates before the training, `LocalWorkers` or `RayWorkers`.
         mask_seeds: Whether the entities of a question are never candidates; None where less than `OWN_SHARE` of the
             questions, of `LOOKED_AT` at most, have one of them as an answer.
         **config: Further fields of `GraphReasonerConfig`, but the dimension.
@@ -151,6 +154,7 @@ def train_graph_reasoner(
         schedule=schedule,
         facts=asdict(limits),
         progress=progress,
+        workers=workers,
     )
 
 

@@ -9,8 +9,10 @@ from kg_retrievers.algorithms.conjunctions import NamedQuestion, mine_conjunctio
 from kg_retrievers.algorithms.path_mining import LabelledQuestion, mine_relation_paths
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError
-from kg_retrievers.graph import Adjacency, KnowledgeGraph
-from kg_retrievers.index import EntityLinker, mask, question_entities
+from kg_retrievers.graph import KnowledgeGraph
+from kg_retrievers.index import EntityLinker, GraphIndex, mask, question_entities
+from kg_retrievers.index.in_parts import LEARNED_FACTS, in_parts
+from kg_retrievers.index.reach import Reach
 
 #: How many questions of a template its relation paths are mined from.
 EXAMPLES_MINED = 10
@@ -37,37 +39,86 @@ class Mined(NamedTuple):
     f1: float
 
 
+class MinedQuestion(NamedTuple):
+    """A labelled question, by keys.
+
+    Attributes:
+        entities: What each of its names may mean, in the order of its text.
+        answers: Those of its answers that the graph holds, at least one.
+        size: How many answers it has in all.
+    """
+
+    entities: tuple[tuple[str, ...], ...]
+    answers: tuple[str, ...]
+    size: int
+
+
 def read_templates(
-    graph: KnowledgeGraph, examples: Sequence[Question], linker: EntityLinker
-) -> dict[str, list[NamedQuestion]]:
+    index: GraphIndex, examples: Sequence[Question], linker: EntityLinker
+) -> dict[str, list[MinedQuestion]]:
     """Return the first `EXAMPLES_MINED` examples of each template, a question without its entities.
 
     Left out are examples that name no entity, or have no answer of the graph.
     """
-    find = graph.entities.find
-    templates: dict[str, list[NamedQuestion]] = {}
-    for example in examples:
-        try:
-            entities = question_entities(
-                linker, example.text, [seed for seed in example.seed_entities if find(seed) >= 0]
-            )
-        except EntityLinkingError:
-            continue
-        masked = mask(example.text, [(entity.start, entity.end) for entity in entities])
-        answers = [entity for answer in example.answers if (entity := find(answer)) >= 0]
-        if answers and len(templates.get(masked, ())) < EXAMPLES_MINED:
-            entities.sort(key=lambda entity: entity.start)
-            named = [[find(key) for key in entity.entities[: entity.best]] for entity in entities]
-            templates.setdefault(masked, []).append(NamedQuestion(named, answers, len(example.answers)))
+    templates: dict[str, list[MinedQuestion]] = {}
+    read = in_parts(index, examples, _named, lambda some: [_read(index.graph, linker, example) for example in some])
+    for masked, question in filter(None, read):
+        if question.answers and len(templates.get(masked, ())) < EXAMPLES_MINED:
+            templates.setdefault(masked, []).append(question)
     return templates
 
 
-def mine_template(adjacency: Adjacency, questions: Sequence[NamedQuestion], *, max_hops: int) -> list[Mined]:
+def _named(examples: Sequence[Question]) -> Reach:
+    """Return the entities that examples give, and their answers."""
+    return Reach(tuple(sorted({key for example in examples for key in (*example.seed_entities, *example.answers)})))
+
+
+def _read(graph: KnowledgeGraph, linker: EntityLinker, example: Question) -> tuple[str, MinedQuestion] | None:
+    try:
+        given = [seed for seed in example.seed_entities if seed in graph.entities]
+        entities = question_entities(linker, example.text, given)
+    except EntityLinkingError:
+        return None
+    masked = mask(example.text, [(entity.start, entity.end) for entity in entities])
+    answers = tuple(answer for answer in example.answers if answer in graph.entities)
+    entities.sort(key=lambda entity: entity.start)
+    named = tuple(entity.entities[: entity.best] for entity in entities)
+    return masked, MinedQuestion(named, answers, len(example.answers))
+
+
+def mine_template(index: GraphIndex, questions: Sequence[MinedQuestion], *, max_hops: int) -> list[Mined]:
     """Return the relation paths that answer the questions of a template, best first.
 
     Where the questions name several entities, and walks from each of them have ends in common that are the answers as
-    well as the ends of any single relation path are, only these walks are returned.
+    well as the ends of any single relation path are, only these walks are returned. Over a connected graph, none are
+    where more than `LEARNED_FACTS` facts are around each of the questions.
     """
+    mined = in_parts(
+        index,
+        questions,
+        lambda some: _around(some, max_hops),
+        lambda some: [] if index.is_cut else [_mine(index.graph, some, max_hops=max_hops)],
+    )
+    return max(mined, key=lambda paths: paths[0].f1 if paths else 0.0, default=[])
+
+
+def _around(questions: Sequence[MinedQuestion], max_hops: int) -> Reach:
+    """Return what walks from the entities of questions may cross."""
+    keys = {key for one in questions for keys in one.entities for key in keys}
+    answers = {key for one in questions for key in one.answers}
+    return Reach(tuple(sorted(keys)), max_hops, also=tuple(sorted(answers)), max_facts=LEARNED_FACTS)
+
+
+def _mine(graph: KnowledgeGraph, mined: Sequence[MinedQuestion], *, max_hops: int) -> list[Mined]:
+    find, adjacency = graph.entities.find, graph.adjacency
+    questions = [
+        NamedQuestion(
+            [[find(key) for key in keys] for keys in one.entities],
+            [find(key) for key in one.answers],
+            one.size,
+        )
+        for one in mined
+    ]
     flat = [
         LabelledQuestion(list(dict.fromkeys(id for ids in one.entities for id in ids)), one.answers, one.size)
         for one in questions

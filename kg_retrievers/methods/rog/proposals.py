@@ -22,7 +22,7 @@ from kg_retrievers.errors import InvalidArgumentError, RelationPathParseError
 from kg_retrievers.graph.adjacency import is_backward, relation_of
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.index import MASK, EntityLinker, GraphIndex, embed, linker_of
-from kg_retrievers.index.question_entities import describe_unknown_answer
+from kg_retrievers.index.question_entities import tell_unknown_answer
 from kg_retrievers.index.triple_vectors import SIMILARITY_DECIMALS
 from kg_retrievers.methods.rog.mined_templates import Mined, MinedStep, mine_template, read_templates
 from kg_retrievers.methods.rog.prompts import PATHS_PROMPT, REPAIR_PROMPT, parse_relation_paths
@@ -168,12 +168,12 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
             )
         self.index = index
         self.neighbors = neighbors
-        templates = read_templates(index.graph, examples, linker or linker_of(index))
+        templates = read_templates(index, examples, linker or linker_of(index))
         if not templates:
             raise InvalidArgumentError(
                 f"ExampleRelationPaths: got {len(examples)} examples, but none with an entity and an answer of the "
                 'graph. A row is {"question": ..., "seed_entities": [...], "answers": [...]}, with entity keys.'
-                + describe_unknown_answer(index.graph, examples)
+                + tell_unknown_answer(index, examples)
             )
         self._questions = list(templates.values())
         self._vectors = embed(index.embeddings, list(templates), batch_size=1024)
@@ -256,6 +256,6 @@ class ExampleRelationPaths(Runnable[Mapping[str, Any], list[dict[str, Any]]]):
     def _paths(self, template: int, max_hops: int) -> list[Mined]:
         """Return the relation paths of a template with their F1, best first."""
         if (template, max_hops) not in self._mined:
-            mined = mine_template(self.index.graph.adjacency, self._questions[template], max_hops=max_hops)
+            mined = mine_template(self.index, self._questions[template], max_hops=max_hops)
             self._mined[template, max_hops] = mined
         return self._mined[template, max_hops]

@@ -33,6 +33,7 @@ from kg_retrievers.datasets import Question
 from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph.revisits import excludes_named
 from kg_retrievers.index import GraphIndex, check_index, linker_of, question_entities
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.rog.cascade import CascadeRelationPaths
 from kg_retrievers.methods.rog.following import MAX_WALKS, follow_relation_paths
 from kg_retrievers.methods.rog.proposals import NEIGHBORS
@@ -199,6 +200,10 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
             Stage("propose_relation_paths", propose, ("relation_paths",), calls_model),
             Stage("follow_relation_paths", RunnableLambda(self._follow_relation_paths), ("answers", "documents")),
         )
+
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return the part of a connected graph that a stage looks at: what walks may cross."""
+        return super().reach(stage, state)._replace(between=False)
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:

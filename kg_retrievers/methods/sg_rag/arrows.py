@@ -154,7 +154,7 @@ def _turned(
     required: _Required, parameters: Mapping[str, Any], schema: DatabaseSchema, directions: Directions
 ) -> list[bool]:
     """Return which of the arrows must be turned."""
-    graph, arrows, labels = directions.graph, required.arrows, required.labels
+    graph, arrows, labels = directions.index.graph, required.arrows, required.labels
     edges = [
         Edge(arrow.head, [graph.relations.find(schema.relation_of(type)) for type in arrow.types], arrow.tail)
         for arrow in arrows

@@ -15,6 +15,8 @@ from kg_retrievers.errors import EntityLinkingError
 from kg_retrievers.graph import KnowledgeGraph, Known, Pattern, Term, Unknown, readable
 from kg_retrievers.graph.adjacency import relation_of
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, linker_of, mask, question_entities
+from kg_retrievers.index.in_parts import LEARNED_FACTS, in_parts
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS, steps_of, walk_pattern
 
 #: How many of the examples that differ only in their entities are tried for one template.
@@ -64,8 +66,8 @@ def label_examples(
     check_questions(examples, "label_examples")
     labelled = list(examples)
     relations = index.graph.relations
-    for masked, group in _alike(index.graph, examples, linker or linker_of(index)).items():
-        if not (closest := _closest(index.graph, examples, group, max_hops)):
+    for masked, group in _alike(index, examples, linker or linker_of(index)).items():
+        if not (closest := _closest_of(index, examples, group, max_hops)):
             continue
         walks = closest[0] if len(closest) == 1 else _nearest(index, masked, closest)
         for position, entities in group.items():
@@ -99,21 +101,42 @@ def star_pattern(arms: Sequence[tuple[Known, Sequence[tuple[str, bool]]]]) -> Pa
     return Pattern.of(*triples, target=target.name)
 
 
-def _alike(graph: KnowledgeGraph, examples: Sequence[Question], linker: EntityLinker) -> dict[str, _Named]:
+def _alike(index: GraphIndex, examples: Sequence[Question], linker: EntityLinker) -> dict[str, _Named]:
     """Return the examples to label by their text without the entities."""
     groups: dict[str, _Named] = {}
-    for position, example in enumerate(examples):
-        if example.pattern is not None or not example.answers:
-            continue
-        given = [seed for seed in example.seed_entities if seed in graph.entities]
-        try:
-            entities = question_entities(linker, example.text, given)
-        except EntityLinkingError:
-            continue
-        named = sorted((entity for entity in entities if entity.start < entity.end), key=lambda e: e.start)
-        masked = mask(example.text, [(entity.start, entity.end) for entity in named])
-        groups.setdefault(masked, {})[position] = named
+    wanted = [at for at, example in enumerate(examples) if example.pattern is None and example.answers]
+    named = in_parts(
+        index,
+        [examples[position] for position in wanted],
+        lambda some: Reach(tuple(sorted({seed for example in some for seed in example.seed_entities}))),
+        lambda some: [_named_entities(index.graph, linker, example) for example in some],
+    )
+    for position, entities in zip(wanted, named, strict=True):
+        if entities is not None:
+            spans = [(entity.start, entity.end) for entity in entities]
+            groups.setdefault(mask(examples[position].text, spans), {})[position] = entities
     return groups
+
+
+def _named_entities(graph: KnowledgeGraph, linker: EntityLinker, example: Question) -> list[QuestionEntity] | None:
+    """Return the entities that an example names, in the order of its text; None where it names none."""
+    given = [seed for seed in example.seed_entities if seed in graph.entities]
+    try:
+        entities = question_entities(linker, example.text, given)
+    except EntityLinkingError:
+        return None
+    return sorted((entity for entity in entities if entity.start < entity.end), key=lambda e: e.start)
+
+
+def _closest_of(
+    index: GraphIndex, examples: Sequence[Question], group: _Named, max_hops: int
+) -> list[tuple[_Walk, ...]]:
+    """Return what `_closest` does; nothing where too many facts of a connected graph are around the examples."""
+    tried = list(group)[:EXAMPLES_TRIED]
+    keys = {key for at in tried for entity in group[at] for key in entity.entities[: entity.best]}
+    answers = {answer for at in tried for answer in examples[at].answers}
+    around = Reach(tuple(sorted(keys)), max_hops, also=tuple(sorted(answers)), max_facts=LEARNED_FACTS)
+    return index.within(around, lambda: [] if index.is_cut else _closest(index.graph, examples, group, max_hops))
 
 
 def _closest(

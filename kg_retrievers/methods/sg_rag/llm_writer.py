@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.database.executor import TIMEOUT, Executor
 from kg_retrievers.database.graph_store import QueryExecutor
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType, backticked
+from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import CypherGenerationError, CypherSafetyError, DatabaseQueryError, InvalidArgumentError
-from kg_retrievers.graph import Known
+from kg_retrievers.errors import CypherGenerationError, DatabaseQueryError, InvalidArgumentError, QuerySafetyError
+from kg_retrievers.graph import KnowledgeGraph, Known
 from kg_retrievers.graph.shown_text import as_data
 from kg_retrievers.graph.verbalize import approximate_tokens
 from kg_retrievers.index import GraphIndex, QuestionEntity, embed, find_name, mask
@@ -35,6 +36,15 @@ from kg_retrievers.methods.sg_rag.queries import (
     check_properties,
     check_query,
     check_shows_facts,
+)
+from kg_retrievers.methods.sg_rag.sparql import (
+    SPARQL_PROMPT,
+    SPARQL_REPAIR_PROMPT,
+    check_names,
+    check_sparql,
+    parse_sparql,
+    relation_line,
+    type_line,
 )
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES, PatternCypherWriter, Queries
 from kg_retrievers.patterns.directions import directions_of
@@ -49,8 +59,13 @@ SCHEMA_HOPS = 3
 #: The most pairs of labels that are shown for a relationship type, and properties for a type or a label.
 PAIRS_SHOWN, PROPERTIES_SHOWN = 5, 20
 
+#: The most types of a SPARQL endpoint that are shown.
+TYPES_SHOWN = 30
+
 #: How many of the user's examples a language model is shown.
 EXAMPLES_SHOWN = 3
+
+Prompt = BasePromptTemplate[Any]
 
 #: Properties that hold vectors, by their type or name; they mean nothing to a language model.
 _VECTOR = re.compile(r"(?:FLOAT|DOUBLE|FLOAT32|FLOAT64|INT8)\d*\[\d*\]|LIST.*FLOAT|VECTOR", re.IGNORECASE)
@@ -106,7 +121,6 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self._patterns = PatternCypherWriter(index, ZeroShotPatternGenerator(index))
         self._examples = [example for example in label_examples(index, examples) if example.pattern]
         self._vectors = embed(index.embeddings, [_masked(example) for example in self._examples], batch_size=1024)
-        self._facts = dict(zip(*np.unique(index.graph.edges.relations, return_index=True), strict=True))
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Ask, check, and ask again with the reason where the query cannot be run."""
@@ -114,29 +128,41 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         entities: list[QuestionEntity] = input["entities"][:MAX_QUERIES]
         parameters = {f"e{slot}": list(entity.entities[: entity.best]) for slot, entity in enumerate(entities)}
         values, examples = yield Call(RunnableLambda(self._prompt_values), {**input, "parameters": parameters})
+        prompt, repair_prompt, parse = self._language(executor)
         check: RunnableLambda[str, str] = cancellable(
             lambda query: self._checked(query, parameters, executor, input.get("timeout", TIMEOUT))
         )
-        reply = yield Call(
-            self.prompts["cypher"] | guarded(self.llm) | StrOutputParser(), values | {"examples": examples}
-        )
+        reply = yield Call(prompt | guarded(self.llm) | StrOutputParser(), values | {"examples": examples})
         try:
-            query = yield Call(check, parse_cypher(reply))
-        except (CypherGenerationError, CypherSafetyError, DatabaseQueryError) as error:
+            query = yield Call(check, parse(reply))
+        except (CypherGenerationError, QuerySafetyError, DatabaseQueryError) as error:
             values |= {"reply": reply, "error": _reason(error)}
-            reply = yield Call(self.prompts["repair"] | guarded(self.llm) | StrOutputParser(), values)
+            reply = yield Call(repair_prompt | guarded(self.llm) | StrOutputParser(), values)
             try:
-                query = yield Call(check, parse_cypher(reply))
-            except (CypherSafetyError, DatabaseQueryError) as again:
+                query = yield Call(check, parse(reply))
+            except (QuerySafetyError, DatabaseQueryError) as again:
                 reason = f"LLMCypherWriter: the second query cannot be run either: {_reason(again)}"
                 raise CypherGenerationError(reason, reply) from again
         other_meanings = entities[0].entities[entities[0].best :] if entities else ()
         meant = [parameters, *({**parameters, "e0": [key]} for key in other_meanings)]
         return [{"query": query, "parameters": given, "from": "llm"} for given in meant[:MAX_QUERIES]]
 
+    def _language(self, executor: Executor) -> tuple[Prompt, Prompt, Callable[[str], str]]:
+        """Return both prompts, and what reads the replies; a prompt that was given stays."""
+        prompt, repair_prompt = self.prompts["cypher"], self.prompts["repair"]
+        if executor.dialect != "sparql":
+            return prompt, repair_prompt, parse_cypher
+        prompt = SPARQL_PROMPT if prompt is CYPHER_PROMPT else prompt
+        return prompt, SPARQL_REPAIR_PROMPT if repair_prompt is REPAIR_PROMPT else repair_prompt, parse_sparql
+
     def _checked(self, query: str, parameters: Mapping[str, Any], executor: Executor, timeout: float) -> str:
         """Return a query with its arrows the right way round, once all checks let it through."""
         schema = executor.schema()
+        if isinstance(schema, SparqlSchema):
+            text = check_sparql(query, parameters, schema, shows_facts=True)
+            check_names(text, schema)
+            executor.explain(text, parameters, timeout=timeout)
+            return text
         checked = check_query(query, parameters, schema)
         check_properties(checked.text, schema)
         check_lists(checked.text, parameters)
@@ -163,7 +189,10 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         Relationship types around the entities come first, then those whose words are nearest to the question; labels
         are those that the types join. Properties that hold vectors are left out.
         """
-        known = {label.name: _label_line(label) for label in schema.labels}
+        if isinstance(schema, SparqlSchema):
+            known = {label.name: type_line(label.name, schema) for label in schema.labels[:TYPES_SHOWN]}
+        else:
+            known = {label.name: _label_line(label) for label in schema.labels}
         relations = self._by_nearness(schema, question, seed_entities)
         total = len(relations) or len(known)
         left = self.max_schema_tokens - approximate_tokens(_more(total, "relationship types"))
@@ -171,6 +200,9 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             return "\n".join(_first_labels(known, left))
         labels: dict[str, str] = {}
         lines: list[str] = []
+        if isinstance(schema, SparqlSchema):  # which types a relation joins is not known
+            labels = dict(zip(known, _first_labels(known, left // 4), strict=False))
+            left -= sum(map(approximate_tokens, labels.values()))
         for relation in relations:
             pairs = (relation.ends or (("", ""),))[:PAIRS_SHOWN]
             new = {name: known[name] for pair in pairs for name in pair if name in known and name not in labels}
@@ -200,6 +232,8 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
     def _relation_lines(self, relation: RelationType, pairs: Sequence[tuple[str, str]], schema: DatabaseSchema) -> str:
         """Write a relationship type between some of its pairs of labels, with one of its facts."""
+        if isinstance(schema, SparqlSchema):
+            return relation_line(relation.name, schema) + self._fact(schema.relation_of(relation.name))
         arrow = f"-[:{_name(relation.name)}{_properties(relation.properties)}]->"
         lines = "\n".join(f"{_node(head)}{arrow}{_node(tail)}" for head, tail in pairs)
         lines += self._fact(schema.relation_of(relation.name))
@@ -208,10 +242,12 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         return lines
 
     def _fact(self, relation: str) -> str:
-        graph = self.index.graph
-        if (id := graph.relations.find(relation)) not in self._facts:
+        whole = self.index.whole
+        graph = whole.graph
+        facts = whole.derived.get("first facts", (graph,), lambda: _first_facts(graph))
+        if (id := graph.relations.find(relation)) not in facts:
             return ""
-        head, _, tail = graph.triple(int(self._facts[id]))
+        head, _, tail = graph.triple(facts[id])
         return as_data("   for example " + " -> ".join(" ".join(graph.label(end).split()) for end in (head, tail)))
 
     def _shown_examples(self, question: str, entities: Sequence[QuestionEntity], executor: Executor) -> str:
@@ -220,7 +256,7 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             return ""
         masked = mask(question, [(entity.start, entity.end) for entity in entities])
         distances = np.linalg.norm(self._vectors - self.index.embed([masked]), axis=1)
-        shown = []
+        shown, language = [], "SPARQL" if executor.dialect == "sparql" else "Cypher"
         for nearest in np.argsort(distances, kind="stable")[:EXAMPLES_SHOWN].tolist():
             example = self._examples[nearest]
             assert example.pattern is not None
@@ -228,10 +264,17 @@ class LLMCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             names = {name: f"e{slot}" for slot, name in enumerate(written["parameters"])}
             query, parameters = written["query"].split("\nORDER BY ")[0], dict[str, Any]()
             for name, value in written["parameters"].items():
-                query = re.sub(rf"(?:=|IN) \${name}\b", f"IN ${names[name]}", query)
+                stands = rf"\${name}\b" if executor.dialect == "sparql" else rf"(?:=|IN) \${name}\b"
+                query = re.sub(stands, f"{'' if executor.dialect == 'sparql' else 'IN '}${names[name]}", query)
                 parameters[names[name]] = value if isinstance(value, list) else [value]
-            shown.append(f"Question: {example.text}\nParameters: {_shown(parameters, {})}\nCypher:\n{query}")
+            shown.append(f"Question: {example.text}\nParameters: {_shown(parameters, {})}\n{language}:\n{query}")
         return "\nThese are of this database.\n\n" + "\n\n".join(shown)
+
+
+def _first_facts(graph: KnowledgeGraph) -> dict[int, int]:
+    """Return the first fact of each relation, by ids."""
+    relations, first = np.unique(graph.edges.relations, return_index=True)
+    return dict(zip(relations.tolist(), first.tolist(), strict=True))
 
 
 def _masked(example: Question) -> str:

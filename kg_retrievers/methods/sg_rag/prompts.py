@@ -9,6 +9,7 @@ way a relation points, serves best. The paper has no prompt for queries: it fill
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from langchain_core.prompts import ChatPromptTemplate
 
@@ -99,7 +100,7 @@ Answer:""")
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 # What a query is called in an object.
-_QUERY_KEYS = ("query", "cypher", "statement")
+_QUERY_KEYS = ("query", "cypher", "sparql", "statement")
 _SPECIAL = re.compile(r"<\|[^|<>\s]{1,40}\|>|</?s>|\[/?INST\]")
 # Where a query begins; words that sentences begin with, too, must be in capitals or be followed by what clauses hold.
 _START = re.compile(
@@ -128,14 +129,45 @@ def parse_cypher(reply: str) -> str:
         >>> parse_cypher("Here it is:\n```cypher\nMATCH (n) RETURN n;\n```\nIt returns all nodes.<|im_end|>")
         'MATCH (n) RETURN n;'
     """
+    return find_query(reply, CYPHER)
+
+
+class QueryForm(NamedTuple):
+    """What a query of a language looks like.
+
+    Args:
+        who: The name of its parser.
+        language: What it is called.
+        first: A word with which a query begins.
+        start: Finds where one begins, in its first group.
+        goes_on: Matches a paragraph that belongs to the query before it.
+    """
+
+    who: str
+    language: str
+    first: str
+    start: re.Pattern[str]
+    goes_on: re.Pattern[str]
+
+
+#: What a Cypher query looks like.
+CYPHER = QueryForm("parse_cypher", "Cypher", "MATCH", _START, _GOES_ON)
+
+
+def find_query(reply: str, form: QueryForm) -> str:
+    """Return the first query of a form in a model's reply.
+
+    Raises:
+        CypherGenerationError: If there is none.
+    """
     text = without_reasoning(reply)[:MAX_REPLY].replace("\r\n", "\n")
-    text = _query_in_object(text) or text
+    text = _query_in_object(text, form) or text
     for part in (*_FENCED.findall(text), text):
-        if start := _START.search(part):
+        if start := form.start.search(part):
             paragraphs = _SPECIAL.split(part[start.start(1) :])[0].split("```")[0].split("\n\n")
             kept = paragraphs[:1]
             for paragraph in paragraphs[1:]:
-                if paragraph.strip() and not _GOES_ON.match(paragraph):
+                if paragraph.strip() and not form.goes_on.match(paragraph):
                     break
                 kept.append(paragraph)
             return "\n\n".join(kept).strip().removesuffix("`").strip()
@@ -144,15 +176,15 @@ def parse_cypher(reply: str) -> str:
     elif not without_reasoning(reply).strip():
         reason = "the reply holds reasoning only."
     else:
-        reason = "the reply holds no query; one begins with MATCH."
-    raise CypherGenerationError(f"parse_cypher: {reason} Wanted one Cypher query and nothing else.", reply)
+        reason = f"the reply holds no query; one begins with {form.first}."
+    raise CypherGenerationError(f"{form.who}: {reason} Wanted one {form.language} query and nothing else.", reply)
 
 
-def _query_in_object(text: str) -> str | None:
+def _query_in_object(text: str, form: QueryForm) -> str | None:
     """Return the query that an object of a reply holds, or None."""
     nodes, _ = read_nodes(text, unescape_json)
     values = (node.get(_QUERY_KEYS) for node in nodes if node.opener == "{")
-    return next((value for value in values if isinstance(value, str) and _START.search(value)), None)
+    return next((value for value in values if isinstance(value, str) and form.start.search(value)), None)
 
 
 def parse_answers(reply: str) -> list[str]:

@@ -17,9 +17,11 @@ from kg_retrievers.database.executor import Executor
 from kg_retrievers.database.grammar import SyntaxNode, read
 from kg_retrievers.database.safety import CheckedQuery, check_read_only
 from kg_retrievers.database.schema import DatabaseSchema
+from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.database.tokens import Token, refusal
 from kg_retrievers.deadline import await_foreign_function
 from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.methods.sg_rag.sparql import check_sparql
 from kg_retrievers.methods.sg_rag.writers import MAX_QUERIES
 
 Input = TypeVar("Input")
@@ -127,6 +129,20 @@ def cancellable(function: Callable[[Input], Output]) -> RunnableLambda[Input, Ou
         return await await_foreign_function(function, input)
 
     return RunnableLambda(function, in_background)
+
+
+def checked_text(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema, *, shows_facts: bool) -> str:
+    """Check that a query only reads what the database has and, if wanted, returns facts; return what is to be run.
+
+    Raises:
+        QuerySafetyError: If not.
+    """
+    if isinstance(schema, SparqlSchema):
+        return check_sparql(query, parameters, schema, shows_facts=shows_facts)
+    text = check_query(query, parameters, schema).text
+    if shows_facts:
+        check_shows_facts(text)
+    return text
 
 
 def check_query(query: str, parameters: Mapping[str, Any], schema: DatabaseSchema) -> CheckedQuery:

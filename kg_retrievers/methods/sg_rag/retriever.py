@@ -28,6 +28,7 @@ from kg_retrievers.errors import EntityLinkingError, InvalidArgumentError
 from kg_retrievers.graph import Evidence
 from kg_retrievers.graph.operations import Operation
 from kg_retrievers.index import GraphIndex, QuestionEntity, check_index, linker_of, question_entities
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.sg_rag.cascade import CascadeCypherWriter
 from kg_retrievers.methods.sg_rag.operations import MAX_ROWS, operate
 from kg_retrievers.methods.sg_rag.prompts import ANSWER_PROMPT, parse_answers
@@ -35,14 +36,15 @@ from kg_retrievers.methods.sg_rag.queries import (
     CypherQuery,
     CypherState,
     cancellable,
-    check_query,
-    check_shows_facts,
     checked_executor,
+    checked_text,
     complete_query,
     read_queries,
 )
+from kg_retrievers.methods.sg_rag.read_rows import RunQuery, cache_rows, checked_reader
 from kg_retrievers.methods.sg_rag.subgraph_merging import breadth_first
 from kg_retrievers.methods.sg_rag.subgraphs import Subgraph, grouped, subgraphs_of
+from kg_retrievers.patterns.reaches import reach_of_question
 
 #: The share of their triples from which on `ties="overlap"` merges two subgraphs; ours, as is the measure.
 OVERLAP = 0.5
@@ -63,7 +65,9 @@ class CypherFields(RetrieverFields, total=False):
 
 
 class CypherRetriever(BaseKGRetriever):
-    """Writes a Cypher query for the question and runs it; the rows hold the evidence and the answers.
+    """Writes a Cypher or SPARQL query for the question and runs it; its rows hold the evidence and the answers.
+
+    The executor says which language: SPARQL for a `SparqlExecutor`, else Cypher.
 
     The query comes from the template of an example that is near (`TemplateCypherWriter`), else from a zero-shot pattern
     (`PatternCypherWriter`), or from a language model where neither is sure (`LLMCypherWriter`): see
@@ -108,7 +112,8 @@ class CypherRetriever(BaseKGRetriever):
 
     #: From `{"question", "seed_entities", "entities", "executor", "timeout"}` to the queries of the state.
     writer: Runnable[Any, list[dict[str, Any]]]
-    #: Runs them, on a database that holds the indexed graph; None for one that is made from the graph when needed.
+    #: Runs them, on a database that holds the indexed graph; None for that of a connected graph, or for one that is
+    #: made from the graph when needed.
     executor: Annotated[Executor | None, PlainValidator(checked_executor)] = None
     #: What one Document holds.
     granularity: Literal["subgraph", "triple"] = "subgraph"
@@ -234,27 +239,38 @@ class CypherRetriever(BaseKGRetriever):
     def _checked_query(self, query: Mapping[str, Any]) -> dict[str, Any]:
         full = complete_query(query)
         schema = self.database.schema()
-        text = check_query(full["query"], full["parameters"], schema).text
         operation = Operation.from_dict(full["operation"]) if "operation" in full else None
-        if operation is None or operation.kind == "exists":
-            check_shows_facts(text)
+        shows_facts = operation is None or operation.kind == "exists"
+        text = checked_text(full["query"], full["parameters"], schema, shows_facts=shows_facts)
         if facts := full.get("facts"):
-            check_shows_facts(check_query(facts["query"], facts["parameters"], schema).text)
+            checked_text(facts["query"], facts["parameters"], schema, shows_facts=True)
         return {**full, "query": text}
 
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return the part of a connected graph that a stage looks at; what queries return is added as it comes."""
+        if stage == "write_cypher":
+            return reach_of_question(self.index, state["question"], state.get("seed_entities") or ())
+        return Reach()
+
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:
+        """Run the queries, each once, with what they return at hand."""
+        seeds = tuple(state.get("seed_entities") or ())
+        run = cache_rows(self.index, lambda query, most: self._rows(state, query, most))
+        return self.index.within(Reach(seeds, len(seeds) > 1), lambda: self._answer(state, run))
+
+    def _answer(self, state: CypherState, run: RunQuery) -> dict[str, Any]:
         """Run the queries in order until one has rows; where the first has an operation, all that have the same."""
         operation = state["cypher"][0].get("operation") if state["cypher"] else None
         queries = [query for query in state["cypher"] if query.get("operation") == operation]
-        evidence = self._found(state, queries) if operation is None else self._operate(state, queries)
+        evidence = (self._found if operation is None else self._operate)(state, queries, run)
         return {
             "answers": top_answers(evidence),
             "documents": self.documents_from(evidence, state["k"], state["question"]),
         }
 
-    def _found(self, state: CypherState, queries: Sequence[CypherQuery]) -> list[Evidence]:
+    def _found(self, state: CypherState, queries: Sequence[CypherQuery], run: RunQuery) -> list[Evidence]:
         for tried, written in enumerate(queries, 1):
-            rows = self._rows(state, written, self.max_rows)
+            rows = run(written, self.max_rows)
             details = {**self._details(state, written), "tried": tried, "rows": len(rows)}
             groups = grouped(subgraphs_of(rows, self.graph), self.ties, self.overlap)
             seeds = state.get("seed_entities") or []
@@ -271,13 +287,13 @@ class CypherRetriever(BaseKGRetriever):
         seeds = state.get("seed_entities") or []
         return {**_without_confidence(written), "entities": [[self.graph.label(key), key] for key in seeds]}
 
-    def _operate(self, state: CypherState, queries: Sequence[CypherQuery]) -> list[Evidence]:
+    def _operate(self, state: CypherState, queries: Sequence[CypherQuery], run: RunQuery) -> list[Evidence]:
         """Return what an operation gives as one piece of evidence; none where the graph does not say."""
 
-        def run(query: Mapping[str, Any], bindings: bool) -> Rows:
-            return self._rows(state, query, self.max_bindings if bindings else self.max_rows)
+        def rows(query: Mapping[str, Any], bindings: bool) -> Rows:
+            return run(query, self.max_bindings if bindings else self.max_rows)
 
-        result = operate(queries, run, self.graph)
+        result = operate(queries, rows, self.graph)
         if result is None:
             return []
         return [
@@ -308,13 +324,18 @@ class CypherRetriever(BaseKGRetriever):
 
     @property
     def database(self) -> Executor:
-        """The executor that runs the queries: `executor`, or a database that is made from the graph the first time.
+        """The executor that runs the queries: `executor`, or that of a connected graph.
+
+        For another graph, a database is made from it the first time.
 
         Raises:
+            InvalidArgumentError: If what reads a connected graph runs no queries.
             MissingExtraError: If there is no `executor` and the extra `ladybug` is not installed.
         """
         if self.executor is not None:
             return self.executor
+        if self.index.reader is not None:
+            return checked_reader(self.index.reader)
         graph = self.graph
 
         def make() -> Executor:

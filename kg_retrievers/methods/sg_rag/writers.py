@@ -20,9 +20,9 @@ from kg_retrievers.graph.operations import Operation
 from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, QuestionEntity, linker_of
-from kg_retrievers.index.question_entities import describe_unknown_answer
+from kg_retrievers.index.question_entities import tell_unknown_answer
 from kg_retrievers.methods.sg_rag.labelling import label_examples
-from kg_retrievers.methods.sg_rag.limits import key_limits
+from kg_retrievers.methods.sg_rag.limits import KeyLimits, key_limits
 from kg_retrievers.methods.sg_rag.rendered import Rendered
 from kg_retrievers.methods.sg_rag.subgraphs import INDEX_AGAIN_ON_SHELL
 from kg_retrievers.methods.sg_rag.templates import MAX_HOPS
@@ -30,6 +30,7 @@ from kg_retrievers.patterns.carried_out import carried_out
 from kg_retrievers.patterns.directions import Edge, directions_of
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.patterns.operation_parts import part_of
+from kg_retrievers.patterns.reaches import cut_short, reach_of_pattern
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
@@ -134,7 +135,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         """Yield the queries for a pattern, or for a side of a comparison."""
         known = [node for node in pattern.nodes if isinstance(node, Known)]
         choices = [self._choices(node, entities)[: 1 if operation else None] for node in known]
-        limits = key_limits(self.index, pattern)
+        limits = self._limits(pattern)
         likeliest = _likeliest([len(of_node) for of_node in choices], MAX_QUERIES)
         for widened, chosen in product((False, True), likeliest):
             keys = {node: of_node[rank] for node, of_node, rank in zip(known, choices, chosen, strict=True)}
@@ -152,6 +153,22 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
             )
             written = {**rendered.query(operation), "from": pattern.source or "given"}
             yield written | _understanding(pattern) | ({"widened": True} if widened else {})
+
+    def _limits(self, pattern: Pattern) -> KeyLimits:
+        """Return the keys that conditions leave; over a connected graph, of what is around the entities of the pattern.
+
+        Raises:
+            SearchBudgetError: If these facts cannot be fetched, or not all of them.
+        """
+        if not self.index.is_connected or not (pattern.conditions or pattern.absent):
+            return key_limits(self.index, pattern)
+
+        def limits() -> KeyLimits:
+            if self.index.is_cut:
+                raise cut_short("what fits the conditions")
+            return key_limits(self.index, pattern)
+
+        return self.index.within(reach_of_pattern(self.index, pattern, (), 1), limits)
 
     def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
         graph = self.index.graph
@@ -297,7 +314,7 @@ class TemplateCypherWriter(PatternCypherWriter):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: none of {len(labelled)} examples has a pattern, or an answer within "
                 f"{max_hops} relations of an entity that it names. Answers are keys of the graph."
-                + describe_unknown_answer(index.graph, labelled)
+                + tell_unknown_answer(index, labelled)
             )
         super().__init__(index, ExamplePatternGenerator(index, labelled, linker=linker), distinct=distinct)
 

@@ -18,7 +18,7 @@ from typing_extensions import Unpack
 
 from kg_retrievers.core.documents import top_answers
 from kg_retrievers.core.prompts import AnswerPrompt
-from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, refuse_model
+from kg_retrievers.core.retriever import BaseKGRetriever, RetrieverFields, nothing_fetched, refuse_model
 from kg_retrievers.core.stages import QuestionShape, RetrievalState, Stage
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import InvalidArgumentError
@@ -26,6 +26,8 @@ from kg_retrievers.graph import Evidence, Pattern
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.revisits import decide_revisits
 from kg_retrievers.index import GraphIndex, check_index
+from kg_retrievers.index.nearest import EXACT_NAME_MARGIN
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.simgrag.evidence import ambiguous_names, match_evidence, operation_evidence
 from kg_retrievers.methods.simgrag.match_query import match_query
 from kg_retrievers.methods.simgrag.matching import MAX, Match, MatchQuery, match_pattern
@@ -36,9 +38,13 @@ from kg_retrievers.methods.simgrag.widening import find_widening
 from kg_retrievers.patterns.allowed_entities import allowed_entities
 from kg_retrievers.patterns.carried_out import carried_out
 from kg_retrievers.patterns.cascade import CascadePatternGenerator
+from kg_retrievers.patterns.reaches import cut_short, reach_of_pattern, reach_of_question
 
 #: Appendix C.1: k(n) = k(r) = 16 on MetaQA, k(t) = 16. (On DBpedia, 16,384 and 512 serve better: figure 5.)
 K_NODES = K_RELATIONS = K_TYPES = 16
+
+#: The largest distance of a subgraph of which all names and relations are exactly those of a pattern.
+EXACT = EXACT_NAME_MARGIN / 2
 
 #: Ours. The most entities of an unknown: above the degree of every hub of MetaQA (4,176).
 MAX_BINDINGS = 10_000
@@ -186,6 +192,16 @@ class SimGRAGRetriever(BaseKGRetriever):
             Stage("match_subgraphs", RunnableLambda(self._match_subgraphs), ("answers", "documents")),
         )
 
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return the part of a connected graph that a stage looks at.
+
+        A pattern is generated from what is around the entities of the question. It is matched around the candidates of
+        its known nodes, which the stage fetches itself.
+        """
+        if stage == "generate_pattern":
+            return reach_of_question(self.index, state["question"], state.get("seed_entities") or ())
+        return Reach()
+
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:
         """The prompts of the pattern generator, where it has some, and the one for answering."""
@@ -202,9 +218,32 @@ class SimGRAGRetriever(BaseKGRetriever):
         return super().check_inputs(inputs)
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
-        pattern = pin_seeds(Pattern.from_dict(state["pattern"]), state.get("seed_entities") or [], self.graph)
+        """Match the pattern; over a connected graph first by exact names alone, which takes fewer facts."""
+        pattern, seeds = Pattern.from_dict(state["pattern"]), state.get("seed_entities") or []
         self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest, pattern.lacking)
+        if not self.index.is_connected:
+            return self._matched(state, pattern)
+        nearest = EXACT if self.max_distance is None else min(self.max_distance, EXACT)
+        exact = self.model_copy(update={"k_nodes": 1, "max_distance": nearest})
+        if not _means_nearest(pattern):
+            around = reach_of_pattern(self.index, pattern, seeds, 1)
+            found = self.index.within(around, lambda: exact._matched(state, pattern, may_be_empty=True))
+            if len(found["documents"]) >= state["k"]:
+                return found
+        around = reach_of_pattern(self.index, pattern, seeds, self.k_nodes)
+        return self.index.within(around, lambda: self._matched(state, pattern))
+
+    def _matched(self, state: SimGRAGState, pattern: Pattern, *, may_be_empty: bool = False) -> dict[str, Any]:
+        pattern = pin_seeds(pattern, state.get("seed_entities") or [], self.graph)
+        if self.index.is_cut and (pattern.operation or pattern.absent):
+            raise cut_short(repr(pattern.operation.kind) if pattern.operation else "what is absent")
         evidence = self.match(pattern, state["k"], question=state["question"])
+        if may_be_empty and not evidence:
+            return {"answers": [], "documents": []}
+        if self.index.is_narrowed and not may_be_empty and not _means_nearest(pattern):
+            if not evidence:
+                raise nothing_fetched(type(self).__name__)
+            evidence = [replace(one, truncated=True) for one in evidence]
         documents = self.documents_from(evidence, state["k"], state["question"])
         return {"answers": top_answers(evidence), "documents": documents}
 
@@ -225,7 +264,7 @@ class SimGRAGRetriever(BaseKGRetriever):
     def _match(self, pattern: Pattern, k: int, question: str) -> list[Evidence]:
         if pattern.operation is not None:
             return self._operate(pattern, question)
-        query = self.query(pattern, nearest=bool(pattern.conditions or pattern.absent or pattern.typed))
+        query = self.query(pattern, nearest=_means_nearest(pattern))
         found, widened = self._found(pattern, query, k, question, ties=self.ties)
         found = nearest_matches(found) if pattern.typed else found
         ambiguous = ambiguous_names(self.index, pattern, query) if found else []
@@ -299,6 +338,11 @@ class SimGRAGRetriever(BaseKGRetriever):
         if pattern.directed is not None:
             return pattern.directed
         return self.direction == "respect" or pattern.operation is not None
+
+
+def _means_nearest(pattern: Pattern) -> bool:
+    """Tell whether names and relations of a pattern mean the nearest ones alone."""
+    return bool(pattern.operation or pattern.conditions or pattern.absent or pattern.typed)
 
 
 def _as_state(pattern: Pattern) -> dict[str, Any]:

@@ -195,7 +195,7 @@ class GraphTripleScorer:
     def _parts(self, entities: Array) -> tuple[Array, Array]:
         """Return the parts of the labels of entities as head and as tail, (2, labels, hidden), and the row of each."""
         graph = self.index.graph
-        if len(graph.entities) * self.scorer.config.hidden > MAX_KEPT:
+        if self.index.is_connected or len(graph.entities) * self.scorer.config.hidden > MAX_KEPT:
             return self._make_parts(entities)
         with self._lock:
             if self._made is None:

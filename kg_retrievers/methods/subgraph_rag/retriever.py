@@ -92,6 +92,7 @@ class SubgraphRAGRetriever(BaseModelRetriever):
 
     model_class = TripleScorer
     state_class: ClassVar[type] = SubgraphRAGState
+    entity_inputs: ClassVar[frozenset[str]] = frozenset({"scored_triples"})
     suits: ClassVar[frozenset[QuestionShape]] = frozenset({"one entity", "several entities"})
     proposes_answers: ClassVar[bool] = False
 

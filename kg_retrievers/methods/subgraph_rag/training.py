@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from kg_retrievers.algorithms.neighborhood import neighborhood
+from kg_retrievers.bulk import Workers
 from kg_retrievers.core.checked import checked_dataclass
 from kg_retrievers.datasets import Question
 from kg_retrievers.errors import MissingExtraError
@@ -96,6 +97,7 @@ def train_triple_scorer(
     patience: int = 4,
     seed: int = 0,
     progress: bool = False,
+    workers: Workers | None = None,
     **config: Any,
 ) -> ModelTraining[TripleScorer]:
     """Train a scorer of triples on questions and their answers.
@@ -133,6 +135,7 @@ def train_triple_scorer(
         patience: After how many validations without a better one the training ends.
         seed: The seed of all random numbers.
         progress: Whether to show a progress bar on stderr.
+        workers: Processes that find entities and candidates before the training, `LocalWorkers` or `RayWorkers`.
         **config: Fields of `TripleScorerConfig` but the dimension.
 
     Raises:
@@ -156,6 +159,7 @@ def train_triple_scorer(
         schedule=schedule,
         facts=asdict(options),
         progress=progress,
+        workers=workers,
     )
 
 

@@ -38,6 +38,7 @@ from kg_retrievers.errors import (
 )
 from kg_retrievers.graph.types import Triple, read_paths
 from kg_retrievers.index import GraphIndex
+from kg_retrievers.index.reach import Reach
 from kg_retrievers.methods.union.fusion import fuse, member_results
 
 #: As many Documents as retrievers usually find together: the paper takes the whole union.
@@ -141,6 +142,7 @@ class UnionRetriever(BaseKGRetriever):
     """
 
     state_class: ClassVar[type] = UnionState
+    entity_inputs: ClassVar[frozenset[str]] = frozenset({"found"})
 
     #: The members, on one graph; each with its own fields, and perhaps itself a union.
     retrievers: tuple[BaseKGRetriever, ...] = Field(min_length=1)
@@ -182,7 +184,7 @@ class UnionRetriever(BaseKGRetriever):
                     f"the {type(retriever).__name__} is there twice, with equal fields, and finds nothing more. Leave "
                     "one out, give it other fields, or have it count more by `weights`"
                 )
-            if index is not None and retriever.graph.fingerprint != index.graph.fingerprint:
+            if index is not None and not index.has_graph_of(retriever.index):
                 raise InvalidArgumentError(
                     f"the {type(retriever).__name__} is on another graph than the index of the union. Build all on one"
                 )
@@ -275,6 +277,16 @@ class UnionRetriever(BaseKGRetriever):
             Stage("retrieve", runs | RunnableLambda(self._collect), ("found", "failed"), calls_model),
             Stage("fuse", RunnableLambda(self._fuse), ("answers", "documents")),
         )
+
+    def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
+        """Return what a stage looks at of a connected graph: the entities found; members have parts of their own."""
+        if stage == "retrieve":
+            return Reach()
+        rows = [row for found in state["found"].values() for row in found]
+        keys = {key for row in rows for head, _, tail in row["triples"] for key in (head, tail)}
+        keys.update(key for row in rows for key in row["answers"])
+        keys.update(key for row in rows for _, key in row["details"].get("entities", ()))
+        return Reach(tuple(sorted(keys)))
 
     @property
     def prompts(self) -> dict[str, BasePromptTemplate[Any]]:

@@ -89,9 +89,9 @@ class ZeroShotPatternGenerator(LinkingGenerator):
 
     @property
     def _steps(self) -> GraphSteps:
-        scorer = self._scorer
-        return self.index.derived.get(
-            "zero-shot steps", (self.index.graph, scorer), lambda: GraphSteps(self.index.graph, scorer, token_table())
+        scorer, whole = self._scorer, self.index.whole
+        return whole.derived.get(
+            "zero-shot steps", (whole.graph, scorer), lambda: GraphSteps(whole.graph, scorer, token_table())
         )
 
     def _generate(self, input: Mapping[str, Any]) -> Pattern:

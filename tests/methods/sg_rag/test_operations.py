@@ -1,9 +1,10 @@
-"""Conditions, absent triples and operations: what LadybugDB finds is what the matcher in memory finds."""
+"""Conditions, absent triples and operations: what databases find is what the matcher in memory finds."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
+from oxigraph_server import Oxigraph
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, Known, Pattern, SimGRAGRetriever, Unknown
+from kg_retrievers.database.sparql.executor import SparqlExecutor
 from kg_retrievers.errors import (
     CypherSafetyError,
     InvalidArgumentError,
@@ -38,7 +41,7 @@ class Backends(NamedTuple):
     """One graph, in memory and in a database."""
 
     indexed: GraphIndex
-    executor: LadybugExecutor
+    executor: LadybugExecutor | SparqlExecutor
 
     def found(self, pattern: Pattern) -> tuple[Any, Any]:
         """What a pattern gives in memory and in the database, in a form that can be compared."""
@@ -89,6 +92,20 @@ def backends() -> Iterator[list[Backends]]:
     yield found
     for one in found:
         one.executor.close()
+
+
+@pytest.fixture(scope="module")
+def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Backends]]:
+    """Graphs in memory and behind SPARQL endpoints."""
+    with ExitStack() as servers:
+        found = []
+        for seed in range(2):
+            folder = tmp_path_factory.mktemp("oxigraph")
+            value_graph(seed).write(folder / "graph.nt")
+            graph = KnowledgeGraph.from_file(folder / "graph.nt")
+            server = servers.enter_context(Oxigraph(folder, folder / "graph.nt"))
+            found.append(Backends(GraphIndex.build(graph, HashedEmbeddings()), server.executor()))
+        yield found
 
 
 UNKNOWNS = st.sampled_from("xyz").map(Unknown)
@@ -170,6 +187,13 @@ def _operations(unknowns: list[str]) -> st.SearchStrategy[Operation | None]:
 def test_a_database_finds_what_the_matcher_finds(backends: list[Backends], number: int, pattern: Pattern) -> None:
     in_memory, in_database = backends[number].found(pattern)
     assert in_database == in_memory
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 1), questions())
+def test_an_endpoint_finds_what_the_matcher_finds(endpoints: list[Backends], number: int, pattern: Pattern) -> None:
+    in_memory, at_endpoint = endpoints[number].found(pattern)
+    assert at_endpoint == in_memory
 
 
 @pytest.mark.heavy  # the same in seconds above

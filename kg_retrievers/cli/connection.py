@@ -1,0 +1,174 @@
+"""A graph that stays in its database: `--connect`, with its names in a vector store: `--vectors`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import kg_retrievers
+from kg_retrievers.cli.database import OF_ENDPOINTS, open_database
+from kg_retrievers.cli.graph_files import given_options
+from kg_retrievers.cli.reading_options import OPTIONS
+from kg_retrievers.cli.show import note, status
+from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
+from kg_retrievers.serving.loading import STATIC, is_database, is_endpoint, is_public, load_embeddings
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+
+    from kg_retrievers.database.executor import Executor
+    from kg_retrievers.graph.parts import StoredEntity
+    from kg_retrievers.index import GraphIndex, VectorStoreSearch
+    from kg_retrievers.index.server_names import About, ServerNames
+
+#: How many relations, and facts of each, are looked at, to see whether a store holds the names of a graph.
+SAMPLE = 5
+
+#: The most seconds of one query about the whole graph.
+TIMEOUT = 60.0
+
+
+def is_connected(options: argparse.Namespace) -> bool:
+    """Whether the graph is to stay in its database, as that of a public endpoint always does."""
+    return options.connect or options.vectors is not None or is_public(options.graph)
+
+
+def check_connection(options: argparse.Namespace) -> None:
+    """Check that the options for a graph that stays in its database come with a database, and no others do.
+
+    Raises:
+        InvalidArgumentError: If not.
+    """
+    given = [
+        flag
+        for flag, value in (
+            ("--connect", options.connect),
+            ("--vectors", options.vectors is not None),
+            ("--max-facts", options.max_facts is not None),
+        )
+        if value
+    ]
+    if given and not is_database(options.graph):
+        raise InvalidArgumentError(
+            f"{' and '.join(given)}: for a graph that stays in a database, but {options.graph} is none. Leave it out, "
+            "or name a database, as bolt://localhost:7687."
+        )
+    if not is_connected(options):
+        if given:
+            raise InvalidArgumentError("--max-facts is for a graph that stays in its database: add --connect.")
+        return
+    if options.database is not None:
+        raise InvalidArgumentError("--database: a graph that stays in its database is queried there. Leave it out.")
+    for option in given_options(options):
+        if not is_endpoint(options.graph) or option.argument not in OF_ENDPOINTS:
+            raise InvalidArgumentError(f"{option.flag} is for a graph that is read, but this one stays. Leave it out.")
+
+
+def connect(options: argparse.Namespace) -> GraphIndex:
+    """Connect to the graph, and to the store of its names if the options name one.
+
+    Raises:
+        InvalidArgumentError: If an option is for other graphs.
+        StaleIndexError: If the store holds no names, those of another graph, or those of other embeddings.
+        DatabaseError: If a server cannot be reached, or lets nobody in.
+    """
+    check_connection(options)
+    embeddings = load_chosen_embeddings(options)
+    names = None if options.vectors is None else open_names(options, embeddings)
+    database = open_database(options.graph, options)
+    try:
+        if names is not None:
+            about = loaded_names(names, options)
+            if about.position is not None:
+                note(f"not all names are in {options.vectors} yet; the rest of them: {index_command(options)}")
+        more = {} if options.max_facts is None else {"max_facts": options.max_facts}
+        vectors = None if names is None else names.store
+        with status(f"connecting to {options.graph}"):
+            index = kg_retrievers.GraphIndex.connect(database, embeddings, vectors, **more)
+            if names is not None and about.position is None:
+                _check_graph(names, index, database, options)
+    except BaseException:
+        database.close()
+        raise
+    return index
+
+
+def open_names(options: argparse.Namespace, embeddings: Embeddings) -> ServerNames:
+    """Open the store that `--vectors` names.
+
+    Raises:
+        InvalidArgumentError: If its address cannot be read.
+        MissingExtraError: If its extra is not installed.
+        DatabaseError: If it cannot be reached, or lets nobody in.
+    """
+    from kg_retrievers.index.server_names import ServerNames
+    from kg_retrievers.index.stores import open_store
+
+    with status(f"opening {options.vectors}"):
+        store: VectorStoreSearch = open_store(options.vectors, embeddings)
+    return ServerNames(store, embeddings)
+
+
+def loaded_names(names: ServerNames, options: argparse.Namespace) -> About:
+    """Return what a store says of its names.
+
+    Raises:
+        StaleIndexError: If it holds none, or those of other embeddings.
+    """
+    about = names.about
+    if about is None or not about.count:
+        raise StaleIndexError(
+            f"{options.vectors} holds no names.", hint_shell=f"Load them first: {index_command(options)}"
+        )
+    return about
+
+
+def _check_graph(names: ServerNames, index: GraphIndex, database: Executor, options: argparse.Namespace) -> None:
+    """Check that some entities of a graph have their names in a store."""
+    entities = _some_entities(index, database)
+    if not entities:
+        return
+    found = names.written_as([entity.label for entity in entities])
+    if not any(entity.key in name.keys for entity in entities for name in found[entity.label]):
+        raise StaleIndexError(
+            f"{options.vectors} holds other names than those of {options.graph}, as {entities[0].label!r:.200}.",
+            hint_shell=f"Load these into another table or collection: {index_command(options)}",
+        )
+
+
+def _some_entities(index: GraphIndex, database: Executor) -> list[StoredEntity]:
+    relations = list(index.graph.relations)[:SAMPLE]
+    facts = database.sample_facts(relations, SAMPLE, timeout=TIMEOUT).triples if relations else []
+    keys = sorted({end for fact in facts for end in (fact.head, fact.tail)})
+    return database.describe(keys, timeout=TIMEOUT) if keys else []
+
+
+def index_command(options: argparse.Namespace) -> str:
+    """Return the command that loads the names of the graph."""
+    return graph_command("index", options)
+
+
+def graph_command(command: str, options: argparse.Namespace, *arguments: str) -> str:
+    """Return a command on the graph that stays in its database, as the options name it."""
+    words = ["kg-retrievers", command, options.graph, *arguments]
+    for name, option in OPTIONS.items():
+        value: Any = getattr(options, name)
+        if value is not None:
+            words += option.words(value)
+    for label, key in options.key:
+        words += ["--key", f"{label}={key}" if label else key]
+    if options.database_name is not None:
+        words += ["--database-name", options.database_name]
+    if not options.explain:
+        words.append("--no-explain")
+    if options.embeddings is not None:
+        words += ["--embeddings", options.embeddings]
+    return shlex.join([*words, "--vectors", options.vectors])
+
+
+def load_chosen_embeddings(options: argparse.Namespace) -> Embeddings:
+    """Return the embeddings that the options name, or the default."""
+    name = options.embeddings or STATIC
+    with status(f"loading {name}"):
+        return load_embeddings(name)

@@ -1,0 +1,297 @@
+"""Writes the Cypher that reads parts of a graph.
+
+An entity is looked up label by label, `UNWIND $keys AS wanted MATCH (n:Label) WHERE n.key = wanted`, since all
+databases then use the index of the keys of that label; ArcadeDB and LadybugDB read all nodes for `n.key IN $keys`
+before a relationship. On Neo4j's side a UNION makes one query of all labels; in LadybugDB, where a query is no message,
+each label has one of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+from kg_retrievers.database.fetching import EntityPage, Facts, StoredEntity
+from kg_retrievers.database.rendering import TYPE_OF, key_of
+from kg_retrievers.database.schema import DatabaseSchema, Dialect, NodeLabel, backticked
+from kg_retrievers.graph import Triple
+
+#: The most nodes that are described at once.
+MOST_NODES = 10_000_000
+
+#: Up to so many entities LadybugDB is asked for one by one; that is faster up to about 40.
+MOST_SINGLE = 16
+
+#: Of how many relations one query reads samples.
+RELATIONS_AT_ONCE = 50
+
+#: Runs a query: its text, its parameters, the most rows.
+Run = Callable[[str, dict[str, Any], int], Sequence[Sequence[Any]]]
+
+
+class PartQueries:
+    """Writes the queries of one call and reads their rows.
+
+    Args:
+        schema: What the database holds.
+        dialect: Its Cypher.
+        run: Runs a query: its text, its parameters, the most rows.
+    """
+
+    def __init__(self, schema: DatabaseSchema, dialect: Dialect, run: Run) -> None:
+        """Keep them."""
+        self._schema, self._dialect, self._rows = schema, dialect, run
+        self._labels = sorted(schema.labels, key=lambda label: label.name)
+        self._is_ladybug = dialect == "ladybug"
+
+    # --- facts ---
+
+    def facts_of(self, keys: list[str], relations: Sequence[str] | None, limit: int) -> Facts:
+        """Read the facts of entities."""
+        types = None if relations is None else self._types_of(relations)
+        if not keys or types == []:
+            return Facts([], False)
+        types_text = "" if types is None else ":" + "|".join(map(backticked, types))
+        if self._is_ladybug:
+            ways = (f"-[r{types_text}]->(m)", "n", "m"), (f"<-[r{types_text}]-(m)", "m", "n")
+            return self._ladybug_facts(keys, ways, "", limit)
+        fact = f"WITH startNode(r) AS a, r, endNode(r) AS b {self._fact('a', 'b', limit)}"
+        parts = [f"{nodes} MATCH (n)-[r{types_text}]-() {fact}" for nodes in self._nodes()]
+        return self._facts(self._union(parts, {"keys": keys}, limit + 1), limit)
+
+    def facts_between(self, keys: list[str], limit: int) -> Facts:
+        """Read the facts that join entities."""
+        if not keys:
+            return Facts([], False)
+        way, among = "-[r]->(m)", f"{self._key('m')} IN $keys"
+        if self._is_ladybug:
+            return self._ladybug_facts(keys, [(way, "n", "m")], f" AND {among}", limit)
+        parts = [f"{nodes} MATCH (n){way} WHERE {among} {self._fact('n', 'm', limit)}" for nodes in self._nodes()]
+        return self._facts(self._union(parts, {"keys": keys}, limit + 1), limit)
+
+    def sample(self, relations: Sequence[str], count: int) -> Facts:
+        """Read some facts of relations."""
+        types, found = self._types_of(relations), list[Sequence[Any]]()
+        for first in range(0, len(types), RELATIONS_AT_ONCE):
+            some = types[first : first + RELATIONS_AT_ONCE]
+            found += (
+                chain.from_iterable(map(self._ladybug_sample, some, repeat(count + 1)))
+                if self._is_ladybug
+                else (self._union([self._sampling(type, count + 1) for type in some], {}, count + 1))
+            )
+        by_type: dict[str, list[Sequence[Any]]] = {}
+        for row in found:
+            by_type.setdefault(row[1], []).append(row)
+        kept = [row for rows in by_type.values() for row in rows[:count]]
+        return Facts(self._facts(kept, len(kept)).triples, any(len(rows) > count for rows in by_type.values()))
+
+    def _sampling(self, type: str, most: int) -> str:
+        fact = f"MATCH (n)-[r:{backticked(type)}]->(m) WITH n, r, m LIMIT {most}"
+        return f"{fact} RETURN {self._ends('n', 'm')}"
+
+    def _ladybug_sample(self, type: str, most: int) -> Sequence[Sequence[Any]]:
+        match, ends = f"MATCH (n)-[r:{backticked(type)}]->(m)", f"RETURN {self._ends('n', 'm')}"
+        # Not by LIMIT, since the threads of LadybugDB race for the first rows; each pair of labels has numbers from 0.
+        pairs = next((len(found.ends) for found in self._schema.relations if found.name == type), 1)
+        rows = self._run(f"{match} WHERE offset(id(r)) < {most} {ends}", {}, most * max(pairs, 1))
+        rows = sorted(rows, key=tuple)
+        if len(rows) < most:
+            rows = list(self._run(f"{match} {ends} ORDER BY head, tail LIMIT {most}", {}, most))
+        return rows[:most]
+
+    def _types_of(self, relations: Sequence[str]) -> list[str]:
+        """Return relationship types; Neo4j's side may be asked for one that its schema lacks."""
+        types = {found.relation or found.name: found.name for found in self._schema.relations}
+        return sorted({types.get(name, name) for name in relations if name in types or not self._is_ladybug})
+
+    def _nodes(self) -> Iterator[str]:
+        """Yield, for each label, the clauses that find the nodes `n` with the keys.
+
+        Not as `{key: wanted}`, where ArcadeDB takes the key "$keys" for the parameter of that name.
+        """
+        for label in self._labels:
+            yield (
+                f"UNWIND $keys AS wanted MATCH (n:{backticked(label.name)}) WHERE n.{backticked(label.key)} = wanted"
+                f"{self._own_key()}"
+            )
+
+    def _own_key(self, texts: str = "$keys") -> str:
+        """Return the condition that a node's key is not only that of another of its labels."""
+        if len(self._schema.keys) == 1 or self._is_ladybug:
+            return ""
+        return f" AND {self._key('n')} IN {texts}"
+
+    def _ladybug_facts(self, keys: list[str], ways: Sequence[tuple[str, str, str]], further: str, limit: int) -> Facts:
+        """Read the facts of entities in LadybugDB, each way by a query of its own."""
+        rows = list[Sequence[Any]]()
+        for label, condition, parameters in self._ladybug_nodes(keys):
+            used = parameters | ({"keys": keys} if further else {})
+            for way, head, tail in ways:
+                match = f"MATCH (n:{backticked(label.name)}){way} WHERE {condition}{further}"
+                # Sorting takes longer than all else here, and decides nothing where no fact is left out.
+                found = self._run(f"{match} RETURN {self._ends(head, tail, label)} LIMIT {limit + 1}", used, limit + 1)
+                if len(found) > limit:
+                    found = self._run(f"{match} {self._fact(head, tail, limit, label)}", used, limit + 1)
+                rows += found
+        return self._facts(rows, limit)
+
+    def _ladybug_nodes(self, keys: list[str]) -> Iterator[tuple[NodeLabel, str, dict[str, Any]]]:
+        """Yield each label that has some of the keys, the condition on its nodes `n`, and the parameters of that.
+
+        LadybugDB reads all relationships for nodes that are joined to a list, and only their own for nodes that are
+        filtered: by the index, key by key, for few; by their numbers, which compare fast, for more.
+        """
+        for label in self._labels:
+            name, key = backticked(label.name), backticked(label.key)
+            find = f"UNWIND $keys AS wanted MATCH (n:{name}) WHERE n.{key} = wanted RETURN offset(id(n)), n.{key}"
+            rows = self._run(find, {"keys": keys}, MOST_NODES)
+            if len(rows) <= MOST_SINGLE:
+                for own in sorted({row[1] for row in rows}):
+                    yield label, f"n.{key} = $key", {"key": own}
+            else:
+                offsets = sorted({row[0] for row in rows})
+                yield label, "offset(id(n)) IN $offsets", {"offsets": offsets}
+
+    def _fact(self, head: str, tail: str, limit: int, label: NodeLabel | None = None) -> str:
+        return f"RETURN DISTINCT {self._ends(head, tail, label)} ORDER BY head, relation, tail LIMIT {limit + 1}"
+
+    def _ends(self, head: str, tail: str, label: NodeLabel | None = None) -> str:
+        """Return the columns of a fact; a node has its id in the database for a key, where it has none."""
+        relation = f"{TYPE_OF[self._dialect]}(r) AS relation"
+        return f"{self._known_key(head, label)} AS head, {relation}, {self._known_key(tail, label)} AS tail"
+
+    def _known_key(self, name: str, label: NodeLabel | None = None) -> str:
+        id = f"CAST(id({name}) AS STRING)" if self._is_ladybug else f"elementId({name})"
+        return f"coalesce({self._key(name, label)}, {id})"
+
+    def _key(self, name: str, label: NodeLabel | None = None) -> str:
+        """Return the expression for the key of a node; in LadybugDB, `n` has no properties but those of its label."""
+        if self._is_ladybug and name == "n" and label is not None:
+            return f"n.{backticked(label.key)}"
+        return key_of(name, self._schema, self._dialect)
+
+    def _facts(self, rows: Sequence[Sequence[Any]], limit: int) -> Facts:
+        names = {found.name: found.relation or found.name for found in self._schema.relations}
+        facts = sorted({Triple(str(head), names.get(type, type), str(tail)) for head, type, tail in rows})
+        return Facts(facts[:limit], len(facts) > limit)
+
+    # --- entities ---
+
+    def describe(self, keys: list[str]) -> list[StoredEntity]:
+        """Describe entities."""
+        return [entity for _, entity in self._described(keys)]
+
+    def page(self, label: str, key: str, page_size: int) -> EntityPage:
+        """Read a page, which begins after a key of a label; entities of labels before it are on other pages."""
+        for place, here in enumerate(self._labels):
+            if here.name < label:
+                continue
+            keys = self._keys_after(here, key if here.name == label else "", page_size + 1)
+            if not keys:
+                continue
+            described = self._described(list(dict.fromkeys(keys[:page_size])))
+            entities = [entity for first, entity in described if first == place]
+            if len(keys) > page_size:
+                return EntityPage(entities, json.dumps([here.name, keys[page_size - 1]]))
+            following = self._labels[place + 1 :]
+            return EntityPage(entities, json.dumps([following[0].name, ""]) if following else None)
+        return EntityPage([], None)
+
+    def _keys_after(self, label: NodeLabel, after: str, most: int) -> list[str]:
+        """Read the next keys of a label, in the order of the database."""
+        key, parameters = f"n.{backticked(label.key)}", {"after": after}
+        match = f"MATCH (n:{backticked(label.name)}) WHERE {key} > $after"
+        if not self._is_ladybug:
+            # ArcadeDB reads all nodes to sort them; a range with two ends it reads from the index. Any end will do.
+            first = self._run(f"{match} WITH {key} AS key LIMIT {most} RETURN max(key) AS last", parameters, most)
+            if not first or first[0][0] is None:
+                return []
+            match, parameters = f"{match} AND {key} <= $last", parameters | {"last": first[0][0]}
+        rows = self._run(f"{match} RETURN {key} AS key ORDER BY key LIMIT {most}", parameters, most)
+        return [row[0] for row in rows]
+
+    def _described(self, keys: list[str]) -> list[tuple[int, StoredEntity]]:
+        """Describe entities, each with the position of the first label that has it."""
+        if not keys:
+            return []
+        parts = [self._description(place, label) for place, label in enumerate(self._labels)]
+        found: dict[str, list[Sequence[Any]]] = {}
+        for row in self._union(parts, {"keys": keys}, MOST_NODES):
+            found.setdefault(str(row[1]), []).append(row)
+        return [(min(row[0] for row in found[key]), self._entity(key, found[key])) for key in sorted(found)]
+
+    def _description(self, place: int, label: NodeLabel) -> str:
+        """Return the part of a query that describes the nodes of a label; columns of a UNION have one type."""
+        name, key = backticked(label.name), backticked(label.key)
+        match = f"MATCH (n:{name}) WHERE n.{key} IN $keys{self._own_key()}"
+        labels = "labels(n)"
+        if self._is_ladybug:
+            match, labels = f"UNWIND $keys AS wanted MATCH (n:{name}) WHERE n.{key} = wanted", "label(n)"
+        held = (self._schema.label, self._schema.aliases, self._schema.types)
+        columns = [f"n.{backticked(one)}" if one and one in label.properties else "NULL" for one in held]
+        texts = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
+        return f"{match} RETURN {place} AS place, {self._key('n', label)} AS key, {labels} AS labels, {texts}"
+
+    def _entity(self, key: str, rows: list[Sequence[Any]]) -> StoredEntity:
+        """Make one entity of its rows, in an order of their own."""
+        label, aliases, types = key, dict[str, None](), dict[str, None]()
+        labelled = False
+        for _, _, labels, name, further, listed in sorted(rows, key=repr):
+            if not labelled and isinstance(name, str) and name:
+                label, labelled = name, True
+            aliases |= dict.fromkeys(further if isinstance(further, list) else ())
+            if self._schema.types is None:
+                had = labels if isinstance(labels, list) else [labels]
+                types |= dict.fromkeys(label.name for label in self._labels if label.name in had)
+            elif isinstance(listed, list):
+                types |= dict.fromkeys(listed)
+        return StoredEntity(key, label, list(aliases), list(types))
+
+    def named(self, names: list[str], limit: int) -> dict[str, list[str]]:
+        """Find entities by key, label or alias."""
+        if not names:
+            return {}
+        most = limit * len(names) + 1
+        parts = [part for label in self._labels for part in self._naming(label, most)]
+        rows = self._union(parts, {"names": names}, most)
+        if len(rows) >= most and len(names) > 1:  # one name may have taken the rows of another
+            return {name: keys for one in names for name, keys in self.named([one], limit).items()}
+        found: dict[str, set[str]] = {}
+        for name, key in rows:
+            if key is not None:
+                found.setdefault(name, set()).add(str(key))
+        return {name: sorted(keys)[:limit] for name, keys in found.items()}
+
+    def _naming(self, label: NodeLabel, most: int) -> Iterator[str]:
+        """Yield the parts of a query that find names and keys: by key, by label and by alias."""
+        match = f"MATCH (n:{backticked(label.name)})"
+        result = f"RETURN DISTINCT name, {self._key('n', label)} AS key ORDER BY name, key LIMIT {most}"
+        schema = self._schema
+        for held in dict.fromkeys((label.key, schema.label)):
+            if held is not None and (held == label.key or held in label.properties):
+                name = f"n.{backticked(held)}"
+                own = self._own_key("$names") if held == label.key else ""
+                if self._is_ladybug:
+                    yield f"UNWIND $names AS name {match} WHERE {name} = name {result}"
+                else:
+                    yield f"{match} WHERE {name} IN $names{own} WITH n, {name} AS name {result}"
+        if schema.aliases is not None and schema.aliases in label.properties:
+            aliases = f"n.{backticked(schema.aliases)}"
+            among = "" if self._is_ladybug else f" WHERE any(alias IN {aliases} WHERE alias IN $names)"
+            yield f"{match}{among} UNWIND {aliases} AS name WITH n, name WHERE name IN $names {result}"
+
+    # --- queries ---
+
+    def _union(self, parts: Sequence[str], parameters: dict[str, Any], most: int) -> list[Sequence[Any]]:
+        """Return the rows of parts that have the same columns: of one query where each is a message."""
+        if not parts:
+            return []
+        if self._is_ladybug:
+            return [row for part in parts for row in self._run(part, parameters, most)]
+        return list(self._run(" UNION ".join(parts), parameters, most, parts=len(parts)))
+
+    def _run(self, query: str, parameters: dict[str, Any], most: int, *, parts: int = 1) -> Sequence[Sequence[Any]]:
+        """Return the rows of a query, at most so many of each of its parts."""
+        return self._rows(query, parameters, most * parts)

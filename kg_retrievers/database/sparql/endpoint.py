@@ -1,0 +1,299 @@
+"""Sends queries to a SPARQL endpoint over HTTP: politely, with a deadline, and bounded."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from kg_retrievers.deadline import call_foreign, check_deadline, seconds_left, stopped_when_given_up
+from kg_retrievers.errors import (
+    DatabaseError,
+    DatabaseLoginError,
+    DatabaseMemoryError,
+    DatabaseQueryError,
+    DatabaseTimeoutError,
+    DatabaseUnavailableError,
+    InvalidArgumentError,
+)
+from kg_retrievers.redaction import hide_secrets, names_secret
+
+T = TypeVar("T")
+
+#: How often a request is sent, and how many seconds are waited before the second time, then twice as many each time.
+ATTEMPTS, FIRST_WAIT = 4, 0.5
+
+#: How many times a request follows a redirect.
+MAX_REDIRECTS = 3
+
+#: How many characters of a server's message are told.
+MAX_MESSAGE = 1000
+
+#: The longest wait for a server that says nothing, where there is no deadline.
+LONGEST_SILENCE = 600.0
+
+_BUSY_STATUS = frozenset((429, 502, 503, 504))
+_JSON, _TRIPLES = "application/sparql-results+json", "application/n-triples"
+_LOGIN = "Set the environment variables SPARQL_USERNAME and SPARQL_PASSWORD, or SPARQL_TOKEN, to one who may read there"
+
+
+class _BusyError(Exception):
+    """The server cannot answer now."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class Endpoint:
+    """A SPARQL endpoint. Safe to use from several threads.
+
+    Args:
+        url: Its address. Name and password, or a token, come from the environment variables SPARQL_USERNAME and
+            SPARQL_PASSWORD, or SPARQL_TOKEN.
+        user_agent: Who asks.
+        requests_per_second: The most requests a second; None for no limit.
+        max_bytes: The most bytes of an answer.
+        login: Whether the variables are read; public endpoints get none.
+
+    Raises:
+        InvalidArgumentError: If the address is none, or holds a password.
+    """
+
+    def __init__(
+        self, url: str, *, user_agent: str, requests_per_second: float | None, max_bytes: int, login: bool = True
+    ) -> None:
+        """Prepare the connections; nothing is sent."""
+        self.url, self.max_bytes = checked_url(url), max_bytes
+        self._interval = 1 / requests_per_second if requests_per_second else 0.0
+        self._lock, self._next = threading.Lock(), 0.0
+        headers = {"User-Agent": user_agent} | (_authorization() if login else {})
+        auth = _basic_login() if login else None
+        try:
+            self._client = httpx.Client(headers=headers, auth=auth, follow_redirects=False)
+        except (UnicodeError, ValueError) as cause:
+            hide_secrets(cause)
+            raise InvalidArgumentError("SparqlExecutor: a header cannot hold these characters.") from None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def select(self, query: str) -> tuple[Mapping[str, Any], bool]:
+        """Return the result of a SELECT or ASK as JSON, and whether the endpoint says that it cut it off."""
+        return self._until_deadline(self._select, query)
+
+    def download(self, query: str, path: str) -> None:
+        """Write the triples of a CONSTRUCT to a file as N-Triples."""
+        self._until_deadline(self._download, query, path)
+
+    def _until_deadline(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a function again while the server is busy, with growing waits."""
+        wait = FIRST_WAIT
+        for attempt in range(1, ATTEMPTS + 1):
+            self._take_turn()
+            try:
+                return call_foreign(function, *args)
+            except _BusyError as busy:
+                pause = wait if busy.wait is None else busy.wait
+                if attempt == ATTEMPTS or pause >= seconds_left():
+                    later = f" It asks to wait {pause:g} s." if busy.wait is not None else ""
+                    raise DatabaseUnavailableError(
+                        f"SparqlExecutor: {self.url} cannot answer now: {busy}{later} Try again later, or ask less."
+                    ) from None
+                call_foreign(time.sleep, pause)
+                wait *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def _take_turn(self) -> None:
+        """Wait until the next request may be sent."""
+        check_deadline()
+        if not self._interval:
+            return
+        with self._lock:
+            now = time.monotonic()
+            turn = max(self._next, now)
+            self._next = turn + self._interval
+        if turn > now:
+            call_foreign(time.sleep, turn - now)
+
+    def _select(self, query: str) -> tuple[Mapping[str, Any], bool]:
+        with self._answer(query, _JSON) as (response, stopped):
+            body = b"".join(self._chunks(response, stopped, query, self.max_bytes))
+            if "S1TAT" in response.headers.get("x-sql-state", ""):
+                raise DatabaseTimeoutError(f"SparqlExecutor: {self.url} stopped the query before it was complete.")
+            is_cut = "x-sparql-maxrows" in response.headers
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError) as cause:
+            if b"TimeoutException" in body[-100_000:]:  # of Blazegraph, behind the rows that it had
+                raise DatabaseTimeoutError(f"SparqlExecutor: {self.url} stopped the query at its own limit.") from None
+            if body.startswith(b"{") and getattr(cause, "pos", 0) >= len(body.decode("utf-8", "replace")) - 1:
+                raise DatabaseTimeoutError(  # so does Oxigraph
+                    f"SparqlExecutor: {self.url} ended its answer in the middle, as at its own limit. Ask for less."
+                ) from None
+            raise self._no_sparql(f"its answer is no JSON ({cause!s:.100})") from None
+        if not isinstance(found, dict):
+            raise self._no_sparql(f"its answer is {found!r:.80}")
+        return found, is_cut
+
+    def _download(self, query: str, path: str) -> None:
+        with self._answer(query, _TRIPLES) as (response, stopped), open(path, "wb") as file:
+            for chunk in self._chunks(response, stopped, query, None):
+                file.write(chunk)
+
+    @contextmanager
+    def _answer(self, query: str, accept: str) -> Iterator[tuple[httpx.Response, threading.Event]]:
+        """Send a query, and give the answer, of which the body is not read yet."""
+        url, stopped = self.url, threading.Event()
+        silence = min(seconds_left(), LONGEST_SILENCE)
+        timeout = httpx.Timeout(silence, connect=min(silence, 30.0))
+        try:
+            for _ in range(MAX_REDIRECTS + 1):
+                request = self._client.build_request(
+                    "POST", url, data={"query": query}, headers={"Accept": accept}, timeout=timeout
+                )
+                response = self._client.send(request, stream=True)
+                try:
+                    if not response.is_redirect:
+                        self._check_status(response, stopped, query)
+                        self._check_type(response, accept)
+                        with stopped_when_given_up(stopped.set):
+                            yield response, stopped
+                        return
+                    url = self._redirected(url, response)
+                finally:
+                    response.close()
+            raise self._no_sparql(f"it redirects more than {MAX_REDIRECTS} times")
+        except (httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout):
+            raise DatabaseTimeoutError(f"SparqlExecutor: {self.url} did not answer within {silence:.3g} s.") from None
+        except (httpx.RequestError, httpx.InvalidURL, httpx.StreamError, RuntimeError) as cause:
+            hide_secrets(cause)
+            reset = isinstance(cause, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
+            if reset:
+                raise _BusyError(f"the connection broke ({cause!s:.200}).") from None
+            raise DatabaseUnavailableError(
+                f"SparqlExecutor: {self.url} cannot be reached: {cause!s:.200}. Is it running, and is this its address?"
+            ) from None
+
+    def _chunks(
+        self, response: httpx.Response, stopped: threading.Event, query: str, most: int | None
+    ) -> Iterator[bytes]:
+        """Yield the body, until nobody waits for it or it is too large."""
+        size = 0
+        for chunk in response.iter_bytes():
+            check_deadline()
+            if stopped.is_set():
+                raise DatabaseTimeoutError("SparqlExecutor: nobody waits for this answer any longer.")
+            size += len(chunk)
+            if most is not None and size > most:
+                reason = f"The answer has more than {most:,} bytes."
+                message = f"SparqlExecutor: {self.url}: {reason} Ask for less, or raise max_bytes."
+                raise DatabaseMemoryError(message, query, reason)
+            yield chunk
+
+    def _redirected(self, url: str, response: httpx.Response) -> str:
+        """Return the address of a redirect, which must be on the same host, and not less safe."""
+        new: str = urljoin(url, response.headers.get("location", ""))
+        old, to = urlsplit(url), urlsplit(new)
+        if old.netloc != to.netloc or (to.scheme, old.scheme) not in (("https", "http"), (old.scheme, old.scheme)):
+            raise DatabaseUnavailableError(
+                f"SparqlExecutor: {self.url} redirects to {to.scheme}://{to.hostname}, another server, which is not "
+                "asked. Give the address of that one, if you trust it."
+            )
+        return new
+
+    def _check_type(self, response: httpx.Response, accept: str) -> None:
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in (accept, "application/json", "text/plain"):
+            raise self._no_sparql(f"its answer is of the type {kind!r:.80}")
+
+    def _check_status(self, response: httpx.Response, stopped: threading.Event, query: str) -> None:
+        """Raise the error that the status of an answer says."""
+        status = response.status_code
+        if status == 200:
+            return
+        body = b""
+        for chunk in self._chunks(response, stopped, query, None):
+            body += chunk
+            if len(body) > 4 * MAX_MESSAGE:
+                break
+        reason = body.decode("utf-8", "replace").strip()[:MAX_MESSAGE] or f"HTTP status {status}"
+        raise self._error(status, reason, query, _seconds(response.headers.get("retry-after")))
+
+    def _error(self, status: int, reason: str, query: str, wait: float | None) -> Exception:
+        who = f"SparqlExecutor: {self.url}"
+        if status in _BUSY_STATUS:
+            return _BusyError(f"HTTP status {status}, {reason[:200]}", wait)
+        if status in (401, 403):
+            return DatabaseLoginError(
+                f"{who} does not let this user in (HTTP status {status}).",
+                hint_python=f"{_LOGIN}, before the executor is made.",
+                hint_shell=f"{_LOGIN}.",
+            )
+        if status == 408 or (status >= 500 and any(word in reason.lower() for word in ("timeout", "timed out"))):
+            return DatabaseTimeoutError(f"{who} stopped the query at its own limit: {reason[:200]}")
+        if status in (400, 413, 414, 422) or status >= 500:
+            message = f"{who} refused the query: {reason} Correct the query; it was: {query:.2000}"
+            return DatabaseQueryError(message, query, reason)
+        return self._no_sparql(f"HTTP status {status}")
+
+    def _no_sparql(self, what: str) -> DatabaseError:
+        return DatabaseUnavailableError(
+            f"SparqlExecutor: {self.url} does not answer as a SPARQL endpoint: {what}. Is this the address of its "
+            "queries, as http://localhost:7878/query?"
+        )
+
+
+def checked_url(url: str) -> str:
+    """Return the address of an endpoint.
+
+    Raises:
+        InvalidArgumentError: If it is none, or a name or password is in it; the message does not show them.
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if host is None or parts.scheme not in ("http", "https") or "@" in parts.netloc or names_secret(parts.query):
+        raise InvalidArgumentError(
+            "SparqlExecutor: wanted a URL as in 'http://localhost:7878/query', without user name and password; these "
+            "are read from the environment variables SPARQL_USERNAME and SPARQL_PASSWORD, or SPARQL_TOKEN."
+        )
+    return url
+
+
+def _basic_login() -> tuple[str, str] | None:
+    name, password = os.environ.get("SPARQL_USERNAME"), os.environ.get("SPARQL_PASSWORD")
+    if (name is None) != (password is None):
+        missing = "SPARQL_USERNAME" if name is None else "SPARQL_PASSWORD"
+        raise InvalidArgumentError(
+            f"SparqlExecutor: the environment variable {missing} is not set. Set it, or neither."
+        )
+    return (name, password) if name is not None and password is not None else None
+
+
+def _authorization() -> dict[str, str]:
+    token = os.environ.get("SPARQL_TOKEN")
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Return how many seconds a server asks to wait."""
+    if not retry_after:
+        return None
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except ValueError:
+        return None

@@ -1,0 +1,347 @@
+"""Runs SPARQL at an endpoint, and reads parts of the graph behind it."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from kg_retrievers.database.executor import LIMIT, MAX_TIMEOUT, RAISE_TIMEOUT
+from kg_retrievers.database.fetching import MOST_FACTS, MOST_OF_NAME, TIMEOUT, EntityPage, Facts, StoredEntity
+from kg_retrievers.database.schema import Dialect
+from kg_retrievers.database.sparql.endpoint import Endpoint
+from kg_retrievers.database.sparql.keys import Keys
+from kg_retrievers.database.sparql.names import Solutions
+from kg_retrievers.database.sparql.parts import Parts
+from kg_retrievers.database.sparql.results import read_solutions, rows_of
+from kg_retrievers.database.sparql.safety import CheckedSparql, check_read_only, written
+from kg_retrievers.database.sparql.schema import SparqlSchema, read_schema
+from kg_retrievers.database.sparql.terms import is_sendable, value_term, written_term
+from kg_retrievers.database.sparql.vocabulary import PRESETS, Preset, Vocabulary
+from kg_retrievers.database.values import Rows
+from kg_retrievers.deadline import deadline
+from kg_retrievers.errors import DatabaseTimeoutError, DatabaseUnavailableError, InvalidArgumentError
+from kg_retrievers.graph import GraphBuilder
+from kg_retrievers.graph.cache import Immutable
+from kg_retrievers.graph.readers.rdf.sources import read_rdf
+
+#: The most bytes of an answer, and the requests a second to a public endpoint.
+MAX_BYTES, POLITE = 64 << 20, 2.0
+
+#: How many seconds the whole graph may take to read.
+READING_TIMEOUT = MAX_TIMEOUT
+
+
+class SparqlExecutor(Immutable):
+    """Runs SELECT and ASK at a SPARQL endpoint, and reads parts of the graph behind it.
+
+    The graph is the one that `KnowledgeGraph.from_rdf` reads from the same triples, without blank nodes, which no query
+    can name: keys are prefixed names, labels, aliases and types are descriptions, a literal is an entity by its text.
+    Where the endpoint writes literals in another form, as Oxigraph does "01"^^xsd:integer, that form counts.
+
+    In a query, `$name` is a parameter, and `?name` a variable. A text is the key of an entity: it stands, as a list
+    does, in `VALUES ?x { $name }` or `IN ($name)`. Rows hold keys, too, and numbers as texts. Three columns `?h0`,
+    `?r0` and `?t0` are the head, relation and tail of a fact; they become one column `r0`, a `Relationship`.
+
+    Name and password come from the environment variables SPARQL_USERNAME and SPARQL_PASSWORD, or a token from
+    SPARQL_TOKEN. Nothing is sent before the first query. Requests that only read are sent again, up to four times,
+    where the server is busy or the connection breaks; what it says of waiting is done. A redirect to another server is
+    refused.
+
+    Args:
+        url: The address of the endpoint's queries, as "http://localhost:7878/query"; None for that of the preset.
+        preset: "wikidata" or "dbpedia": how their triples are read, and their addresses; other arguments go before it.
+        languages: As of `KnowledgeGraph.from_rdf`, and so are the next five.
+        label_predicates: Predicates of labels, best first.
+        alias_predicates: Predicates of aliases.
+        type_predicates: Predicates of types, as "wdt:P31".
+        literals: "drop" leaves out the facts whose tails are literals.
+        prefixes: Prefixes beside those that are well known: {prefix: namespace}.
+        namespaces: How the IRIs of relations begin, as "dbo:"; triples of other predicates are no facts. None for all.
+        requests_per_second: The most requests a second, above 0; None for no limit, but 2 with a preset.
+        max_bytes: The most bytes of an answer, 1 or more.
+        user_agent: Who asks; public endpoints want an address of yours in it.
+
+    Raises:
+        InvalidArgumentError: If the address is none or holds a password, or another argument has no such value.
+
+    Example:
+        >>> executor = SparqlExecutor("http://localhost:7878/query", prefixes={"ex": "http://example.org/"})
+        >>> executor.dialect
+        'sparql'
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        preset: Preset | None = None,
+        languages: Sequence[str] | None = None,
+        label_predicates: Sequence[str] | None = None,
+        alias_predicates: Sequence[str] | None = None,
+        type_predicates: Sequence[str] | None = None,
+        literals: Literal["keep", "drop"] | None = None,
+        prefixes: Mapping[str, str] | None = None,
+        namespaces: Sequence[str] | None = None,
+        requests_per_second: float | None = None,
+        max_bytes: int = MAX_BYTES,
+        user_agent: str | None = None,
+    ) -> None:
+        """Prepare the connections."""
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        self._made_with = given
+        known_url, vocabulary = _preset(preset)
+        if (address := url or known_url) is None:
+            raise InvalidArgumentError("SparqlExecutor: got neither url= nor preset=. Name the address of an endpoint.")
+        if requests_per_second is not None and not 0 < requests_per_second < float("inf"):
+            raise InvalidArgumentError(f"SparqlExecutor: requests_per_second is {requests_per_second}, not above 0.")
+        if type(max_bytes) is not int or max_bytes < 1:
+            raise InvalidArgumentError(f"SparqlExecutor: max_bytes is {max_bytes!r}, no integer from 1.")
+        changed = {name: given[name] for name in _OF_VOCABULARY if given[name] is not None}
+        self.vocabulary = replace(vocabulary, **changed)
+        is_public = address == known_url
+        self._endpoint = Endpoint(
+            address,
+            user_agent=user_agent or f"kg-retrievers/{version('kg-retrievers')}",
+            requests_per_second=requests_per_second or (POLITE if is_public else None),
+            max_bytes=max_bytes,
+            login=not is_public,
+        )
+        self._closed, self._reading = False, threading.RLock()
+        self._schema: SparqlSchema | None = None
+        self._keys = Keys(self._ask, self.schema)
+        self._parts = Parts(self._ask, self.schema, self._keys)
+
+    @property
+    def dialect(self) -> Dialect:
+        """SPARQL 1.1."""
+        return "sparql"
+
+    @property
+    def url(self) -> str:
+        """The address of the endpoint."""
+        return self._endpoint.url
+
+    def __repr__(self) -> str:
+        """The address of the endpoint; no name, no password."""
+        return f"SparqlExecutor({self.url!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the address and the options; the login is read from the environment again."""
+        return partial(type(self), **self._made_with), ()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._closed = True
+        self._endpoint.close()
+
+    def __enter__(self) -> Self:
+        """Return the executor itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    def schema(self, *, refresh: bool = False) -> SparqlSchema:
+        """Return the relations and types of the endpoint; see `Executor.schema`.
+
+        Where the endpoint cannot list them in time, they are those of a sample, and `sampled` says so.
+        """
+        with self._reading:
+            if self._schema is None or refresh:
+                self._schema = read_schema(self._ask, self.vocabulary)
+                self._keys.forget()
+                self._parts.forget()
+            return self._schema
+
+    def run(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        limit: int = LIMIT,
+        timeout: float = TIMEOUT,
+    ) -> Rows:
+        """Run a SELECT or ASK; see `Executor.run`. An ASK has one row, with the column `ask`.
+
+        Raises:
+            SparqlSafetyError: If the query may do more than read.
+        """
+        _check_most("run", "limit", limit)
+        with self._within(timeout, "run"):
+            checked, terms = self._bound(query, parameters)
+            found = self._ask(written(checked, terms, limit + 1, sort=False))
+            if len(found.rows) > limit and not checked.order_by:  # so that the same rows are cut off every time
+                found = self._ask(written(checked, terms, limit + 1))
+            return rows_of(found, checked, limit, self._keys, self._parts)
+
+    def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
+        """Have the endpoint read a query, and return no row of it; see `Executor.explain`."""
+        with self._within(timeout, "explain"):
+            checked, terms = self._bound(query, parameters)
+            self._ask(written(checked, terms, 0))
+
+    def _bound(
+        self, query: str, parameters: Mapping[str, Any] | None
+    ) -> tuple[CheckedSparql, dict[str, Sequence[str]]]:
+        """Return a query that only reads, and the terms of its parameters."""
+        given = dict(parameters or {})
+        checked = check_read_only(query, parameters=given, namespaces=self.vocabulary.names.namespaces)
+        return checked, {name: self._terms(name, given[name]) for name in checked.parameters}
+
+    def _terms(self, name: str, value: Any) -> list[str]:
+        """Return the terms of a parameter, as SPARQL writes them."""
+        match value:
+            case bool() | int() | float():
+                return [written_term(value_term(value))]
+            case str() if is_sendable(value):
+                return [written_term(term) for term in self._keys.terms(value)]
+            case list() | tuple() if all(isinstance(part, str | bool | int | float) for part in value):
+                return list(dict.fromkeys(term for part in value for term in self._terms(name, part)))
+        raise InvalidArgumentError(
+            f"SparqlExecutor.run: the parameter ${name} holds {value!r:.200}. Wanted the key of an entity, a number or "
+            "a bool, or a list of these."
+        )
+
+    def _ask(self, query: str) -> Solutions:
+        if self._closed:
+            raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
+        found, is_cut = self._endpoint.select(query)
+        return read_solutions(found, is_cut, self.url)
+
+    def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
+        if not 0 < timeout <= MAX_TIMEOUT:
+            raise InvalidArgumentError(
+                f"SparqlExecutor.{what}: timeout is {timeout}, not in (0, {MAX_TIMEOUT:.0f}] seconds."
+            )
+        return deadline(timeout, partial(_too_long, timeout))
+
+    # --- parts of the graph ------------------------------------------------------------------------------------------
+
+    def relations(self, *, timeout: float = TIMEOUT) -> list[str]:
+        """Return the names of relations as they stand in triples, sorted."""
+        with self._within(timeout, "relations"):
+            return sorted(self.schema().relation_by_iri.values())
+
+    def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
+        """Return None: an endpoint would look at all of its triples."""
+        return None
+
+    def facts_of(
+        self,
+        keys: Sequence[str],
+        *,
+        relations: Sequence[str] | None = None,
+        limit: int = MOST_FACTS,
+        timeout: float = TIMEOUT,
+    ) -> Facts:
+        """Read the facts whose head or tail is one of some entities; see `PartReader.facts_of`."""
+        _check_most("facts_of", "limit", limit)
+        with self._within(timeout, "facts_of"):
+            return self._parts.facts_of(keys, relations, limit)
+
+    def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
+        """Read the facts whose head and tail are both among some entities."""
+        _check_most("facts_between", "limit", limit)
+        with self._within(timeout, "facts_between"):
+            return self._parts.facts_between(keys, limit)
+
+    def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
+        """Describe those of the entities that the endpoint has, sorted by key."""
+        with self._within(timeout, "describe"):
+            return self._parts.describe(keys)
+
+    def entities_named(
+        self, names: Sequence[str], *, limit: int = MOST_OF_NAME, timeout: float = TIMEOUT
+    ) -> dict[str, list[str]]:
+        """Return the keys of the entities whose key, label or alias is a name; see `PartReader.entities_named`."""
+        _check_most("entities_named", "limit", limit)
+        with self._within(timeout, "entities_named"):
+            return self._parts.entities_named(names, limit)
+
+    def sample_facts(self, relations: Sequence[str], count: int, *, timeout: float = TIMEOUT) -> Facts:
+        """Read some facts of each of some relations, those that the endpoint finds first."""
+        _check_most("sample_facts", "count", count)
+        with self._within(timeout, "sample_facts"):
+            return self._parts.sample_facts(relations, count)
+
+    def entities_after(self, position: str, page_size: int, *, timeout: float = TIMEOUT) -> EntityPage:
+        """Read a page of all entities; see `PartReader.entities_after`.
+
+        SPARQL has no order of its own, so that each page looks at all triples.
+        """
+        _check_most("entities_after", "page_size", page_size)
+        with self._within(timeout, "entities_after"):
+            return self._parts.entities_after(position, page_size)
+
+    def read_graph(self, page_size: int) -> GraphBuilder:
+        """Read the whole graph; for `KnowledgeGraph.from_executor`. Extra: `rdf`.
+
+        All triples come in one answer, as N-Triples, which is read as a file is; `page_size` is not needed.
+
+        Raises:
+            DatabaseUnavailableError: If the answer has fewer triples than the endpoint says it holds.
+            GraphLoadError: If there are none.
+            MissingExtraError: Without the extra `rdf`.
+        """
+        with self._within(READING_TIMEOUT, "read_graph"), tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "graph.nt"
+            wanted = self._read_wanted()
+            count = self._ask(f"SELECT (COUNT(*) AS ?triples) WHERE {{ {wanted} }}").rows[0][0]
+            self._endpoint.download(f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {wanted} }}", str(path))
+            with open(path, "rb") as file:
+                lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+            if count is not None and lines < int(count.value):
+                raise DatabaseUnavailableError(
+                    f"{self!r} gave {lines:,} of {int(count.value):,} triples. Raise its limit, or load a dump by "
+                    "KnowledgeGraph.from_rdf(path)."
+                )
+            builder = read_rdf(path, "nt", self.vocabulary.options)
+        builder.reading.format = "SPARQL"
+        return builder
+
+    def _read_wanted(self) -> str:
+        """Return what finds all facts and descriptions."""
+        vocabulary = self.vocabulary
+        about = (*vocabulary.labels, *vocabulary.aliases, *vocabulary.types)
+        is_relation = " && ".join(vocabulary.relations("?p"))
+        if not is_relation:
+            return "?s ?p ?o"
+        return f"?s ?p ?o FILTER({is_relation} || ?p IN ({', '.join(f'<{iri}>' for iri in about)}))"
+
+
+#: The arguments that say how triples are read.
+_OF_VOCABULARY = (
+    "languages", "label_predicates", "alias_predicates", "type_predicates", "literals", "prefixes", "namespaces",
+)  # fmt: skip
+
+
+def _preset(preset: Preset | None) -> tuple[str | None, Vocabulary]:
+    if preset is None:
+        return None, Vocabulary()
+    if preset not in PRESETS:
+        raise InvalidArgumentError(f"SparqlExecutor: preset is {preset!r}. Wanted one of {sorted(PRESETS)}.")
+    return PRESETS[preset]
+
+
+def _too_long(timeout: float) -> DatabaseTimeoutError:
+    return DatabaseTimeoutError(
+        f"SparqlExecutor: the query took longer than {timeout:g} s and was stopped.", **RAISE_TIMEOUT
+    )
+
+
+def _check_most(what: str, name: str, most: int) -> None:
+    if type(most) is not int or most < 1:
+        raise InvalidArgumentError(f"SparqlExecutor.{what}: {name} is {most!r}. Ask for at least 1.")

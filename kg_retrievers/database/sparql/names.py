@@ -1,0 +1,140 @@
+"""Reads what an endpoint calls things: labels, aliases and types, by the rules of the reader of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from kg_retrievers.database.sparql.terms import Blank, Iri, Term, Text, is_sendable, written_term
+from kg_retrievers.database.sparql.vocabulary import Vocabulary
+from kg_retrievers.graph.readers.rdf.names import ANY, Names
+
+T = TypeVar("T")
+
+#: How many things a query names.
+BLOCK = 1000
+
+
+class Solutions(NamedTuple):
+    """The result of a query.
+
+    Args:
+        columns: The names of the variables.
+        rows: The terms; None for what is not bound.
+        is_cut: Whether the endpoint says that it cut it off.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Term | None]]
+    is_cut: bool
+
+    def column(self, name: str) -> list[Term | None]:
+        """Return the terms of a variable."""
+        position = self.columns.index(name)
+        return [row[position] for row in self.rows]
+
+
+#: Sends a query of this package's own.
+Ask = Callable[[str], Solutions]
+
+
+class Called(NamedTuple):
+    """What a thing is called, and the IRIs of its types."""
+
+    label: str | None
+    aliases: list[str]
+    types: list[str]
+
+
+def value(term: Term | None) -> str | None:
+    """Return the text of a term."""
+    return None if term is None or isinstance(term, Blank) else term.value
+
+
+def values(variable: str, terms: Sequence[Iri | Text]) -> str:
+    """Return the clause that says which terms a variable may be."""
+    return f"VALUES {variable} {{ {' '.join(map(written_term, terms))} }}"
+
+
+def blocks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the parts of a sequence."""
+    for start in range(0, len(things), size):
+        yield things[start : start + size]
+
+
+def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[str, Called]:
+    """Read labels, aliases and types of things by their IRIs; those without any are left out.
+
+    A label in another language is taken where none is in a wanted one, as `Names` says.
+    """
+    things = [iri for iri in dict.fromkeys(iris) if is_sendable(iri)]
+    found = _Found(vocabulary)
+    predicates = [*vocabulary.labels, *vocabulary.aliases, *vocabulary.types]
+    texts = f'isLiteral(?name) && STR(?name) != "" && ({vocabulary.wanted("?name")})'
+    for block in blocks(things, BLOCK):
+        _read(ask, found, block, predicates, f"isIRI(?name) || ({texts})")
+    if ANY not in vocabulary.languages:
+        unnamed = [iri for iri in things if not found.has_label(iri)]
+        for block in blocks(unnamed, BLOCK):
+            _read(ask, found, block, vocabulary.labels, 'isLiteral(?name) && STR(?name) != ""')
+    return found.finish()
+
+
+def _read(ask: Ask, found: _Found, iris: Sequence[str], predicates: Sequence[str], condition: str) -> None:
+    """Read descriptions; in smaller parts where the endpoint cuts the answer off."""
+    if not predicates or not iris:
+        return
+    by = values("?by", [Iri(iri) for iri in predicates])
+    solutions = ask(
+        f"SELECT ?thing ?by ?name WHERE {{ {values('?thing', [Iri(iri) for iri in iris])} {by} ?thing ?by ?name . "
+        f"FILTER({condition}) }}"
+    )
+    if solutions.is_cut and len(iris) > 1:
+        half = len(iris) // 2
+        _read(ask, found, iris[:half], predicates, condition)
+        _read(ask, found, iris[half:], predicates, condition)
+        return
+    columns = zip(*(solutions.column(name) for name in ("thing", "by", "name")), strict=True)
+    for thing, predicate, name in columns:
+        if isinstance(thing, Iri) and isinstance(predicate, Iri) and name is not None:
+            found.take(thing.value, predicate.value, name)
+
+
+class _Found:
+    """Collects descriptions."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._rank = {iri: rank for rank, iri in reversed([*enumerate(vocabulary.labels)])}
+        self._names = Names(vocabulary.ranks)
+        self._ids: dict[str, int] = {}
+        self._types: dict[str, set[str]] = {}
+
+    def take(self, thing: str, predicate: str, name: Term) -> None:
+        """Take a description."""
+        if isinstance(name, Iri) and predicate in self._vocabulary.types:
+            self._types.setdefault(thing, set()).add(name.value)
+        if not isinstance(name, Text) or predicate not in (*self._rank, *self._vocabulary.aliases):
+            return
+        id = self._ids.setdefault(thing, len(self._ids))
+        language = name.language or None
+        if predicate in self._rank:
+            self._names.add_label(id, name.value, language, self._rank[predicate])
+        else:
+            self._names.add_alias(id, name.value, language)
+
+    def has_label(self, thing: str) -> bool:
+        """Return whether a thing has a label in a wanted language."""
+        return thing in self._ids and self._names.label(self._ids[thing]) is not None
+
+    def finish(self) -> dict[str, Called]:
+        """Return what was collected."""
+        self._names.finish()
+        return {
+            thing: Called(
+                self._names.label(self._ids[thing]) if thing in self._ids else None,
+                self._names.aliases(self._ids[thing]) if thing in self._ids else [],
+                sorted(self._types.get(thing, ())),
+            )
+            for thing in sorted(self._ids.keys() | self._types)
+        }

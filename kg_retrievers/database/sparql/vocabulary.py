@@ -1,0 +1,200 @@
+"""Which triples of an endpoint are facts, and which describe things; for two public endpoints, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.graph.iris import NAMED, Prefixes
+from kg_retrievers.graph.readers.rdf.names import ANY, NO_LANGUAGE, Languages
+from kg_retrievers.graph.readers.rdf.statements import ALIASES, LABELS, RdfOptions
+
+#: The public endpoints that are known by name.
+Preset = Literal["wikidata", "dbpedia"]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How the triples of an endpoint are read: as `KnowledgeGraph.from_rdf` reads a file, but for blank nodes.
+
+    Args:
+        languages: As of `from_rdf`, and so are the next five.
+        label_predicates: Predicates of labels, best first.
+        alias_predicates: Predicates of aliases.
+        type_predicates: Predicates of types.
+        literals: "drop" leaves out the facts whose tails are literals.
+        prefixes: Prefixes beside those that are well known.
+        namespaces: How the IRIs of relations begin; none for all predicates.
+        listing: Finds `?relation` and the `?named` thing that has its label, where not all triples are looked at.
+        unless: Holds of a `?relation` that is left out.
+
+    Raises:
+        InvalidArgumentError: If a value is none of those allowed, or a name has an unknown prefix.
+    """
+
+    languages: Sequence[str] = ("en",)
+    label_predicates: Sequence[str] = LABELS
+    alias_predicates: Sequence[str] = ALIASES
+    type_predicates: Sequence[str] = ("rdf:type",)
+    literals: Literal["keep", "drop"] = "keep"
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    namespaces: Sequence[str] = ()
+    listing: str = ""
+    unless: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the values, as those of a file are checked."""
+        _ = self.options, self.labels, self.aliases, self.types, self.starts
+        for language in self.languages:
+            if language != ANY and not all(part.isalnum() and part.isascii() for part in language.split("-")):
+                raise InvalidArgumentError(
+                    f"SparqlExecutor: languages has {language!r}. Wanted a code, as 'en' or '*'."
+                )
+
+    @cached_property
+    def options(self) -> RdfOptions:
+        """The options of the reader of files that reads the same."""
+        return RdfOptions(
+            languages=tuple(self.languages),
+            label_predicates=tuple(self.label_predicates),
+            alias_predicates=tuple(self.alias_predicates),
+            type_predicates=tuple(self.type_predicates),
+            literals=self.literals,
+            blank_nodes="drop",
+            prefixes=dict(self.prefixes),
+        )
+
+    @cached_property
+    def names(self) -> Prefixes:
+        """Writes IRIs short, and reads them back."""
+        return Prefixes(self.prefixes)
+
+    @cached_property
+    def ranks(self) -> Languages:
+        """Ranks languages."""
+        return Languages(self.languages)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The IRIs of the predicates of labels, best first."""
+        return self._iris("label_predicates", self.label_predicates)
+
+    @cached_property
+    def aliases(self) -> tuple[str, ...]:
+        """The IRIs of the predicates of aliases."""
+        return self._iris("alias_predicates", self.alias_predicates)
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """The IRIs of the predicates of types."""
+        return self._iris("type_predicates", self.type_predicates)
+
+    @cached_property
+    def starts(self) -> tuple[str, ...]:
+        """How the IRIs of relations begin."""
+        return self._iris("namespaces", self.namespaces)
+
+    def _iris(self, option: str, names: Sequence[str]) -> tuple[str, ...]:
+        iris = tuple(self.names.expand(name) for name in names)
+        for name, iri in zip(names, iris, strict=True):
+            if iri.startswith(NAMED) or (iri == name and "://" not in name and not name.startswith("urn:")):
+                raise InvalidArgumentError(
+                    f"SparqlExecutor: {option} has {name!r}, which is no IRI, and no known prefix begins it.",
+                    hint_python='Give its prefix: prefixes={"ex": "http://example.org/"}.',
+                )
+        return iris
+
+    def is_relation(self, iri: str) -> bool:
+        """Return whether facts may have a predicate."""
+        return not self.starts or iri.startswith(self.starts)
+
+    def wanted(self, variable: str) -> str:
+        """Return the condition that a literal is in a wanted language, or in none."""
+        if ANY in self.languages:
+            return "true"
+        none = ", ".join(f'"{language}"' for language in NO_LANGUAGE)
+        named = (f'LANGMATCHES(LANG({variable}), "{language}")' for language in self.languages)
+        return " || ".join([f"LANG({variable}) IN ({none})", *named])
+
+    def facts(
+        self, head: str, relation: str, tail: str, predicate: str | None = None, *, keep_blank: bool = False
+    ) -> str:
+        """Return the filters by which a triple of a query is a fact.
+
+        A text in a language that is not wanted is a tail only where the head has no other by this relation.
+
+        Args:
+            head: Its variable for the head.
+            relation: That for the relation, or the IRI of the relation.
+            tail: That for the tail.
+            predicate: The IRI of the relation, where it is known.
+            keep_blank: Whether triples with blank nodes pass, too.
+        """
+        own = f"{tail}_other"
+        names, types = {*self.labels, *self.aliases}, self.types
+        literal = [f'STR({tail}) != ""']
+        if self.literals == "drop" or predicate in names:
+            literal = ["false"]
+        elif predicate is None:
+            literal.append(f"{relation} NOT IN ({_list(sorted(names))})")
+        if literal != ["false"] and ANY not in self.languages:
+            better = f'isLiteral({own}) && STR({own}) != "" && ({self.wanted(own)} || LANG({own}) < LANG({tail}))'
+            lone = f"NOT EXISTS {{ {head} {relation} {own} . FILTER({better}) }}"
+            literal.append(f"({self.wanted(tail)} || {lone})")
+        thing = "true"
+        if types:
+            thing = f"{relation} NOT IN ({_list(types)})" if predicate is None else str(predicate not in types).lower()
+        filters = [
+            *([] if keep_blank else [f"!isBlank({head}) && !isBlank({tail})"]),
+            f"IF(isLiteral({tail}), {' && '.join(literal)}, {thing})",
+        ]
+        return " ".join(
+            f"FILTER({one})" for one in (*filters, *(self.relations(relation) if predicate is None else []))
+        )
+
+    def relations(self, variable: str) -> list[str]:
+        """Return the conditions by which a predicate is a relation."""
+        found = []
+        if self.starts:
+            begins = " || ".join(f'STRSTARTS(STR({variable}), "{start}")' for start in self.starts)
+            found.append(f"({begins})")
+        if self.unless:
+            found.append(f"NOT EXISTS {{ {self.unless.replace('?relation', variable)} }}")
+        return found
+
+
+def _list(iris: Sequence[str]) -> str:
+    return ", ".join(f"<{iri}>" for iri in iris)
+
+
+_WIKIBASE = "http://wikiba.se/ontology#"
+
+#: What is known of public endpoints: their address, and how their triples are read.
+PRESETS: Mapping[Preset, tuple[str, Vocabulary]] = {
+    "wikidata": (
+        "https://query.wikidata.org/sparql",
+        Vocabulary(
+            label_predicates=("rdfs:label",),
+            alias_predicates=("skos:altLabel",),
+            type_predicates=("wdt:P31",),
+            namespaces=("wdt:",),
+            listing=f"?named <{_WIKIBASE}directClaim> ?relation",
+            unless=f"?property <{_WIKIBASE}directClaim> ?relation ; "
+            f"<{_WIKIBASE}propertyType> <{_WIKIBASE}ExternalId> .",
+        ),
+    ),
+    "dbpedia": (
+        "https://dbpedia.org/sparql",
+        Vocabulary(
+            label_predicates=("rdfs:label", "foaf:name"),
+            alias_predicates=("skos:altLabel", "dbo:alias"),
+            namespaces=("dbo:",),
+            listing="VALUES ?kind { <http://www.w3.org/2002/07/owl#ObjectProperty> "
+            "<http://www.w3.org/2002/07/owl#DatatypeProperty> } "
+            "?relation <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> ?kind . BIND(?relation AS ?named)",
+        ),
+    ),
+}

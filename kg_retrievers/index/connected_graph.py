@@ -1,0 +1,271 @@
+"""ConnectedGraph: fetches parts of a graph that stays in its database, and keeps what it read lately."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from kg_retrievers.errors import InvalidArgumentError, StaleSchemaError
+from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
+from kg_retrievers.graph.cache import Immutable, LocalLock
+from kg_retrievers.graph.parts import PartReader, StoredEntity
+from kg_retrievers.index.reach import Reach
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+#: The most facts of a part. PathQuestion's questions need some hundred, MetaQA's within 3 hops up to 120,000.
+MAX_FACTS = 20_000
+
+#: How many facts, and how many descriptions of entities, are kept of earlier parts.
+KEPT = 500_000
+
+#: The most hops of a part that goes any number of hops; where entities are left then, it is truncated.
+MOST_HOPS = 100
+
+#: How many seconds what was read is taken for what the database holds.
+FRESH_SECONDS = 300.0
+
+#: How many seconds one query may take.
+TIMEOUT = 30.0
+
+
+class GraphPart(NamedTuple):
+    """A part of a graph.
+
+    Attributes:
+        graph: Its facts; all relations of the whole graph have the same ids in every part.
+        truncated: Whether facts within reach are missing.
+        narrowed: Whether facts of relations are missing that the work did not name.
+    """
+
+    graph: KnowledgeGraph
+    truncated: bool
+    narrowed: bool = False
+
+
+class _Around(NamedTuple):
+    """Facts around entities, the entities that were met, and whether there are more facts."""
+
+    facts: list[Triple]
+    met: list[str]
+    truncated: bool
+
+
+class ConnectedGraph(Immutable):
+    """Fetches the facts around entities, hop by hop, and makes a small graph of them. Safe to share between threads.
+
+    The facts of an entity, where all of them were read, its description and names are kept for `fresh_seconds`; so a
+    change of the database is seen after that time at the latest, or after `forget`.
+
+    Args:
+        reader: Reads the database.
+        max_facts: The most facts of a part; where there are more, the part is truncated.
+        fresh_seconds: How long what was read is kept, 0 or more.
+        timeout: The most seconds of one query, above 0.
+
+    Raises:
+        InvalidArgumentError: If a number is out of range.
+    """
+
+    def __init__(
+        self,
+        reader: PartReader,
+        *,
+        max_facts: int = MAX_FACTS,
+        fresh_seconds: float = FRESH_SECONDS,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """Read which relations there are."""
+        for name, value, least in (("max_facts", max_facts, 1), ("fresh_seconds", fresh_seconds, 0)):
+            if not value >= least:
+                raise InvalidArgumentError(f"GraphIndex.connect: {name} must be {least} or more, but got {value!r}.")
+        if not timeout > 0:
+            raise InvalidArgumentError(f"GraphIndex.connect: timeout must be above 0 seconds, but got {timeout!r}.")
+        self.reader = reader
+        self.max_facts, self.timeout = max_facts, timeout
+        self.relations = tuple(reader.relations(timeout=timeout))
+        self.triple_count = reader.count_facts(timeout=timeout)
+        self._rows: Recent[list[Triple]] = Recent(KEPT, fresh_seconds, len)
+        self._described: Recent[StoredEntity] = Recent(KEPT, fresh_seconds, _one)
+        #: Parts of graphs, with what is derived from them.
+        self.parts: Recent[Any] = Recent(KEPT, fresh_seconds, len)
+        self._named: Recent[list[str]] = Recent(KEPT, fresh_seconds, len)
+
+    def forget(self) -> None:
+        """Forget what was read, so that the next part is as the database is now."""
+        self._rows.clear()
+        self._described.clear()
+        self._named.clear()
+        self.parts.clear()
+
+    def part(self, keys: Iterable[str], reach: Reach) -> GraphPart:
+        """Return the facts within reach of some entities.
+
+        Cost: a query for each hop, one for the descriptions and one for the facts between the outermost entities, if
+        these are wanted; none for what is kept.
+
+        Args:
+            keys: The entities; those that the database lacks are left out.
+            reach: How far it goes from them.
+
+        Raises:
+            StaleSchemaError: If a fact has a relation that the database did not have when the index was connected.
+        """
+        starts = sorted(set(keys))
+        found = self._around(starts, reach, None)
+        narrowed = found.truncated and bool(reach.relations)
+        if narrowed:
+            found = self._around(starts, reach, reach.relations)
+        facts = dict.fromkeys((*found.facts, *reach.facts))
+        ends = {end for triple in reach.facts for end in (triple.head, triple.tail)}
+        return GraphPart(self.graph_of(facts, [*found.met, *reach.also, *sorted(ends)]), found.truncated, narrowed)
+
+    def _around(self, starts: Sequence[str], reach: Reach, only: Sequence[str] | None) -> _Around:
+        """Return the facts within reach of entities, of some relations if given, and the entities that were met."""
+        met = dict.fromkeys(starts)
+        facts: dict[Triple, None] = {}
+        frontier, truncated = list(starts), False
+        most = self.max_facts if reach.max_facts is None else reach.max_facts
+        for hop in range(MOST_HOPS if reach.hops is None else reach.hops):
+            if not frontier or truncated:
+                break
+            step = reach.steps[hop] if hop < len(reach.steps) else only
+            found, truncated = self._facts_of(frontier, most - len(facts), step)
+            facts |= dict.fromkeys(found)
+            ends = {end for triple in found for end in (triple.head, triple.tail)}
+            frontier = sorted(ends.difference(met))
+            met |= dict.fromkeys(frontier)
+        truncated = truncated or (reach.hops is None and bool(frontier))
+        if reach.between and frontier and not truncated and len(facts) < most:
+            rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
+            facts |= dict.fromkeys(rest.triples)
+            truncated = rest.truncated
+        return _Around(list(facts), list(met), truncated)
+
+    def graph_of(self, facts: Iterable[Triple], keys: Sequence[str]) -> KnowledgeGraph:
+        """Return a graph of some facts and of the entities that the database has; ids are by key.
+
+        Raises:
+            StaleSchemaError: If a fact has a relation that the database did not have when the index was connected.
+        """
+        described = self._describe(list(dict.fromkeys(keys)))
+        builder = GraphBuilder()
+        for name in self.relations:
+            builder.relation(name)
+        facts = list(facts)
+        named = {end for triple in facts for end in (triple.head, triple.tail)}
+        for key in sorted(named.union(described)):
+            builder.entity(key)
+            entity = described.get(key)
+            if entity is not None:
+                label = None if entity.label == key else entity.label
+                builder.describe(key, label, entity.aliases, entity.types)
+        for triple in facts:
+            builder.add(*triple)
+        columns, _ = builder.columns()
+        graph = KnowledgeGraph(columns)
+        if len(graph.relations) > len(self.relations):
+            new = list(graph.relations)[len(self.relations) :]
+            raise StaleSchemaError(
+                f"GraphIndex: the database has relations that it did not have when the index was connected: {new[:5]}.",
+                new,
+                hint_python="Connect again: GraphIndex.connect(...).",
+                hint_shell="Ask again.",
+            )
+        return graph
+
+    def entities_named(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Return the keys of the entities whose key, label or alias is exactly one of some names."""
+        kept = self._named.get_all(names)
+        if wanted := [name for name in names if name not in kept]:
+            found = self.reader.entities_named(wanted, timeout=self.timeout)
+            self._named.keep(found)
+            kept |= found
+        return {name: kept[name] for name in names}
+
+    def _facts_of(self, keys: Sequence[str], limit: int, only: Sequence[str] | None) -> tuple[list[Triple], bool]:
+        """Return the facts of entities, `limit` at most, and whether there are more; of some relations, if given."""
+        kept = self._rows.get_all(keys)
+        rows = [triple for row in kept.values() for triple in row if only is None or triple.relation in only]
+        left = limit - len(set(rows))
+        wanted = [key for key in keys if key not in kept]
+        if left < 0 or (left == 0 and wanted):
+            return rows[: max(limit, 0)], True
+        if not wanted:
+            return rows, False
+        found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
+        if only is None and not found.truncated:
+            self._rows.keep(_by_entity(found.triples, wanted))
+        return [*rows, *found.triples], found.truncated
+
+    def _describe(self, keys: Sequence[str]) -> Mapping[str, StoredEntity]:
+        """Return the descriptions of those of some entities that the database has."""
+        kept = self._described.get_all(keys)
+        if wanted := [key for key in keys if key not in kept]:
+            found = {entity.key: entity for entity in self.reader.describe(wanted, timeout=self.timeout)}
+            self._described.keep(found)
+            kept |= found
+        return kept
+
+
+def _by_entity(triples: Iterable[Triple], keys: Sequence[str]) -> dict[str, list[Triple]]:
+    """Return the facts of each of some entities."""
+    rows: dict[str, list[Triple]] = {key: [] for key in keys}
+    for triple in triples:
+        for end in {triple.head, triple.tail}:
+            if end in rows:
+                rows[end].append(triple)
+    return rows
+
+
+def _one(entity: StoredEntity) -> int:
+    """Return how much a description counts."""
+    return 1
+
+
+class Recent(Generic[Value]):
+    """Keeps what was read lately by key: so much of it, and for so many seconds."""
+
+    def __init__(self, most: int, seconds: float, size: Callable[[Value], int]) -> None:
+        """Begin empty; `size` says how much a value is."""
+        self._most, self._seconds, self._size_of = most, seconds, size
+        self._values: OrderedDict[Hashable, tuple[float, Value]] = OrderedDict()
+        self._size, self._lock = 0, LocalLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle how much is kept, and none of it."""
+        return type(self), (self._most, self._seconds, self._size_of)
+
+    def get_all(self, keys: Sequence[Key]) -> dict[Key, Value]:
+        """Return what is kept for some keys."""
+        oldest, found = time.monotonic() - self._seconds, dict[Key, Value]()
+        with self._lock:
+            for key in keys:
+                kept = self._values.get(key)
+                if kept is not None and kept[0] > oldest:
+                    found[key] = kept[1]
+        return found
+
+    def keep(self, values: Mapping[Key, Value]) -> None:
+        """Keep values; the oldest go."""
+        now = time.monotonic()
+        with self._lock:
+            for key, value in values.items():
+                self._drop(key)
+                self._values[key] = now, value
+                self._size += 1 + self._size_of(value)
+            while self._size > self._most:
+                self._drop(next(iter(self._values)))
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._values.clear()
+            self._size = 0
+
+    def _drop(self, key: Hashable) -> None:
+        if kept := self._values.pop(key, None):
+            self._size -= 1 + self._size_of(kept[1])

@@ -1,0 +1,158 @@
+"""Opens the vector store that an address names: PostgreSQL with pgvector, Chroma, Milvus."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from langchain_core.embeddings import Embeddings
+
+from kg_retrievers.errors import InvalidArgumentError
+from kg_retrievers.index.embeddings import embed
+from kg_retrievers.index.store_errors import store_errors, tried_again
+from kg_retrievers.index.vector_store import VectorStoreSearch
+from kg_retrievers.redaction import names_secret, without_secrets
+
+#: The table or collection of names, where the address names none.
+TABLE = "kg_retrievers_names"
+
+#: What a table or a collection may be called, so that every store takes it.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,62}")
+
+#: Which schemes are spoken over TLS.
+_SECURE = {"chroma+https", "milvus+https"}
+
+
+class StoreAddress(NamedTuple):
+    """Where a vector store is.
+
+    Attributes:
+        scheme: The part before "://"; "file" for a file.
+        url: The address without the name of the collection, as the client takes it.
+        collection: The table or collection.
+        schema: The schema of the table, in PostgreSQL.
+    """
+
+    scheme: str
+    url: str
+    collection: str
+    schema: str = "public"
+
+
+def open_store(address: str, embeddings: Embeddings) -> VectorStoreSearch:
+    """Open a vector store; its table or collection is made where there is none.
+
+    | address | store | extra | password or token |
+    |---|---|---|---|
+    | `postgresql://user@host:5432/database?table=names&schema=public` | pgvector | `postgres` | PGPASSWORD, ~/.pgpass |
+    | `chroma://host:8000/names`, `chroma+https://...` | Chroma | `chroma` | CHROMA_TOKEN |
+    | `milvus://host:19530/names`, `milvus+https://...` | Milvus | `milvus` | MILVUS_TOKEN |
+    | `names.db`, `names.db?collection=names` | Milvus Lite, in a file | `milvus` | |
+
+    PostgreSQL takes the options of libpq in the address, as `sslmode=verify-full`. What is made there and in Milvus is
+    searched exactly, until you add an index; Chroma is always approximate. What is opened can be pickled: the process
+    that loads it opens the address again, with the password of its own environment.
+
+    Args:
+        address: The address.
+        embeddings: The model of the names: one text is embedded where a table is made, to know how long vectors are.
+
+    Raises:
+        InvalidArgumentError: If the address cannot be read, or holds a password.
+        MissingExtraError: If the extra is not installed.
+        DatabaseUnavailableError: If the server cannot be reached, or PostgreSQL has no extension `vector`.
+        DatabaseLoginError: If it lets this user not in, or not make the table.
+    """
+    parts = read_address(address)
+
+    def open_it() -> VectorStoreSearch:
+        with store_errors(f"open_store: {without_secrets(address)}"):
+            store = _OPENERS[parts.scheme.partition("+")[0]](parts, embeddings)
+        store.opened_by = open_store, (address, embeddings)
+        return store
+
+    return tried_again(open_it)
+
+
+def read_address(address: str) -> StoreAddress:
+    """Return what the address of a vector store says.
+
+    Raises:
+        InvalidArgumentError: If it cannot be read, or holds a password; the message does not show it.
+
+    Example:
+        >>> read_address("postgresql://ann@localhost/films?table=names")
+        StoreAddress(scheme='postgresql', url='postgresql://ann@localhost/films', collection='names', schema='public')
+        >>> read_address("chroma://localhost:8000")
+        StoreAddress(scheme='chroma', url='http://localhost:8000', collection='kg_retrievers_names', schema='public')
+    """
+    file, _, collection = address.partition("?collection=")
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        raise _unreadable(address) from None
+    if parts.password is not None or names_secret(parts.query) or (parts.username and parts.scheme != "postgresql"):
+        raise InvalidArgumentError(
+            "open_store: an address holds no password or token: it is shown in logs and lists of processes.",
+            hint_python="Set an environment variable: PGPASSWORD (or the file ~/.pgpass), CHROMA_TOKEN, MILVUS_TOKEN.",
+        )
+    if "://" not in file and file.endswith(".db"):
+        found = StoreAddress("file", file, collection or TABLE)
+    elif parts.scheme == "postgresql":
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        table, schema = query.pop("table", TABLE), query.pop("schema", "public")
+        url = urlunsplit(parts._replace(query=urlencode(query)))
+        found = StoreAddress("postgresql", url, table, schema)
+    elif parts.scheme.partition("+")[0] in ("chroma", "milvus") and parts.hostname and not parts.query:
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        base = f"{'https' if parts.scheme in _SECURE else 'http'}://{host}{f':{port}' if port else ''}"
+        found = StoreAddress(parts.scheme, base, unquote(parts.path).strip("/") or TABLE)
+    else:
+        raise _unreadable(address)
+    if not _NAME.fullmatch(found.collection) or not _NAME.fullmatch(found.schema):
+        raise InvalidArgumentError(
+            "open_store: wanted the name of a table, collection or schema of 3 to 63 letters, digits and _, but got "
+            f"{found.collection!r} and {found.schema!r}."
+        )
+    return found
+
+
+def _unreadable(address: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"open_store: wanted the address of a vector store, but got {address!r}.",
+        hint_python="Give one as postgresql://user@host/database, chroma://host:8000/collection, "
+        "milvus://host:19530/collection or a file that ends in .db.",
+    )
+
+
+def _postgres(address: StoreAddress, embeddings: Embeddings) -> VectorStoreSearch:
+    from kg_retrievers.index.postgres_store import open_postgres
+
+    def dimension() -> int:
+        return int(embed(embeddings, ["a name"]).shape[1])
+
+    store = open_postgres(address.url, address.schema, address.collection, embeddings, dimension)
+    return VectorStoreSearch(store, "l2")
+
+
+def _chroma(address: StoreAddress, embeddings: Embeddings) -> VectorStoreSearch:
+    from kg_retrievers.index.chroma_store import open_chroma
+
+    return VectorStoreSearch(*open_chroma(address.url, address.collection, embeddings))
+
+
+def _milvus(address: StoreAddress, embeddings: Embeddings) -> VectorStoreSearch:
+    from kg_retrievers.index.milvus_store import open_milvus
+
+    return VectorStoreSearch(*open_milvus(address.url, address.collection, embeddings))
+
+
+_OPENERS: dict[str, Callable[[StoreAddress, Embeddings], VectorStoreSearch]] = {
+    "postgresql": _postgres,
+    "chroma": _chroma,
+    "milvus": _milvus,
+    "file": _milvus,
+}

@@ -1,0 +1,52 @@
+"""The option --workers, as a person or a script calls it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kg_retrievers
+from kg_retrievers import GraphIndex, default_embeddings
+from kg_retrievers.cli.workers import workers_name
+from kg_retrievers.evaluation.records import read_records
+
+Run = Callable[..., tuple[int, str, str]]
+SAMPLE = Path(kg_retrievers.__file__).parent / "sample"
+ASKED = ("--graph", "films.index", "--data", str(SAMPLE / "questions.jsonl"), "--format", "jsonl")
+
+
+@pytest.mark.parametrize("name", ["1", "12", "ray", "ray:auto", "ray:10.0.0.1:6379"])
+def test_workers_are_named(name: str) -> None:
+    assert workers_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "0", "-1", "2.5", "ray:", "rays", "dask"])
+def test_wrong_workers_are_told(name: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="wanted a number of processes, ray or ray:ADDRESS"):
+        workers_name(name)
+
+
+@pytest.mark.parametrize("workers", ["2", pytest.param("ray", marks=pytest.mark.heavy)])
+def test_the_work_of_commands_is_shared(
+    run: Run, workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if workers == "ray":
+        pytest.importorskip("ray")
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run("index", str(SAMPLE / "graph.jsonl"), "--output", "films.index", "--workers", workers)
+    assert code == 0, err
+    index = GraphIndex.open("films.index", default_embeddings())
+    assert index.fingerprint == GraphIndex.build(index.graph, default_embeddings()).fingerprint
+    for records, also in (("one.jsonl", ()), ("two.jsonl", ("--workers", workers))):
+        code, _, err = run("evaluate", *ASKED, "--records", records, *also)
+        assert code == 0, err
+    assert untimed("one.jsonl") == untimed("two.jsonl")
+    assert Path("one.jsonl").read_text().splitlines()[0] == Path("two.jsonl").read_text().splitlines()[0]
+
+
+def untimed(path: str) -> list[dict[str, Any]]:
+    return [{**record, "latency_ms": 0} for record in read_records(path)[1]]

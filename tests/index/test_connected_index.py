@@ -1,0 +1,287 @@
+"""Connected indexes: parts are bounded, flagged, kept and forgotten, and what a part cannot tell is refused."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from graph_reader import GraphReader, in_order, names_in_memory
+
+from kg_retrievers import (
+    CypherRetriever,
+    GNNRAGRetriever,
+    GraphIndex,
+    GraphReasoner,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    NeighborhoodRetriever,
+    PCSTRetriever,
+    Question,
+    RelationPathRetriever,
+    SimGRAGRetriever,
+    SubgraphRAGRetriever,
+    TripleSimilarityRetriever,
+    UnionRetriever,
+    train_graph_reasoner,
+    train_triple_scorer,
+)
+from kg_retrievers.agents import build_workflow
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError, StaleSchemaError
+from kg_retrievers.evaluation import evaluate
+from kg_retrievers.graph import Pattern, Unknown
+from kg_retrievers.graph.operations import Operation
+from kg_retrievers.index.in_parts import in_parts
+from kg_retrievers.index.reach import Reach
+from kg_retrievers.sample import load_graph, load_questions
+
+EMBEDDINGS = HashedEmbeddings()
+GRAPH = in_order(load_graph())
+LOCAL = GraphIndex.build(GRAPH, EMBEDDINGS)
+STAR = in_order(KnowledgeGraph.from_triples([(f"film {i}", "has_genre", "Drama") for i in range(50)]))
+
+
+OPERATIONS = [
+    "How many films did Christopher Nolan direct?",
+    "Which film by Christopher Nolan is the oldest?",
+    "Which films did Christopher Nolan direct after 2010?",
+    "Did Christopher Nolan direct Inception?",
+    "Which is older, Alien or Inception?",
+]
+
+
+class QueryingReader(GraphReader):
+    """Reads parts in memory, and has a database run queries."""
+
+    def __init__(self, graph: KnowledgeGraph, executor: Any) -> None:
+        super().__init__(graph)
+        self.dialect, self.schema = executor.dialect, executor.schema
+        self.run, self.explain = executor.run, executor.explain
+
+
+def connected(graph: KnowledgeGraph = GRAPH, *, store: bool = False, max_facts: int = 20_000) -> GraphIndex:
+    names = names_in_memory(graph, EMBEDDINGS) if store else None
+    return GraphIndex.connect(GraphReader(graph), EMBEDDINGS, names, max_facts=max_facts)
+
+
+def reader_of(index: GraphIndex) -> GraphReader:
+    reader = index.reader
+    assert isinstance(reader, GraphReader)
+    return reader
+
+
+# --- as in memory -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["database", "vectors"])
+@pytest.mark.parametrize(
+    "kind",
+    [SimGRAGRetriever, NeighborhoodRetriever, PCSTRetriever, TripleSimilarityRetriever, RelationPathRetriever],
+)
+def test_answers_are_those_of_the_graph_in_memory(kind: type[BaseKGRetriever], store: bool) -> None:
+    index = connected(store=store)
+    here, there = (kind.from_index(one, min_confidence=0.0) for one in (LOCAL, index))
+    for question in load_questions()[::4]:
+        seeds = list(question.seed_entities)
+        expected = here.invoke(question.text, seed_entities=seeds)
+        assert there.invoke(question.text, seed_entities=seeds) == expected, question.text
+
+
+def test_patterns_of_examples_are_those_of_the_graph_in_memory() -> None:
+    questions = load_questions()
+    examples, asked = questions[::2], questions[1::4]
+    here, there = (SimGRAGRetriever.from_index(index, examples=examples) for index in (LOCAL, connected()))
+    for question in asked:
+        assert there.invoke(question.text) == here.invoke(question.text), question.text
+
+
+def test_relation_paths_of_examples_are_those_of_the_graph_in_memory() -> None:
+    questions = load_questions()
+    examples, asked = questions[::2], questions[1::4]
+    here, there = (RelationPathRetriever.from_index(index, examples=examples) for index in (LOCAL, connected()))
+    for question in asked:
+        assert there.invoke(question.text) == here.invoke(question.text), question.text
+
+
+def test_evaluation_is_that_of_the_graph_in_memory() -> None:
+    questions = [*load_questions()[:8], Question("Who directed Alien?", answers=("Nobody",))]
+    with pytest.warns(UserWarning, match="no gold answer of 1 of 9"):
+        here, there = (evaluate(SimGRAGRetriever.from_index(index), questions) for index in (LOCAL, connected()))
+    measured = [
+        {name: value for name, value in report.metrics.items() if "latency" not in name} for report in (here, there)
+    ]
+    assert measured[0] == measured[1]
+
+
+def test_scores_of_triples_are_those_of_the_graph_in_memory() -> None:
+    examples = [question for question in load_questions() if question.answers][:20]
+    model = train_triple_scorer(LOCAL, examples, num_examples=100, hidden=16).model
+    here, there = (SubgraphRAGRetriever.from_index(index, model=model) for index in (LOCAL, connected()))
+    for question in examples[:6]:
+        expected, found = (
+            [document.metadata for document in retriever.invoke(question.text, k=5)] for retriever in (here, there)
+        )
+        assert [one["triples"] for one in found] == [one["triples"] for one in expected]
+        assert [one["score"] for one in found] == pytest.approx([one["score"] for one in expected])
+
+
+def test_queries_are_those_of_the_graph_in_memory() -> None:
+    ladybug = pytest.importorskip("kg_retrievers.database.ladybug")
+    with ladybug.LadybugExecutor.from_graph(GRAPH) as executor:
+        index = GraphIndex.connect(QueryingReader(GRAPH, executor), EMBEDDINGS)
+        here, there = CypherRetriever.from_index(LOCAL, executor=executor), CypherRetriever.from_index(index)
+        asked = [question.text for question in load_questions()[::8]]
+        for question in [*asked, *OPERATIONS]:
+            expected, found = (_told(retriever, question) for retriever in (here, there))
+            assert found == expected, question
+        absent = "Which actors did not appear in Inception?"
+        assert here.invoke(absent)
+        with pytest.raises(SearchBudgetError, match="joined to no entity"):
+            there.invoke(absent, on_refusal="raise")
+
+
+def test_operations_are_those_of_the_graph_in_memory() -> None:
+    here, there = (SimGRAGRetriever.from_index(index) for index in (LOCAL, connected()))
+    for question in OPERATIONS:
+        expected, found = (_told(retriever, question) for retriever in (here, there))
+        assert found == expected, question
+
+
+def _told(retriever: BaseKGRetriever, question: str) -> list[Any]:
+    found = [document.metadata for document in retriever.invoke(question)]
+    return [(one["triples"], one["answers"], one["value"], one["truncated"]) for one in found]
+
+
+# --- what a part cannot tell ------------------------------------------------------------------------------------------
+
+
+def test_patterns_without_an_entity_are_refused() -> None:
+    retriever = SimGRAGRetriever.from_index(connected(), on_refusal="raise")
+    counted = Pattern.of((Unknown("film"), "starring", Unknown("actor")), target="film", operation=Operation("count"))
+    for pattern in (counted, Pattern.of((Unknown("film"), "starring", Unknown("actor")), target="film")):
+        with pytest.raises(SearchBudgetError, match="CypherRetriever"):
+            retriever.invoke("How many films are there?", pattern=pattern)
+
+
+def test_operations_over_a_cut_part_are_refused() -> None:
+    count = Pattern.of((Unknown("film"), "has_genre", "Drama"), target="film", operation=Operation("count"))
+    small, large = (
+        SimGRAGRetriever.from_index(connected(STAR, max_facts=most), on_refusal="raise") for most in (10, 100)
+    )
+    with pytest.raises(SearchBudgetError, match="max_facts"):
+        small.invoke("How many films are dramas?", pattern=count)
+    assert large.invoke("How many films are dramas?", pattern=count)[0].metadata["value"] == 50
+
+
+def test_lists_of_a_cut_part_are_flagged() -> None:
+    films = Pattern.of((Unknown("film"), "has_genre", "Drama"), target="film")
+    (found,) = SimGRAGRetriever.from_index(connected(STAR, max_facts=10)).invoke("Which are dramas?", pattern=films)
+    assert found.metadata["truncated"]
+    assert len(found.metadata["answers"]) == 10
+    (found,) = NeighborhoodRetriever.from_index(connected(STAR, max_facts=10)).invoke("What is Drama?")
+    assert found.metadata["truncated"]
+
+
+def test_nothing_in_a_cut_part_does_not_mean_that_there_is_nothing() -> None:
+    graph = KnowledgeGraph.from_triples([*STAR.triples(), ("Cinema", "part_of", "Art")])
+    pattern = Pattern.of(("Drama", "part_of", Unknown("x")), target="x")
+    small, large = (
+        SimGRAGRetriever.from_index(connected(graph, max_facts=most), on_refusal="raise") for most in (10, 100)
+    )
+    with pytest.raises(SearchBudgetError, match="max_facts"):
+        small.invoke("What is it part of?", pattern=pattern)
+    assert large.invoke("What is it part of?", pattern=pattern)[0].metadata["score"] < 1
+
+
+def test_the_whole_graph_is_no_scope() -> None:
+    for kind in (PCSTRetriever, TripleSimilarityRetriever):
+        with pytest.raises(InvalidArgumentError, match="stays in its database"):
+            kind.from_index(connected(), scope="graph")
+        retriever = kind.from_index(connected())
+        retriever.scope = "graph"
+        with pytest.raises(InvalidArgumentError, match="stays in its database"):
+            retriever.invoke("Who directed Alien?")
+
+
+def test_models_are_trained_on_a_graph_at_hand_and_used_over_a_connected_one() -> None:
+    examples = [question for question in load_questions() if question.answers][:20]
+    for train in (train_graph_reasoner, train_triple_scorer):
+        with pytest.raises(InvalidArgumentError, match="from_executor"):
+            train(connected(), examples)
+    model: GraphReasoner = train_graph_reasoner(LOCAL, examples, num_examples=100, width=16).model
+    here, there = (GNNRAGRetriever.from_index(index, model=model) for index in (LOCAL, connected()))
+    for question in examples[:5]:
+        assert [document.metadata["triples"] for document in there.invoke(question.text)] == [
+            document.metadata["triples"] for document in here.invoke(question.text)
+        ]
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def test_parts_are_bounded_by_relations_hop_by_hop() -> None:
+    index = connected()
+    film = next(GRAPH.triples(relation="starring"))[0]
+    reach = Reach((film,), 2, steps=(("starring",), ("starring",)))
+    assert index.within(reach, lambda: {triple.relation for triple in index.graph.triples()}) == {"starring"}
+
+
+def test_a_second_question_reads_nothing_until_all_is_forgotten() -> None:
+    index = connected()
+    retriever = SimGRAGRetriever.from_index(index)
+    first = retriever.invoke("Who directed Alien?")
+    count = len(reader_of(index).queries)
+    assert retriever.invoke("Who directed Alien?") == first
+    assert len(reader_of(index).queries) == count
+    index.connected.forget()  # type: ignore[attr-defined]
+    assert retriever.invoke("Who directed Alien?") == first
+    assert len(reader_of(index).queries) > count
+
+
+class NotingReader(GraphReader):
+    """Notes from which threads it is asked."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__(graph)
+        self.threads = set[int]()
+
+    def _count(self, what: str, rows: int) -> None:
+        self.threads.add(threading.get_ident())
+        super()._count(what, rows)
+
+
+async def test_the_event_loop_does_not_wait_for_the_database() -> None:
+    reader = NotingReader(GRAPH)
+    index = GraphIndex.connect(reader, EMBEDDINGS)
+    reader.threads.clear()
+    for kind in (SimGRAGRetriever, PCSTRetriever):
+        assert await kind.from_index(index).ainvoke("Who directed Alien?", seed_entities=["Alien"])
+        assert await build_workflow(kind.from_index(index)).ainvoke({"question": "Who directed Inception?"})
+    assert reader.threads
+    assert threading.get_ident() not in reader.threads
+
+
+def test_relations_that_are_new_in_the_database_are_told() -> None:
+    index = connected(STAR)
+    reader_of(index).graph = in_order(KnowledgeGraph.from_triples([*STAR.triples(), ("Drama", "part_of", "Cinema")]))
+    with pytest.raises(StaleSchemaError, match="part_of"):
+        NeighborhoodRetriever.from_index(index).invoke("What is Drama?")
+
+
+def test_work_on_many_things_is_halved_where_the_part_is_too_large() -> None:
+    index = connected(STAR, max_facts=12)
+    films = [f"film {number}" for number in range(50)]
+    facts = in_parts(
+        index,
+        films,
+        lambda some: Reach(tuple(some), 1),
+        lambda some: [len(list(index.graph.triples(film))) for film in some],
+    )
+    assert facts == [1] * 50
+
+
+def test_a_union_is_of_one_database() -> None:
+    index = connected()
+    with pytest.raises(InvalidArgumentError, match="another graph"):
+        UnionRetriever.of(PCSTRetriever.from_index(index), SimGRAGRetriever.from_index(connected()))

@@ -1,0 +1,395 @@
+"""Vector stores in servers: what is found in them, and what goes wrong with them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import chromadb
+import numpy as np
+import psycopg
+import pytest
+from chroma_server import ChromaServer
+from langchain_postgres import PGEngine, PGVectorStore
+from langchain_postgres.v2.indexes import HNSWIndex
+from postgres import PASSWORD, Postgres
+
+from kg_retrievers.deadline import deadline
+from kg_retrievers.errors import (
+    BudgetError,
+    DatabaseFullError,
+    DatabaseLoginError,
+    DatabaseUnavailableError,
+    FewerNamesWarning,
+    InvalidArgumentError,
+    MissingExtraError,
+)
+from kg_retrievers.graph.columns import Array
+from kg_retrievers.graph.verbalize import readable
+from kg_retrievers.index import ExactSearch, GraphIndex, HashedEmbeddings, VectorStoreSearch, embed
+from kg_retrievers.index.server_names import ServerNames, StoredName
+from kg_retrievers.index.stores import StoreAddress, open_store, read_address
+from kg_retrievers.testing import tiny_graph
+
+TABLES = count()
+EMBEDDINGS = HashedEmbeddings(64)
+NAMES = [f"{chr(97 + number % 26) * 3} and film {number}" for number in range(100)]
+
+
+def names_at(address: str) -> ServerNames:
+    return ServerNames(open_store(address, EMBEDDINGS), EMBEDDINGS)
+
+
+def stored(names: list[str]) -> list[StoredName]:
+    return [StoredName(name, (f"key of {name}",)) for name in names]
+
+
+def table() -> str:
+    return f"store_{next(TABLES)}"
+
+
+@pytest.fixture
+def names(postgres: Postgres) -> ServerNames:
+    """Ten names in PostgreSQL."""
+    names = names_at(f"{postgres.url()}?table={table()}")
+    names.add(stored(NAMES[:10]))
+    return names
+
+
+@pytest.fixture(scope="module")
+def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaServer]:
+    with ChromaServer(tmp_path_factory.mktemp("chroma")) as server:
+        yield server
+
+
+def vectors_of(names: list[str]) -> Array:
+    return embed(EMBEDDINGS, [readable(name) for name in names])
+
+
+# --- what is found ----------------------------------------------------------------------------------------------------
+
+
+def check_same_as_exact(address: str) -> None:
+    """Twice the same, and the same as an exact search in memory, after opening again, too."""
+    names = names_at(address)
+    assert names.add(stored(NAMES), batch_size=40) == 100
+    assert names.add(stored(NAMES)) == 0
+    vectors = vectors_of(NAMES)
+    ids, distances = ExactSearch(vectors).search(vectors, 10)
+    for one in (names, names_at(address)):
+        found = one.nearest(vectors, 10)
+        assert [[near.name.name for near in row] for row in found] == [[NAMES[id] for id in row] for row in ids]
+        assert np.allclose([[near.distance for near in row] for row in found], distances, atol=1e-5)
+        assert one.written_as([NAMES[3].upper(), "nobody"]) == {NAMES[3].upper(): stored(NAMES)[3:4], "nobody": []}
+        assert len(one.nearest(vectors[:1], 1000)[0]) == 100
+    again = [StoredName(NAMES[0], ("another key",))]
+    assert names.add(again) == (1 if address.endswith(".db") else 0)
+    assert names.written_as(NAMES[:1])[NAMES[0]][0].keys == ("another key", f"key of {NAMES[0]}")
+    assert len(names.nearest(vectors[:1], 1000)[0]) == 100
+
+
+def check_index(address: str) -> None:
+    """An index of a graph keeps its names in the store, and finds what it finds in memory."""
+    graph, store = tiny_graph(), open_store(address, EMBEDDINGS)
+    index = GraphIndex.build(graph, EMBEDDINGS, store=store)
+    assert store.holds([0, 1], [readable(name) for name in graph.names[:2]])
+    found = index.nearest_entities(["amelia", "adaption"], 3)
+    wanted = GraphIndex.build(graph, EMBEDDINGS).nearest_entities(["amelia", "adaption"], 3)
+    assert [row.ids.tolist() for row in found] == [row.ids.tolist() for row in wanted]
+    store.remove([0])
+    assert not store.holds([0], [readable(graph.names[0])])
+
+
+@pytest.mark.parametrize("check", [check_same_as_exact, check_index])
+def test_postgres(postgres: Postgres, check: Callable[[str], None]) -> None:
+    check(f"{postgres.url()}?table={table()}")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("check", [check_same_as_exact, check_index])
+def test_chroma(chroma: ChromaServer, check: Callable[[str], None]) -> None:
+    check(chroma.address(table()))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("check", [check_same_as_exact, check_index])
+def test_milvus(tmp_path: Path, check: Callable[[str], None]) -> None:
+    pytest.importorskip("langchain_milvus")
+    pytest.importorskip("milvus_lite")
+    check(str(tmp_path / "names.db"))
+
+
+def test_an_hnsw_index_of_pgvector_finds_as_many_as_asked_for(names: ServerNames, postgres: Postgres) -> None:
+    """Its default finds 40."""
+    many = [f"name {number}" for number in range(3000)]
+    names.add(stored(many))
+    name = names.store.store._place[1].rpartition(".")[2]
+    postgres.run(f"CREATE INDEX ON {name} USING hnsw (embedding vector_l2_ops)")
+    postgres.run(f"ANALYZE {name}")
+    with psycopg.connect(postgres.url()) as connection:
+        connection.execute("SET enable_seqscan = off")
+        query = f"SELECT 1 FROM {name} ORDER BY embedding <-> (SELECT embedding FROM {name} LIMIT 1) LIMIT 600"
+        assert len(connection.execute(query).fetchall()) < 600
+    [found] = names_at(f"{postgres.url()}?table={name.strip(chr(34))}").nearest(vectors_of(many[:1]), 600)
+    assert len(found) == 600
+    assert found[0].name.name == "name 0"
+
+
+def test_an_index_that_finds_fewer_names_is_told_once(postgres: Postgres) -> None:
+    """A store of the user's own, with an HNSW index of pgvector and its default of 40 candidates."""
+    address = postgres.make_database("approximate")
+    postgres.run("ALTER DATABASE approximate SET enable_seqscan = off")
+    engine = PGEngine.from_connection_string(address.replace("postgresql:", "postgresql+psycopg:"))
+    engine.init_vectorstore_table("theirs", EMBEDDINGS.dimension)
+    store = PGVectorStore.create_sync(engine, EMBEDDINGS, "theirs")
+    names = ServerNames(VectorStoreSearch(store, "cosine_distance"), EMBEDDINGS)
+    names.add(stored(NAMES))
+    store.apply_vector_index(HNSWIndex())
+    with pytest.warns(FewerNamesWarning, match=r"PGVectorStore found (39|40) names where 64 .*hnsw\.ef_search"):
+        [found] = names.nearest(vectors_of(NAMES[:1]), 64)
+    ids, distances = ExactSearch(vectors_of(NAMES)).search(vectors_of(NAMES[:1]), 64)
+    assert len(found) < 64
+    assert len({near.name.name for near in found} & {NAMES[id] for id in ids[0]}) == len(found)
+    assert abs(found[1].distance - distances[0, 1]) < 1e-3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names.nearest(vectors_of(NAMES[:1]), 64)
+        assert names.nearest(vectors_of(NAMES[:1]), 5) == [found[:5]]
+
+
+# --- addresses --------------------------------------------------------------------------------------------------------
+
+
+def test_addresses() -> None:
+    postgres = "postgresql://ann@db.example.org:5433/films?sslmode=verify-full"
+    assert read_address(f"{postgres}&table=names&schema=graph") == StoreAddress(
+        "postgresql", postgres, "names", "graph"
+    )
+    assert read_address("chroma+https://[::1]:8000/films") == StoreAddress(
+        "chroma+https", "https://[::1]:8000", "films"
+    )
+    assert read_address("milvus://localhost") == StoreAddress("milvus", "http://localhost", "kg_retrievers_names")
+    assert read_address("names.db?collection=films") == StoreAddress("file", "names.db", "films")
+    assert read_address("folder/names.db") == StoreAddress("file", "folder/names.db", "kg_retrievers_names")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "names", "redis://localhost", "chroma://", "milvus://localhost:70000", "chroma://localhost/names?x=1"],
+)
+def test_addresses_that_nobody_understands(address: str) -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"wanted the address of a vector store, but got .* as postgresql://user@"
+    ):
+        read_address(address)
+
+
+@pytest.mark.parametrize("name", ["a", "a b", 'x"; DROP TABLE y', "é" * 5, "1abc", "x" * 64])
+def test_names_of_tables_that_not_every_store_takes(name: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="3 to 63 letters"):
+        read_address(f"postgresql://localhost/films?table={name}")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:s3cret@localhost/films",
+        "postgresql://ann@localhost/films?password=s3cret",
+        "chroma://s3cret@localhost/films",
+        "milvus://root:s3cret@localhost/films",
+    ],
+)
+def test_an_address_with_a_password_is_refused(address: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="holds no password") as caught:
+        open_store(address, EMBEDDINGS)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "package", "extra"),
+    [
+        ("postgresql://localhost/films", "langchain_postgres", "postgres"),
+        ("chroma://localhost", "chromadb", "chroma"),
+        ("names.db", "langchain_milvus", "milvus"),
+    ],
+)
+def test_a_missing_package_is_named(address: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"kg_retrievers.index.{extra}_store", raising=False)
+    monkeypatch.delattr("kg_retrievers.index." + f"{extra}_store", raising=False)
+    with pytest.raises(MissingExtraError, match=rf"Run: .*\[{extra}\]"):
+        open_store(address, EMBEDDINGS)
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_pickle_opens_the_address_again(names: ServerNames) -> None:
+    again = pickle.loads(pickle.dumps(names.store.with_rows(np.array([3, 1]))))
+    assert again.rows.tolist() == [3, 1]
+    assert again.store is not names.store.store
+    assert ServerNames(again, EMBEDDINGS).written_as(NAMES[:1]) == names.written_as(NAMES[:1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_says_that_the_connections_are_not_its_own(names: ServerNames) -> None:
+    if not (child := os.fork()):
+        try:
+            names.written_as(NAMES[:1])
+        except DatabaseUnavailableError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert names.written_as(NAMES[:1])[NAMES[0]]
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_stopped_and_started_between_calls(names: ServerNames, postgres: Postgres) -> None:
+    before = names.nearest(vectors_of(NAMES[:2]), 3)
+    postgres.stop()
+    try:
+        for use in (
+            lambda: names.nearest(vectors_of(NAMES[:1]), 3),
+            lambda: names.written_as(NAMES[:1]),
+            lambda: names.add(stored(["new"])),
+            lambda: open_store(postgres.url(), EMBEDDINGS),
+        ):
+            with pytest.raises(DatabaseUnavailableError, match=r"does not answer .*Is it running"):
+                use()
+    finally:
+        postgres.start()
+    assert names.nearest(vectors_of(NAMES[:2]), 3) == before
+
+
+def test_a_server_that_is_stopped_within_a_call(names: ServerNames, postgres: Postgres) -> None:
+    """A lock keeps the call waiting until then. What was written before stays."""
+    name = names.store.store._place[1]
+    locking = psycopg.connect(postgres.url())
+    try:
+        locking.execute(f"LOCK TABLE {name} IN EXCLUSIVE MODE")
+        stopping = threading.Timer(0.5, postgres.stop)
+        stopping.start()
+        with pytest.raises(DatabaseUnavailableError):
+            names.add(stored(NAMES[10:20]))
+        stopping.join()
+    finally:
+        locking.close()
+        postgres.start()
+    assert names.add(stored(NAMES[:20])) == 10
+    assert [row[0].name.name for row in names.nearest(vectors_of(NAMES[:20]), 1)] == NAMES[:20]
+
+
+def test_a_call_ends_at_the_deadline(names: ServerNames, postgres: Postgres) -> None:
+    name = names.store.store._place[1]
+    with psycopg.connect(postgres.url()) as connection:
+        connection.execute(f"LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")
+        began = time.monotonic()
+        with pytest.raises(BudgetError), deadline(0.3, lambda: BudgetError("no time left")):
+            names.nearest(vectors_of(NAMES[:1]), 3)
+        assert time.monotonic() - began < 10
+    assert names.nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
+
+
+def test_logins(names: ServerNames, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    name = names.store.store._place[1]
+    address = f"{postgres.url(user='ann')}?table={name.rpartition('.')[2].strip(chr(34))}"
+    for password in (None, "a wrong one"):
+        if password:
+            monkeypatch.setenv("PGPASSWORD", password)
+        with pytest.raises(DatabaseLoginError, match="PGPASSWORD") as caught:
+            names_at(address)
+        assert "wrong" not in str(caught.value)
+    with pytest.raises(DatabaseLoginError):
+        open_store(postgres.url(user="bob"), EMBEDDINGS)
+
+    monkeypatch.delenv("PGPASSWORD")
+    passwords = tmp_path / "pgpass"
+    passwords.write_text(f"127.0.0.1:*:*:ann:{PASSWORD}\n")
+    passwords.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+    with pytest.raises(DatabaseLoginError, match="permission denied"):
+        names_at(address).written_as(["x"])
+    postgres.run(f"GRANT SELECT ON {name} TO ann")
+    reader = names_at(address)
+    assert reader.nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
+    with pytest.raises(DatabaseLoginError, match="permission denied"):
+        reader.add(stored(["new"]))
+    postgres.run(f"GRANT INSERT, UPDATE ON {name} TO ann")
+    assert reader.add([*stored(["new"]), StoredName(NAMES[0], ("another key",))]) == 1
+    with pytest.raises(DatabaseLoginError, match="permission denied"):
+        open_store(f"{postgres.url(user='ann')}?table={table()}", EMBEDDINGS)
+    with pytest.raises(DatabaseUnavailableError, match="does not exist"):
+        open_store(postgres.url("nowhere"), EMBEDDINGS)
+
+
+def test_a_server_without_pgvector(postgres: Postgres) -> None:
+    address = postgres.make_database("bare")
+    postgres.run("ALTER DATABASE bare SET extension_control_path = '/nowhere'")
+    with pytest.raises(DatabaseUnavailableError, match=r"does not have the extension `vector`.*Install pgvector"):
+        open_store(address, EMBEDDINGS)
+
+
+def test_a_full_disk(names: ServerNames, postgres: Postgres) -> None:
+    """The server says so by its code 53100, as it does here."""
+    name = names.store.store._place[1]
+    postgres.run(
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END$$"
+    )
+    postgres.run(f"CREATE TRIGGER full_disk BEFORE INSERT ON {name} EXECUTE FUNCTION full_disk()")
+    with pytest.raises(DatabaseFullError, match="Make room"):
+        names.add(stored(NAMES))
+    postgres.run(f"DROP TRIGGER full_disk ON {name}")
+    assert names.add(stored(NAMES)) == 90
+
+
+@pytest.mark.heavy
+def test_a_chroma_server_that_is_stopped_and_started(chroma: ChromaServer) -> None:
+    address = chroma.address(table())
+    names = names_at(address)
+    names.add(stored(NAMES[:10]))
+    chroma.stop()
+    try:
+        for use in (lambda: names.nearest(vectors_of(NAMES[:1]), 3), lambda: names_at(address)):
+            with pytest.raises(DatabaseUnavailableError):
+                use()
+    finally:
+        chroma.start()
+    assert names.nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
+
+
+@pytest.mark.heavy
+def test_collections_that_compare_by_inner_products(chroma: ChromaServer, tmp_path: Path) -> None:
+    from langchain_chroma import Chroma
+    from langchain_milvus import Milvus
+
+    address, name = read_address(chroma.address(table())), "inner"
+    host, _, port = address.url.removeprefix("http://").partition(":")
+    client = chromadb.HttpClient(host, int(port))
+    Chroma(name, client=client, collection_configuration={"hnsw": {"space": "ip"}})
+    with pytest.raises(InvalidArgumentError, match="compares by 'ip'; wanted one of l2, cosine"):
+        open_store(chroma.address(name), EMBEDDINGS)
+    file = str(tmp_path / "names.db")
+    params = {"index_type": "FLAT", "metric_type": "IP", "params": {}}
+    other = Milvus(EMBEDDINGS, collection_name=name, connection_args={"uri": file}, index_params=params, auto_id=True)
+    other.add_texts(["a"])
+    other.client.close()
+    with pytest.raises(InvalidArgumentError, match="compares by 'IP'; wanted one of L2, COSINE"):
+        open_store(f"{file}?collection={name}", EMBEDDINGS)
+
+
+@pytest.mark.heavy
+def test_a_milvus_server_that_is_not_there() -> None:
+    pytest.importorskip("langchain_milvus")
+    with pytest.raises(DatabaseUnavailableError):
+        open_store("milvus://127.0.0.1:1/names", EMBEDDINGS)

@@ -1,0 +1,169 @@
+"""Every method over a graph that stays in its database, under the contract of all retrievers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from graph_reader import GraphReader, names_in_memory
+
+from kg_retrievers import (
+    CypherRetriever,
+    GNNRAGRetriever,
+    GraphIndex,
+    GraphReasoner,
+    HashedEmbeddings,
+    KnowledgeGraph,
+    LLMPatternGenerator,
+    NeighborhoodRetriever,
+    PCSTRetriever,
+    Question,
+    RelationPathRetriever,
+    SimGRAGRetriever,
+    SubgraphRAGRetriever,
+    TripleScorer,
+    TripleSimilarityRetriever,
+    UnionRetriever,
+)
+from kg_retrievers.core.retriever import BaseKGRetriever
+from kg_retrievers.core.trained_model import PROBE
+from kg_retrievers.graph import Pattern, Unknown
+from kg_retrievers.methods.gnn_rag.model import GraphReasonerConfig
+from kg_retrievers.methods.rog import LLMRelationPaths
+from kg_retrievers.methods.subgraph_rag.model import TripleScorerConfig
+from kg_retrievers.testing import RetrieverContract, ScriptedChatModel
+
+pytest.importorskip("ladybug")
+
+from kg_retrievers.database.ladybug import LadybugExecutor
+
+EMBEDDINGS = HashedEmbeddings()
+VECTOR = np.array(EMBEDDINGS.embed_documents([PROBE])[0], np.float32)
+EXAMPLES = [
+    Question("Who starred in Alien Resurrection?", answers=("Dominique Pinon",)),
+    Question("Who directed Her?", answers=("Spike Jonze",)),
+    Question("Who directed Adaptation?", answers=("Spike Jonze",)),
+]
+PATTERNS = [
+    Question("Who starred in Her?", pattern=Pattern.of(("Her", "starring", Unknown("x")), target="x")),
+    Question("Who directed Her?", pattern=Pattern.of(("Her", "directed_by", Unknown("x")), target="x")),
+]
+
+
+def drawn(config: GraphReasonerConfig | TripleScorerConfig) -> dict[str, np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(38)
+    return {name: rng.normal(0, 0.5, shape).astype(np.float32) for name, shape in config.shapes.items()}
+
+
+_REASONING = GraphReasonerConfig(dimension=len(VECTOR), width=8, instructions=2, layers=2)
+REASONER = GraphReasoner(_REASONING, drawn(_REASONING), probe=VECTOR, embeddings="hashed")
+_SCORING = TripleScorerConfig(dimension=len(VECTOR), hidden=8)
+SCORER = TripleScorer(_SCORING, drawn(_SCORING), probe=VECTOR, embeddings="hashed")
+
+
+class Connected:
+    """The contract, where the names are in a vector store."""
+
+    def make_index(self, graph: KnowledgeGraph) -> GraphIndex:
+        return GraphIndex.connect(GraphReader(graph), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
+
+
+class TestSimGRAG(Connected, RetrieverContract):
+    retriever_class = SimGRAGRetriever
+    exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break"}
+
+
+class TestSimGRAGWithoutVectors(TestSimGRAG):
+    """Names are found by the database alone."""
+
+    def make_index(self, graph: KnowledgeGraph) -> GraphIndex:
+        return GraphIndex.connect(GraphReader(graph), EMBEDDINGS)
+
+
+class TestSimGRAGByExamples(TestSimGRAG):
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **({} if "llm" in fields else {"examples": PATTERNS}) | fields)
+
+
+class TestNeighborhood(Connected, RetrieverContract):
+    retriever_class = NeighborhoodRetriever
+    exact_k_fields: ClassVar[dict[str, Any]] = {"granularity": "triple", "max_hops": 2}
+    takes_llm = False
+
+
+class TestPCST(Connected, RetrieverContract):
+    retriever_class = PCSTRetriever
+    takes_llm = False
+
+
+class TestTripleSimilarity(Connected, RetrieverContract):
+    retriever_class = TripleSimilarityRetriever
+    exact_k_fields: ClassVar[dict[str, Any]] = {}
+    takes_llm = False
+
+
+class TestRelationPaths(Connected, RetrieverContract):
+    retriever_class = RelationPathRetriever
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **({} if "llm" in fields else {"examples": EXAMPLES}) | fields)
+
+
+class TestRelationPathsByLLM(Connected, RetrieverContract):
+    retriever_class = RelationPathRetriever
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        llm = ScriptedChatModel(replies=["starring -> starring\nstarring\ndirected_by (forward)"], cycle=True)
+        return super().make_retriever(index, **{"proposer": LLMRelationPaths(index, fields.pop("llm", llm))} | fields)
+
+    def test_evaluation(self) -> None:
+        pytest.skip("the contract expects no calls of a language model")
+
+
+class TestGNNRAG(Connected, RetrieverContract):
+    retriever_class = GNNRAGRetriever
+    takes_llm = False
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **{"model": REASONER, "threshold": 1} | fields)
+
+
+class TestSubgraphRAG(Connected, RetrieverContract):
+    retriever_class = SubgraphRAGRetriever
+    takes_llm = False
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **{"model": SCORER} | fields)
+
+
+class TestUnion(Connected, RetrieverContract):
+    retriever_class = UnionRetriever
+
+    def make_retriever(self, index: GraphIndex, llm: Any = None, **fields: Any) -> BaseKGRetriever:
+        given: Any = {"pattern_generator": LLMPatternGenerator(llm)} if llm else {}
+        return UnionRetriever.of(SimGRAGRetriever.from_index(index, **given), PCSTRetriever.from_index(index), **fields)
+
+
+class LadybugReader(GraphReader):
+    """Reads parts in memory, and runs queries in an embedded database; it opens anew where it is unpickled."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__(graph)
+        self.executor = LadybugExecutor.from_graph(graph)
+        self.dialect, self.schema = self.executor.dialect, self.executor.schema
+        self.run, self.explain = self.executor.run, self.executor.explain
+
+
+class TestCypher(Connected, RetrieverContract):
+    """Queries run where the graph is."""
+
+    retriever_class = CypherRetriever
+    exact_k_fields: ClassVar[dict[str, Any]] = {"ties": "break"}
+    pickles = False
+
+    def make_index(self, graph: KnowledgeGraph) -> GraphIndex:
+        return GraphIndex.connect(LadybugReader(graph), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
+
+    def make_retriever(self, index: GraphIndex, **fields: Any) -> BaseKGRetriever:
+        return super().make_retriever(index, **({} if "llm" in fields else {"examples": EXAMPLES}) | fields)
