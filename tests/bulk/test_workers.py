@@ -15,14 +15,17 @@ import bulk_embeddings
 import bulk_work
 import numpy as np
 import pytest
+from graph_reader import GraphReader
 from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, SimGRAGRetriever, evaluate
 from kg_retrievers.bulk import LocalWorkers, Workers, map_batches
 from kg_retrievers.bulk.workers import AHEAD
 from kg_retrievers.errors import BudgetError, IndexLoadError, InvalidArgumentError, WorkersError
 from kg_retrievers.evaluation.records import Record, read_records
-from kg_retrievers.index import EmbeddingCache, embed, graph_vectors
+from kg_retrievers.index import EmbeddingCache, ServerNames, VectorStoreSearch, embed, graph_vectors
+from kg_retrievers.index.loading_names import load_names
 from kg_retrievers.sample import load_graph, load_questions
 
 BATCHES = [[number, number + 1] for number in range(0, 60, 2)]
@@ -169,6 +172,16 @@ def test_an_index_is_the_same(workers: Workers, many: bool, tmp_path: Path, monk
     asked = ["amber basin", "fjord"]
     for found, same in zip(one.nearest_entities(asked, 9), two.nearest_entities(asked, 9), strict=True):
         assert found.ids.tolist() == same.ids.tolist()
+
+
+def test_names_of_a_database_are_the_same(workers: Workers) -> None:
+    embeddings, found = HashedEmbeddings(64), []
+    for these in (None, workers):
+        store = VectorStoreSearch(InMemoryVectorStore(embeddings), "cosine_similarity")
+        loaded = load_names(GraphReader(GRAPH), embeddings, store, page_size=50, workers=these)
+        assert (loaded.entities, loaded.embedded, loaded.names) == (216, 216, 216)
+        found.append(ServerNames(store, embeddings).nearest(embed(embeddings, NAMES[:20]), 9))
+    assert found[0] == found[1]
 
 
 # --- evaluation -------------------------------------------------------------------------------------------------------
