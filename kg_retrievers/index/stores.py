@@ -94,7 +94,9 @@ def read_address(address: str) -> StoreAddress:
         port = parts.port
     except ValueError:
         raise _unreadable(address) from None
-    if parts.password is not None or names_secret(parts.query) or (parts.username and parts.scheme != "postgresql"):
+    beside_host = f"{parts.path}{parts.query}{parts.fragment}" if parts.netloc else ""
+    has_password = parts.password is not None or "@" in beside_host  # which "/", "?" and "#" in a password move there
+    if has_password or names_secret(parts.query) or (parts.username and parts.scheme != "postgresql"):
         raise InvalidArgumentError(
             "open_store: an address holds no password or token: it is shown in logs and lists of processes.",
             hint_python="Set an environment variable: PGPASSWORD (or the file ~/.pgpass), CHROMA_TOKEN, MILVUS_TOKEN.",
@@ -121,8 +123,9 @@ def read_address(address: str) -> StoreAddress:
 
 
 def _unreadable(address: str) -> InvalidArgumentError:
+    got = "" if "@" in address else f", but got {address!r}"  # before "@" there may be a password of any signs
     return InvalidArgumentError(
-        f"open_store: wanted the address of a vector store, but got {address!r}.",
+        f"open_store: wanted the address of a vector store{got}.",
         hint_python="Give one as postgresql://user@host/database, chroma://host:8000/collection, "
         "milvus://host:19530/collection or a file that ends in .db.",
     )

@@ -204,11 +204,21 @@ def test_names_of_tables_that_not_every_store_takes(name: str) -> None:
         "postgresql://ann@localhost/films?password=s3cret",
         "chroma://s3cret@localhost/films",
         "milvus://root:s3cret@localhost/films",
+        "postgresql://ann:5/s3cret@localhost/films",
+        "postgresql://ann:5?s3cret@localhost/films",
+        "postgresql://ann:5#s3cret@localhost/films",
     ],
 )
 def test_an_address_with_a_password_is_refused(address: str) -> None:
     with pytest.raises(InvalidArgumentError, match="holds no password") as caught:
         open_store(address, EMBEDDINGS)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("sign", "/?#[")
+def test_a_password_that_no_address_can_hold_is_not_shown(sign: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"wanted the address of a vector store\. Give one as") as caught:
+        read_address(f"postgresql://ann:s3cret{sign}s3cret@localhost/films")
     assert "s3cret" not in str(caught.value)
 
 
