@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import kg_retrievers
 from kg_retrievers.cli.connection import check_connection, graph_command, open_names
 from kg_retrievers.cli.database import open_database
-from kg_retrievers.cli.load import check_database_options, read_graph
+from kg_retrievers.cli.load import check_database_options, check_size, read_graph
 from kg_retrievers.cli.show import counted, note, on_terminal, show, show_log, status
 from kg_retrievers.cli.workers import open_workers
 from kg_retrievers.errors import InvalidArgumentError
@@ -83,6 +83,7 @@ def _load_names(options: argparse.Namespace) -> int:
             raise InvalidArgumentError(f"{flag} is for an index in a folder. Leave it out, or leave out --vectors.")
     check_database_options(options)
     check_connection(options)
+    check_size(options.graph)
     name = options.embeddings or STATIC
     embeddings = _embeddings(name)
     names = open_names(options, embeddings)

@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 def read_graph(options: argparse.Namespace) -> KnowledgeGraph:
     """Read the graph of a file, of a folder that `index` saved, or of a database."""
     check_database_options(options)
-    if is_public(options.graph):
-        raise InvalidArgumentError(
-            f"{options.graph} is too large to be read as a whole. Ask it: kg-retrievers ask {options.graph} 'Who ...?'"
-        )
+    check_size(options.graph)
     path = Path(options.graph)
     if path.is_file() and not is_database(options.graph):
         return read_file(path, options, progress=on_terminal())
@@ -61,6 +58,18 @@ def _read_database(options: argparse.Namespace) -> KnowledgeGraph:
     with closing(open_database(options.graph, options)) as executor:
         told = {option.argument: getattr(options, option.name) for option in given if option.of_databases}
         return kg_retrievers.KnowledgeGraph.from_executor(executor, **told)
+
+
+def check_size(graph: str) -> None:
+    """Check that a graph can be read as a whole, as those of public endpoints cannot.
+
+    Raises:
+        InvalidArgumentError: If it cannot.
+    """
+    if is_public(graph):
+        raise InvalidArgumentError(
+            f"{graph} is too large to be read as a whole. Ask it: kg-retrievers ask {graph} 'Who ...?'"
+        )
 
 
 def verify_folder(place: str) -> int:

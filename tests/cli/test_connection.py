@@ -272,6 +272,7 @@ STORE = "postgresql://ann@127.0.0.1:1/none"
         (["ask", "http://127.0.0.1:1/q", HER, "--database-name", "x"], "--database-name is for a Neo4j database"),
         (["ask", "bolt://127.0.0.1:1", HER, "--connect", "--key", "name"], "Neo4jExecutor: "),
         (["index", "wikidata", "--output", "x"], "wikidata is too large to be read as a whole. Ask it: kg-retrievers"),
+        (["index", "dbpedia", "--vectors", STORE], "dbpedia is too large to be read as a whole. Ask it: kg-retrievers"),
         (["evaluate", "--graph", "films.lbdb", "--connect", "--data", "asked.jsonl", "--format", "jsonl",
           "--unanswerable", "2"], "--unanswerable is for a graph that is read, but this one stays in its database."),
     ],
