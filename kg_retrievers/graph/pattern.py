@@ -81,6 +81,7 @@ class Pattern:
         unplaced: The words of the question that the pattern does not cover.
         nearest: The relations that came nearest to the question, the nearest first.
         lacking: What the question asks for and an entity that it names lacks, while others have it, as clauses.
+        truncated: Whether a limit cut the facts that it was generated from, so that another one may fit better.
 
     Raises:
         PatternError: If the pattern has no triples or too many parts, a term is empty, a relation has a type or an
@@ -106,6 +107,7 @@ class Pattern:
     unplaced: tuple[str, ...] = field(default=(), compare=False)
     nearest: tuple[str, ...] = field(default=(), compare=False)
     lacking: tuple[str, ...] = field(default=(), compare=False)
+    truncated: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         """Turn tuples into triples and strings into terms, drop repeated triples, check that the parts fit."""
@@ -201,6 +203,8 @@ class Pattern:
                 raise PatternError(
                     f"Pattern: {name!r} must be true, false or left out, but got {short(getattr(self, name))}."
                 )
+        if not isinstance(self.truncated, bool):
+            raise PatternError(f"Pattern: 'truncated' must be true or false, but got {short(self.truncated)}.")
         if self.confidence is not None and not _is_share(self.confidence):
             raise PatternError(f"Pattern: 'confidence' must be a number from 0 to 1, but got {short(self.confidence)}.")
 
@@ -221,6 +225,7 @@ class Pattern:
         unplaced: Iterable[str] = (),
         nearest: Iterable[str] = (),
         lacking: Iterable[str] = (),
+        truncated: bool = False,
     ) -> Pattern:
         """Build a pattern by hand from `(head, relation, tail)` with strings for what is known."""
         pairs = tuple((_term(a), _term(b)) for a, b in different)
@@ -239,6 +244,7 @@ class Pattern:
             unplaced=tuple(unplaced),
             nearest=tuple(nearest),
             lacking=tuple(lacking),
+            truncated=truncated,
         )
 
     @cached_property
@@ -279,7 +285,7 @@ class Pattern:
             data["operation"] = self.operation.to_dict()
         words = {name: list(getattr(self, name)) for name in _UNDERSTOOD}
         data |= {name: value for name, value in words.items() if value}
-        return data
+        return data | ({"truncated": True} if self.truncated else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Pattern:

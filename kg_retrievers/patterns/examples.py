@@ -312,6 +312,6 @@ def _masked(question: str, pattern: Pattern) -> tuple[_Masked, list[str]]:
             hidden = hidden[: span[0]] + "\0" * (span[1] - span[0]) + hidden[span[1] :]
     order = sorted(spans, key=lambda node: spans[node])
     slots = {node: _slot_term(slot) for slot, node in enumerate(order)}
-    written = json.dumps(replace(pattern.with_known(slots), source=None).to_dict(), sort_keys=True)
+    written = json.dumps(replace(pattern.with_known(slots), source=None, truncated=False).to_dict(), sort_keys=True)
     masked = _Masked(mask(question, list(spans.values())), len(spans), written)
     return masked, [node.text for node in order]

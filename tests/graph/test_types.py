@@ -169,6 +169,7 @@ def test_bad_pattern(make: Any, words: str) -> None:
         ({"triples": [["Her", "r", "x"]], "targets": ["x"]}, r"unknown keys \['targets'\]"),
         ({"triples": [["Her", "r", "x"]], "target": ["x"]}, "'target' must be a text"),
         ({"triples": [["Her", "r", "x"]], "source": 1}, "'source' must be a text"),
+        ({"triples": [["Her", "r", "x"]], "truncated": 1}, "'truncated' must be true or false"),
         ({"triples": [["Her", "r", "x"]], "different": "x"}, "'different' must be a list"),
         ({"triples": [["Her", "r", "x"]], "different": None}, "'different' must be a list"),
         ({"triples": [["Her", "r", "x"]], "different": [["Her"]]}, "wanted a list of 2 terms"),
@@ -202,6 +203,7 @@ def patterns(draw: st.DrawFn) -> Pattern:
         target=draw(st.sampled_from([None, *targets])),
         different=draw(st.lists(st.sampled_from(pairs), max_size=2)) if pairs else (),
         source=draw(st.sampled_from([None, "llm", "examples", "zero-shot"])),
+        truncated=draw(st.booleans()),
     )
 
 
@@ -211,6 +213,7 @@ def test_round_trip(pattern: Pattern) -> None:
     assert json.loads(json.dumps(data)) == data
     again = Pattern.from_dict(data)
     assert (again, again.source, again.nodes) == (pattern, pattern.source, pattern.nodes)
+    assert again.truncated == pattern.truncated
     assert again.to_dict() == data
 
 

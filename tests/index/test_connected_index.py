@@ -183,6 +183,37 @@ def test_lists_of_a_cut_part_are_flagged() -> None:
     assert found.metadata["truncated"]
 
 
+def test_evidence_is_flagged_where_its_pattern_was_generated_from_a_cut_part() -> None:
+    """Three hops are cut where the pattern is generated; the one hop where it is matched is not."""
+    graph = in_order(KnowledgeGraph.from_triples([*STAR.triples(), ("film 1", "directed_by", "Jonze")]))
+    asked = "Who is film 1 directed by?"
+    example = [Question("Who is film 2 directed by?", pattern=Pattern.of(("film 2", "directed_by", Unknown("x"))))]
+    small, large = (connected(graph, max_facts=most) for most in (10, 100))
+    for index, truncated in ((small, True), (large, False)):
+        retriever = SimGRAGRetriever.from_index(index, min_confidence=0.0)
+        (found,) = retriever.invoke(asked, k=1)
+        assert found.metadata["triples"] == [["film 1", "directed_by", "Jonze"]]
+        assert found.metadata["truncated"] == truncated
+        pattern = found.metadata["details"]["pattern"]
+        assert ("truncated" in pattern) == truncated
+        (given,) = retriever.invoke(asked, k=1, pattern=pattern)
+        assert not given.metadata["truncated"]
+    (by_example,) = SimGRAGRetriever.from_index(small, examples=example, min_confidence=0.0).invoke(asked, k=1)
+    assert by_example.metadata["details"]["pattern"]["source"] == "examples"
+    assert not by_example.metadata["truncated"]
+
+
+@pytest.mark.parametrize("question", ["Who directed Inception?", "How many films did Christopher Nolan direct?"])
+def test_rows_are_flagged_where_their_query_was_written_from_a_cut_part(question: str) -> None:
+    ladybug = pytest.importorskip("kg_retrievers.database.ladybug")
+    with ladybug.LadybugExecutor.from_graph(GRAPH) as executor:
+        for most, truncated in ((100, True), (20_000, False)):
+            index = GraphIndex.connect(QueryingReader(GRAPH, executor), EMBEDDINGS, max_facts=most)
+            for kind in (CypherRetriever, SimGRAGRetriever):
+                (found,) = kind.from_index(index).invoke(question, k=1)
+                assert found.metadata["truncated"] == truncated, kind
+
+
 def test_nothing_in_a_cut_part_does_not_mean_that_there_is_nothing() -> None:
     graph = KnowledgeGraph.from_triples([*STAR.triples(), ("Cinema", "part_of", "Art")])
     pattern = Pattern.of(("Drama", "part_of", Unknown("x")), target="x")

@@ -48,7 +48,7 @@ with_config(EXACT)(FactsQuery)
 #: the relations that came nearest, the example that its template is from, and whether unknowns may be entities that its
 #: pattern names only since nothing else is found. With an operation, its rows are bindings: `target`, and `by` where
 #: the operation has one; "facts" is the query for their facts, and "side" says which unknown it finds for "compare".
-#: "turned" are triples of its pattern that were turned, as they were written.
+#: "turned" are triples of its pattern that were turned, as they were written; "truncated" is that of a `Pattern`.
 CypherQuery = TypedDict(
     "CypherQuery",
     {
@@ -59,6 +59,7 @@ CypherQuery = TypedDict(
         "unplaced": NotRequired[list[str]],
         "nearest": NotRequired[list[str]],
         "lacking": NotRequired[list[str]],
+        "truncated": NotRequired[bool],
         "example": NotRequired[dict[str, Any]],
         "widened": NotRequired[bool],
         "operation": NotRequired[dict[str, Any]],

@@ -274,7 +274,8 @@ class CypherRetriever(BaseKGRetriever):
             details = {**self._details(state, written), "tried": tried, "rows": len(rows)}
             groups = grouped(subgraphs_of(rows, self.graph), self.ties, self.overlap)
             seeds = state.get("seed_entities") or []
-            if found := [self._evidence(group, seeds, rows.truncated, details) for group in groups]:
+            truncated = rows.truncated or written.get("truncated", False)
+            if found := [self._evidence(group, seeds, truncated, details) for group in groups]:
                 return [replace(one, confidence=written.get("confidence")) for one in found]
         return []
 
@@ -301,7 +302,7 @@ class CypherRetriever(BaseKGRetriever):
                 triples=result.triples,
                 score=1.0,
                 answers=result.answers,
-                truncated=result.truncated,
+                truncated=result.truncated or result.query.get("truncated", False),
                 confidence=result.query.get("confidence"),
                 value=result.value,
                 details=self._details(state, result.query) | result.details,

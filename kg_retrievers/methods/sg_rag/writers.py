@@ -92,10 +92,11 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
     ) -> Iterator[dict[str, Any]]:
         """Yield the queries for a pattern, `{"query", "parameters", "from"}`, the likeliest first, then wider ones.
 
-        They also have what the pattern says of "confidence", "unplaced", "nearest" and "lacking", and its "operation":
-        then a query returns bindings, "facts" is the query for their facts, and "side" the unknown that it finds for
-        "compare". Names in a pattern with an operation mean the nearest ones alone, and its triples point as they do
-        unless it says otherwise; "turned" are those that can only be meant the other way round: see `carried_out`.
+        They also have what the pattern says of "confidence", "unplaced", "nearest", "lacking" and "truncated", and its
+        "operation": then a query returns bindings, "facts" is the query for their facts, and "side" the unknown that it
+        finds for "compare". Names in a pattern with an operation mean the nearest ones alone, and its triples point as
+        they do unless it says otherwise; "turned" are those that can only be meant the other way round: see
+        `carried_out`.
 
         Raises:
             PatternError: If the pattern names something and the graph is empty, or absent triples form a cycle.
@@ -254,9 +255,9 @@ def _direction(pattern: Pattern) -> Literal["ignore", "respect"]:
 
 
 def _understanding(pattern: Pattern) -> dict[str, Any]:
-    """Return how sure a pattern is, and what it leaves out, as far as it says so."""
-    written = pattern.to_dict()
-    return {name: written[name] for name in ("confidence", "unplaced", "nearest", "lacking") if name in written}
+    """Return how sure a pattern is, what it leaves out, and what it was generated from, as far as it says so."""
+    said, written = ("confidence", "unplaced", "nearest", "lacking", "truncated"), pattern.to_dict()
+    return {name: written[name] for name in said if name in written}
 
 
 def _likeliest(counts: Sequence[int], most: int) -> list[tuple[int, ...]]:

@@ -210,11 +210,11 @@ class SimGRAGRetriever(BaseKGRetriever):
     def check_inputs(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """As in the base; a pattern may be a `Pattern` or its dictionary, and is read like a model's.
 
-        Whoever gives a pattern is sure of it: its confidence is None.
+        Whoever gives a pattern is sure of it: its confidence is None, and it is not truncated.
         """
         if (pattern := inputs.get("pattern")) is not None:
             read = pattern if isinstance(pattern, Pattern) else Pattern.from_dict(pattern)
-            inputs = {**inputs, "pattern": replace(read, confidence=None).to_dict()}
+            inputs = {**inputs, "pattern": replace(read, confidence=None, truncated=False).to_dict()}
         return super().check_inputs(inputs)
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
@@ -240,7 +240,8 @@ class SimGRAGRetriever(BaseKGRetriever):
         evidence = self.match(pattern, state["k"], question=state["question"])
         if may_be_empty and not evidence:
             return {"answers": [], "documents": []}
-        if self.index.is_narrowed and not may_be_empty and not _means_nearest(pattern):
+        narrowed = self.index.is_narrowed and not may_be_empty and not _means_nearest(pattern)
+        if narrowed or pattern.truncated:
             if not evidence:
                 raise nothing_fetched(type(self).__name__)
             evidence = [replace(one, truncated=True) for one in evidence]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -100,6 +101,10 @@ class QuestionFormGenerator(LinkingGenerator):
         """
         if len(question.split()) > MAX_TOKENS:
             return None
+        pattern = self._read(question, entities)
+        return None if pattern is None else replace(pattern, truncated=self.index.is_cut)
+
+    def _read(self, question: str, entities: Sequence[QuestionEntity]) -> Pattern | None:
         tokens = self._tokens(question, entities)
         units = self._units(question)
         if read_form(tokens, lambda word: 0.0, units) is None:

@@ -270,7 +270,8 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         )
         has = next((walk[0] for walk in arm.walks if not is_backward(walk[0])), None)
         own = "" if has is None else f"; it has {readable(self._relation(has))!r}"
-        return f"{lacking} in this graph{own}"
+        where = "among the facts that were fetched" if self.index.is_cut else "in this graph"
+        return f"{lacking} {where}{own}"
 
     def _pattern(self, understood: Understanding, kind: str | None) -> Pattern:
         """Return the walks as a pattern that ends in one unknown, of a type if one is asked for."""
@@ -291,6 +292,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             unplaced=understood.unplaced,
             nearest=understood.nearest,
             lacking=understood.lacking,
+            truncated=self.index.is_cut,
         )
 
     def _claim(self, question: str, slots: Sequence[QuestionEntity]) -> Pattern | None:
@@ -311,7 +313,8 @@ class ZeroShotPatternGenerator(LinkingGenerator):
         covered = coverage(words, walks, steps)
         features = walk_features(walks, [walk.log_probability for walk in joining], covered, unasked, unasked, False)
         (label,) = walks[int(np.argmax(features @ self._scorer.walk_weights))]
-        return Pattern.of(self._triple(_node(first), _node(second), label), directed=True, source="zero-shot")
+        fact = self._triple(_node(first), _node(second), label)
+        return Pattern.of(fact, directed=True, source="zero-shot", truncated=self.index.is_cut)
 
     def _triple(self, here: Term, there: Term, label: int) -> tuple[Term, Term, Term]:
         relation = Known(self.index.graph.relations[relation_of(label)])
