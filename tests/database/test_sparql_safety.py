@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kg_retrievers.database.sparql.safety import MAX_DEPTH, MAX_QUERY, READ_WORDS, check_read_only, written
-from kg_retrievers.database.sparql.terms import STRING, Iri, Text, written_term
+from kg_retrievers.database.sparql.terms import STRING, Iri, Text, value_term, written_term
 from kg_retrievers.database.sparql.tokens import tokenize
 from kg_retrievers.errors import InvalidArgumentError, SparqlSafetyError
 
@@ -70,6 +70,8 @@ def test_what_only_reads_passes(query: str) -> None:
         ("SELECT ?s { ?s ?p $o }", "parameter that is not given"),
         ("SELECT ?s { ?s ?p 'a\\u0027 } INSERT DATA { ' }", "engines read at different times"),
         ("SELECT ?s { ?s ?p ?o FILTER(?s <?o&&?o> 1) }", "blanks on both sides"),
+        ("SELECT ?s { ?s ?p <='a> . SERVICE <http://127.0.0.1/> { ?s ?p ?o } } #' }", "blanks on both sides"),
+        ("SELECT ?s { ?s ?p ?o FILTER(?o <=?p&&?s> 1) }", "blanks on both sides"),
         ("SELECT ?s { << ?s ?p ?o >> ?q ?r }", "statement about a statement"),
         ("SELECT ?s { ?s ?p ?o {| ?q ?r |} }", "statement about a statement"),
         ("SELECT ?s { ?s ?p 'a", "does not end"),
@@ -150,6 +152,16 @@ def test_parameters_are_terms() -> None:
     assert written(checked, terms, 3, sort=False) == f"SELECT ?s {bound} LIMIT 3 "
     with pytest.raises(InvalidArgumentError, match="stands for 2 terms where one is wanted"):
         written(checked, {**terms, "n": ["1", "2"]}, 3)
+
+
+def test_a_parameter_touches_no_string() -> None:
+    """Glued to `""`, the term of a number began a long string, behind which the text of another string was read."""
+    hidden = "} SERVICE SILENT <http://127.0.0.1/> { ?s ?p ?o } } #"
+    query = f'SELECT ?s {{ VALUES ?s {{ ""$n ""$n \'" {hidden}\' }} }}'
+    checked = check_read_only(query, parameters={"n": 1})
+    sent = written(checked, {"n": [written_term(value_term(1))]}, 9, sort=False)
+    assert {row[0].value for row in pyoxigraph.Store().query(sent)} == {"", "1", f'" {hidden}'}
+    assert written(check_read_only("ASK{?s?p$n$n}", parameters={"n": 1}), {"n": ["1"]}, 3) == "ASK{?s?p 1 1}"
 
 
 def test_time_is_linear() -> None:

@@ -254,7 +254,9 @@ def written(checked: CheckedSparql, terms: Mapping[str, Sequence[str]], most: in
     """
     parts = [_bound(checked, at, terms) for at in range(len(checked.tokens) - 1)]
     for at, (token, following) in enumerate(pairwise(checked.tokens[:-1])):
-        parts[at] += " " * (token.end < following.position)
+        # A term touches no other: behind `""`, that of `$name` would begin a long string.
+        kinds = {token.kind, following.kind}
+        parts[at] += " " * (token.end < following.position or ("parameter" in kinds and "sign" not in kinds))
     if checked.form == "SELECT":
         _limit(checked, parts, most, sort or checked.limit is not None)
     return "".join([*(f"{declaration} " for declaration in checked.declarations), *parts])

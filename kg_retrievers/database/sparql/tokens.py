@@ -1,8 +1,8 @@
 r"""The tokens of a SPARQL query: words, variables, IRIs, prefixed names, strings, numbers and signs.
 
 The rules are those of SPARQL 1.1. Text that engines may cut into tokens differently is refused, since words could hide
-there: `\u`, which some engines replace before they look for tokens, so that `\u0022` ends a string; `<` before what
-could be an IRI; `<<` and `{|`, which later versions read as statements about statements.
+there: `\u`, which some engines replace before they look for tokens, so that `\u0022` ends a string; `<` and `<=` before
+what could be an IRI, as in `<='a>`; `<<` and `{|`, which later versions read as statements about statements.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
     | (?P<prefixed>(?:(?:{_LETTER}{_PART}*+(?:\.++{_PART}++)*+)?+:(?:{_LOCAL}++(?:\.++{_LOCAL}++)*+)?+))
     | (?P<number>(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?!{_LETTER}))
     | (?P<word>{_NAME})
-    | (?P<sign>&&|\|\||!=|<=|>=|\^\^|<(?=[ \t\r\n])|[-+*/^=>(){{}}\[\],;.|!?])""",
+    | (?P<sign>&&|\|\||!=|>=|\^\^|<=?(?=[ \t\r\n])|[-+*/^=>(){{}}\[\],;.|!?])""",
     re.VERBOSE,
 )
 _NOWHERE = re.compile(r"\\[uU]|\{\||[\x00\ud800-\udfff]")
