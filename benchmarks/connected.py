@@ -1,7 +1,7 @@
 """Whether graphs in databases give the same evidence as in memory, in how many queries, and how long that takes.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.connected [--sets metaqa pathquestion]
-        [--databases ladybug arcadedb oxigraph] [--methods ...] [--limit 300] [--defaults]
+        [--databases ladybug arcadedb oxigraph] [--methods ...] [--limit 300] [--keep] [--defaults]
 
 300 of MetaQA's dev questions (100 of each hop) and 200 of PathQuestion, drawn with a fixed seed. The trained models and
 the examples are of other questions, and are made in memory. The graph is written to each database; the names are in
@@ -12,8 +12,8 @@ Compared with the index in memory, question by question: the triples in their or
 have all entities within two hops here, since in memory PageRank over the whole graph chooses where there are too many
 (`--defaults` compares the default limits instead). For Oxigraph the graph in memory is read from the same N-Triples.
 
-Queries and rows are those of the executor; what earlier questions read is forgotten first, else it would need none. CPU
-is that of this process, wall that of a question with the database on loopback.
+Queries and rows are those of the executor; what earlier questions read is forgotten first, unless `--keep` says otherwise.
+CPU is that of this process, wall that of a question with the database on loopback.
 """
 
 from __future__ import annotations
@@ -213,6 +213,7 @@ def main() -> None:
     parser.add_argument("--databases", nargs="+", choices=DATABASES, default=list(DATABASES))
     parser.add_argument("--methods", nargs="+", default=[method.name for method in registry.METHODS])
     parser.add_argument("--limit", type=int, help="questions of each set")
+    parser.add_argument("--keep", action="store_true", help="keep what earlier questions read")
     parser.add_argument("--defaults", action="store_true", help="with the default limits of neighbourhoods")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
@@ -247,7 +248,7 @@ def compare(
     for method in arguments.methods:
         build = builder_of(method, here, task.known, models, arguments.defaults)
         local, far = build(here), build(there)
-        rows = [both(local, far, question, place.reader) for question in task.asked]
+        rows = [both(local, far, question, place.reader, arguments.keep) for question in task.asked]
         differing += [(method, row) for row in rows if row.here != row.there]
         print(table_row(method, rows), flush=True)
     for method, row in differing[:20]:
