@@ -128,7 +128,7 @@ class ConnectedIndex(GraphIndex):
         """Yield attempts at some work, each with a part of the graph at hand; see `GraphIndex.attempts`."""
         keys = self._keys(reach)
         for number in range(ROUNDS):
-            attempt = _AtPart(self, self._part(reach, keys), is_last=once or number == ROUNDS - 1)
+            attempt = _AtPart(self, self._part(reach, keys), keys, reach, is_last=once or number == ROUNDS - 1)
             yield attempt
             if not attempt.lacked and not attempt.facts:
                 return
@@ -318,15 +318,17 @@ class _AtPart(Attempt):
     """Has a part at hand; where the work lacked something and may be done again, its refusal does not count.
 
     Attributes:
-        lacked: The entities to add to the part.
+        lacked: The entities to add to the part, but those that were looked for already: the database lacks them.
         facts: The facts to add to it; the work is done where there is nothing to add.
     """
 
-    def __init__(self, index: ConnectedIndex, part: _Part, *, is_last: bool) -> None:
-        """Take the part."""
-        self._index, self._part, self._is_last = index, part, is_last
+    def __init__(
+        self, index: ConnectedIndex, part: _Part, keys: frozenset[str], reach: Reach, *, is_last: bool
+    ) -> None:
+        """Take the part, and what it was made for."""
+        self._index, self._part, self._keys, self._reach, self._is_last = index, part, keys, reach, is_last
         self.lacked: frozenset[str] = frozenset()
-        self.facts: frozenset[Triple] = frozenset()
+        self.facts: set[Triple] = set()
 
     def __enter__(self) -> None:
         """Put the part at hand."""
@@ -336,7 +338,8 @@ class _AtPart(Attempt):
         """Put it away."""
         _CURRENT.reset(self._token)
         if not self._is_last:
-            self.lacked, self.facts = frozenset(self._part.missing), frozenset(self._part.facts)
+            self.lacked = frozenset(self._part.missing) - self._keys
+            self.facts = self._part.facts.difference(self._reach.facts)
         return bool(self.lacked or self.facts) and isinstance(error, RefusalError)
 
 

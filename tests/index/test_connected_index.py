@@ -258,6 +258,19 @@ def test_parts_are_bounded_by_relations_hop_by_hop() -> None:
     assert index.within(reach, lambda: {triple.relation for triple in index.graph.triples()}) == {"starring"}
 
 
+def test_what_the_database_lacks_is_looked_for_once() -> None:
+    """The store still holds a name that the database has lost."""
+    graph = in_order(KnowledgeGraph.from_triples([*STAR.triples(), ("Ghost", "has_genre", "Drama")]))
+    index = GraphIndex.connect(GraphReader(STAR), EMBEDDINGS, names_in_memory(graph, EMBEDDINGS))
+    attempts = 0
+    for attempt in index.attempts(Reach(("film 1",), 1)):
+        with attempt:
+            attempts += 1
+            found = index.nearest_entities(["Ghost"], 1)
+    assert not len(found[0].ids)
+    assert attempts == 2
+
+
 def test_a_second_question_reads_nothing_until_all_is_forgotten() -> None:
     index = connected()
     retriever = SimGRAGRetriever.from_index(index)
