@@ -12,8 +12,8 @@ Compared with the index in memory, question by question: the triples in their or
 have all entities within two hops here, since in memory PageRank over the whole graph chooses where there are too many
 (`--defaults` compares the default limits instead). For Oxigraph the graph in memory is read from the same N-Triples.
 
-Queries and rows are those of the executor; what earlier questions read is forgotten first, unless `--keep` says otherwise.
-CPU is that of this process, wall that of a question with the database on loopback.
+Queries and rows are those of the executor; what earlier questions read is forgotten first, unless `--keep` says
+otherwise. CPU is that of this process, wall that of a question with the database on loopback.
 """
 
 from __future__ import annotations
