@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.format_2 import kept_index
-from kg_retrievers.graph.storage.parts import FolderWriter, saved_meta
+from kg_retrievers.graph.storage.parts import FolderWriter, is_saved, saved_meta
 
 
 def migrate(folder: str | Path) -> bool:
@@ -25,8 +25,8 @@ def migrate(folder: str | Path) -> bool:
         FileWriteError: If another process writes there, the disk is full, or this user may not write there.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        KnowledgeGraph.open(folder)  # says so
+    if not is_saved(folder):
+        KnowledgeGraph.open(folder)  # raises what is wrong, before the folder is locked
     with FolderWriter(folder) as writer:
         graph = KnowledgeGraph.open(folder)
         if graph.earlier_triples is None:

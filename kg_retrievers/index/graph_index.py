@@ -21,7 +21,7 @@ from kg_retrievers.graph.changes.changing import Changes, change_graph
 from kg_retrievers.graph.columns import Array, fingerprint
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.graph.storage.format_2 import SORTED, triple_rows
-from kg_retrievers.graph.storage.parts import FolderWriter, Part, open_parts, saved_meta
+from kg_retrievers.graph.storage.parts import FolderWriter, Part, is_saved, open_parts, saved_meta
 from kg_retrievers.graph.types import Triple
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.bounds import check_name_table, check_vectors
@@ -319,6 +319,8 @@ class GraphIndex(Immutable):
         """
         cache = EmbeddingCache(cache) if isinstance(cache, str | Path) else cache
         embed_texts = partial(embed, embeddings, batch_size=batch_size, cache=cache, progress=progress)
+        if not is_saved(Path(path)):
+            cls.open(path, embeddings, store=store)  # raises what is wrong, before the folder is made and locked
         with FolderWriter(path) as writer:
             index = cls.open(path, embeddings, store=store)
             changed = index._change(embed_texts, changes)

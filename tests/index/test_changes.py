@@ -214,9 +214,12 @@ def test_a_wrong_change_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
 
 
 def test_an_update_needs_an_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexLoadError, match="no saved index"):
+    with pytest.raises(IndexLoadError, match="no such folder; no index is saved there"):
         GraphIndex.update(tmp_path / "none", EMBEDDINGS, added=[("a", "r", "b")])
     assert not (tmp_path / "none").exists()
+    with pytest.raises(IndexLoadError, match="no saved index"):
+        GraphIndex.update(tmp_path, EMBEDDINGS, added=[("a", "r", "b")])
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_of_two_updates_is_told(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ class FolderLock:
 
 
 def writer_of(folder: Path) -> str | None:
-    """Return who writes to a folder now, such as "process 123"; None where nobody does, but this process perhaps."""
+    """Return who writes to a folder now, such as "process 123"; None where nobody does."""
     try:
         descriptor = os.open(folder / LOCK, os.O_RDONLY)
     except OSError:
@@ -107,8 +107,7 @@ def writer_of(folder: Path) -> str | None:
         _try(descriptor)
     except OSError as cause:
         os.close(descriptor)
-        owner = _owner(folder)
-        return owner if cause.errno in _TAKEN and owner != f"process {os.getpid()}" else None
+        return _owner(folder) if cause.errno in _TAKEN else None
     _unlock(descriptor)
     return None
 
