@@ -37,7 +37,7 @@ from kg_retrievers.index import (
     GraphIndex,
     HashedEmbeddings,
     VectorStoreSearch,
-    graph_index,
+    graph_search,
     local_embeddings,
     text_vectors,
     triple_vectors,
@@ -478,7 +478,7 @@ def label_vectors(graph: KnowledgeGraph, numbers: list[int]) -> np.ndarray:
 @pytest.mark.parametrize("stored", [False, True], ids=["exact", "in a vector store"])
 def test_entity_vectors(graph: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: bool) -> None:
     """Those of labels, of which two may be the same, in the order asked for; made anew where a store holds them."""
-    monkeypatch.setattr(graph_index, "LABEL_BATCH", 3)
+    monkeypatch.setattr(graph_search, "LABEL_BATCH", 3)
     embeddings = Counted()
     store = VectorStoreSearch(InMemoryVectorStore(embeddings), "cosine_similarity") if stored else None
     built = GraphIndex.build(graph, embeddings, tmp_path, store=store)
