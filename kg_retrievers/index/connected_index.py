@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -14,7 +12,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.algorithms.candidates import Candidates
-from kg_retrievers.errors import InvalidArgumentError, RefusalError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import KnowledgeGraph, Triple
 from kg_retrievers.graph.cache import Cache, check_picklable
 from kg_retrievers.graph.columns import Array, fingerprint
@@ -28,6 +26,7 @@ from kg_retrievers.index.graph_index import GraphIndex
 from kg_retrievers.index.name_columns import name_columns
 from kg_retrievers.index.name_table import NameTable
 from kg_retrievers.index.nearest import ids_by_text, sorted_candidates
+from kg_retrievers.index.part_at_hand import CURRENT, AtPart, PartAtHand, PartNames
 from kg_retrievers.index.reach import Attempt, Reach
 from kg_retrievers.index.server_names import Near, ServerNames
 from kg_retrievers.index.text_vectors import TextVectors
@@ -39,37 +38,6 @@ ROUNDS = 6
 
 #: The facts of how many entities are read for the outline of a graph, those of the relations' samples.
 OUTLINE_ENTITIES = 2_000
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A part of the graph, with what is derived from it.
-
-    Attributes:
-        found: The part.
-        types: Finds its types.
-        names: Embeds its names.
-        triples: Embeds its triples.
-        derived: What else is derived from it.
-        missing: The entities that the work on the part looked up by name, and that are not in it.
-        facts: The facts that the work on it read by itself, and that are not in it.
-    """
-
-    found: GraphPart
-    types: ExactSearch
-    names: _PartNames
-    triples: TripleVectors
-    derived: Cache = field(default_factory=Cache)
-    missing: set[str] = field(default_factory=set)
-    facts: set[Triple] = field(default_factory=set)
-
-    def __len__(self) -> int:
-        """The number of facts."""
-        return len(self.found.graph)
-
-
-#: The part that the work of this context looks at, by the id of its index.
-_CURRENT: ContextVar[Mapping[int, _Part]] = ContextVar("parts")
 
 
 class ConnectedIndex(GraphIndex):
@@ -128,7 +96,7 @@ class ConnectedIndex(GraphIndex):
         """Yield attempts at some work, each with a part of the graph at hand; see `GraphIndex.attempts`."""
         keys = self._keys(reach)
         for number in range(ROUNDS):
-            attempt = _AtPart(self, self._part(reach, keys), keys, reach, is_last=once or number == ROUNDS - 1)
+            attempt = AtPart(self, self._part(reach, keys), keys, reach, is_last=once or number == ROUNDS - 1)
             yield attempt
             if not attempt.lacked and not attempt.facts:
                 return
@@ -150,8 +118,8 @@ class ConnectedIndex(GraphIndex):
         return self.connected.reader
 
     @property
-    def _current(self) -> _Part:
-        return _CURRENT.get({}).get(id(self), self._nothing)
+    def _current(self) -> PartAtHand:
+        return CURRENT.get({}).get(id(self), self._nothing)
 
     def _keys(self, reach: Reach) -> frozenset[str]:
         """Return the entities that a reach begins from."""
@@ -163,18 +131,18 @@ class ConnectedIndex(GraphIndex):
             keys.update(key for one in chain.from_iterable(near) for key in one.name.keys)
         return frozenset(keys)
 
-    def _part(self, reach: Reach, keys: frozenset[str]) -> _Part:
+    def _part(self, reach: Reach, keys: frozenset[str]) -> PartAtHand:
         """Return the part within reach of some entities; one that was made lately is taken again."""
-        kept: dict[Any, _Part] = self.connected.parts.get_all([(keys, reach)])
+        kept: dict[Any, PartAtHand] = self.connected.parts.get_all([(keys, reach)])
         if not kept:
             kept = {(keys, reach): self._as_part(self.connected.part(keys, reach))}
             self.connected.parts.keep(kept)
         return replace(kept[keys, reach], missing=set(), facts=set())
 
-    def _as_part(self, found: GraphPart) -> _Part:
+    def _as_part(self, found: GraphPart) -> PartAtHand:
         graph = found.graph
         triples = TripleVectors(graph, self.dimension, self._embed_new, None)
-        return _Part(found, self._search_types(graph), _PartNames(graph, self._embed_new), triples)
+        return PartAtHand(found, self._search_types(graph), PartNames(graph, self._embed_new), triples)
 
     def _search_types(self, graph: KnowledgeGraph) -> ExactSearch:
         return ExactSearch(self._embed_new([readable(name) for name in graph.types]))
@@ -214,7 +182,7 @@ class ConnectedIndex(GraphIndex):
             facts.update(connected.part(self._ends_of_samples(facts), Reach(hops=1)).graph.triples())
         ends = {end for triple in facts for end in (triple.head, triple.tail)}
         graph = connected.graph_of(sorted(facts), sorted(ends))
-        names = _PartNames(graph, self._embed_new)
+        names = PartNames(graph, self._embed_new)
         return GraphIndex(graph, self.embeddings, self.dimension, names, self._relations, self._search_types(graph))
 
     def _ends_of_samples(self, facts: Collection[Triple]) -> set[str]:
@@ -240,7 +208,7 @@ class ConnectedIndex(GraphIndex):
         return self._current.derived
 
     @property
-    def _names(self) -> _PartNames:  # type: ignore[override]
+    def _names(self) -> PartNames:  # type: ignore[override]
         return self._current.names
 
     @property
@@ -312,62 +280,6 @@ def _nearer(own: Candidates, elsewhere: Array, k: int) -> Candidates:
     reached = elsewhere[k - 1] if len(elsewhere) >= k else np.inf
     kept = own.distances <= reached + SLACK
     return Candidates(own.ids[kept], own.distances[kept])
-
-
-class _AtPart(Attempt):
-    """Has a part at hand; where the work lacked something and may be done again, its refusal does not count.
-
-    Attributes:
-        lacked: The entities to add to the part, but those that were looked for already: the database lacks them.
-        facts: The facts to add to it; the work is done where there is nothing to add.
-    """
-
-    def __init__(
-        self, index: ConnectedIndex, part: _Part, keys: frozenset[str], reach: Reach, *, is_last: bool
-    ) -> None:
-        """Take the part, and what it was made for."""
-        self._index, self._part, self._keys, self._reach, self._is_last = index, part, keys, reach, is_last
-        self.lacked: frozenset[str] = frozenset()
-        self.facts: set[Triple] = set()
-
-    def __enter__(self) -> None:
-        """Put the part at hand."""
-        self._token = _CURRENT.set({**_CURRENT.get({}), id(self._index): self._part})
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: object) -> bool | None:
-        """Put it away."""
-        _CURRENT.reset(self._token)
-        if not self._is_last:
-            self.lacked = frozenset(self._part.missing) - self._keys
-            self.facts = self._part.facts.difference(self._reach.facts)
-        return bool(self.lacked or self.facts) and isinstance(error, RefusalError)
-
-
-class _PartNames(ExactSearch):
-    """The vectors of the names of a part, each embedded when it is first needed.
-
-    Args:
-        graph: The part.
-        embed: Embeds texts.
-    """
-
-    def __init__(self, graph: KnowledgeGraph, embed: Callable[[Sequence[str]], Array]) -> None:
-        """Begin without vectors."""
-        self.rows = None
-        self._graph, self._embed = graph, embed
-
-    def __len__(self) -> int:
-        """The number of names."""
-        return len(self._graph.names)
-
-    @cached_property
-    def vectors(self) -> Array:  # type: ignore[override]
-        """Those of all names, float32, shape (names, d)."""
-        return self.vectors_of(np.arange(len(self._graph.names)))
-
-    def vectors_of(self, ids: Array) -> Array:
-        """Return the vectors of some names, float32, shape (n, d)."""
-        return self._embed([readable(self._graph.names[id]) for id in ids.tolist()])
 
 
 def connect(
