@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -17,7 +19,11 @@ import pytest
 from loopback import LoopbackServer
 from oxigraph_server import Oxigraph
 
+from kg_retrievers.database.sparql.endpoint import PIECE
 from kg_retrievers.database.sparql.executor import SparqlExecutor
+from kg_retrievers.database.sparql.names import values
+from kg_retrievers.database.sparql.schema import SAMPLE
+from kg_retrievers.database.sparql.terms import Iri, Text
 from kg_retrievers.errors import (
     DatabaseLoginError,
     DatabaseMemoryError,
@@ -180,7 +186,13 @@ def test_the_endpoint_says_when_to_ask_again() -> None:
         (body(json.dumps(ROWS).replace('"urn:a"', "3")), DatabaseUnavailableError, "another form"),
         (body('{"results": [ java.util.concurrent.TimeoutException'), DatabaseTimeoutError, "its own limit"),
         (body(json.dumps(ROWS), X_SQL_State="S1TAT"), DatabaseTimeoutError, "before it was complete"),
-        (body(b"\x1f\x8bnothing", Content_Encoding="gzip"), DatabaseUnavailableError, "cannot be reached"),
+        (body(b"\x1f\x8bnothing", Content_Encoding="gzip"), DatabaseUnavailableError, "no gzip"),
+        (body(b"", Content_Encoding="gzip, gzip"), DatabaseUnavailableError, "compressed by 'gzip, gzip'"),
+        (status(302, Location="http://["), DatabaseUnavailableError, "no address"),
+        (body('{"boolean": true}'), DatabaseUnavailableError, "another form"),
+        (body('{"head":{"vars":["y"]},"results":{"bindings":[]}}'), DatabaseUnavailableError, "no column x"),
+        (body('{"head":{"vars":["x"]},"results":{"bindings":["y"]}}'), DatabaseUnavailableError, "another form"),
+        (body(json.dumps(ROWS).replace('"uri"', '"literal","datatype":1')), DatabaseUnavailableError, "another form"),
     ],
 )
 def test_what_is_wrong_is_told(answer: Answer, kind: type[KGRetrieversError], words: str) -> None:
@@ -195,6 +207,56 @@ def test_an_answer_that_is_too_large() -> None:
     assert isinstance(error, DatabaseMemoryError)
     assert "more than 1,000 bytes" in str(error)
     assert ask(good, max_bytes=1000)[0].rows
+
+
+def test_a_compressed_answer() -> None:
+    assert ask(body(gzip.compress(json.dumps(ROWS).encode()), Content_Encoding="gzip"))[0].rows
+    huge = gzip.compress(b" " * (PIECE << 5))
+    tracemalloc.start()
+    error, _ = ask(body(huge, Content_Encoding="gzip"), max_bytes=PIECE)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert isinstance(error, DatabaseMemoryError)
+    assert peak < PIECE << 4
+
+
+def test_columns_that_nobody_asked_for() -> None:
+    many = ROWS | {"head": {"vars": ["y"] * 20_000 + ["x"]}, "results": {"bindings": [{}] * 20_000}}
+    assert ask(body(json.dumps(many)))[0].rows == [[None]] * 20_000
+
+
+def test_what_no_query_can_hold() -> None:
+    """An IRI or a language that some engines store, and that would end what is written into the next query."""
+    odd = [Iri("urn:a> } #"), Iri("a"), Text("a", "@en } #"), Text("a", "urn:a> } #")]
+    assert values("?x", [*odd, Iri("urn:a"), Text("a", "@en-GB")]) == 'VALUES ?x { <urn:a> "a"@en-GB }'
+
+
+def test_the_form_of_a_question_without_columns() -> None:
+    with Scripted([good]) as server, SparqlExecutor(f"http://127.0.0.1:{server.port}/") as executor:
+        with pytest.raises(DatabaseUnavailableError, match="another form"):
+            executor.run("ASK { ?x ?p ?o }")
+        with pytest.raises(InvalidArgumentError, match="at most 100 digits"):
+            executor.run("ASK { ?x ?p $n }", {"n": 10**5000})
+
+
+def test_a_count_that_is_none() -> None:
+    answer = {"head": {"vars": ["triples"]}, "results": {"bindings": []}}
+    with (
+        Scripted([body(json.dumps(answer))]) as server,
+        SparqlExecutor(f"http://127.0.0.1:{server.port}/") as executor,
+        pytest.raises(DatabaseUnavailableError, match="no number"),
+    ):
+        executor.read_graph(10)
+
+
+def test_an_endpoint_that_drips_while_it_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kg_retrievers.database.sparql.schema.LISTING_TIMEOUT", 0.1)
+    monkeypatch.setattr("kg_retrievers.database.sparql.executor.SCHEMA_TIMEOUT", 1.0)
+    with Scripted([slow]) as server, SparqlExecutor(f"http://127.0.0.1:{server.port}/") as executor:
+        with pytest.raises(DatabaseTimeoutError):
+            executor.schema()
+        assert len(server.requests) == 2
+        assert f"LIMIT {SAMPLE}" in server.requests[1][2]
 
 
 def test_an_answer_that_the_endpoint_cut_off() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
@@ -33,6 +34,9 @@ ATTEMPTS, FIRST_WAIT = 4, 0.5
 
 #: How many times a request follows a redirect.
 MAX_REDIRECTS = 3
+
+#: How many bytes are decompressed at once, so that a small answer that becomes a huge one is noticed before.
+PIECE = 1 << 20
 
 #: How many characters of a server's message are told.
 MAX_MESSAGE = 1000
@@ -75,7 +79,7 @@ class Endpoint:
         self.url, self.max_bytes = checked_url(url), max_bytes
         self._interval = 1 / requests_per_second if requests_per_second else 0.0
         self._lock, self._next = threading.Lock(), 0.0
-        headers = {"User-Agent": user_agent} | (_authorization() if login else {})
+        headers = {"User-Agent": user_agent, "Accept-Encoding": "gzip"} | (_authorization() if login else {})
         auth = _basic_login() if login else None
         try:
             self._client = httpx.Client(headers=headers, auth=auth, follow_redirects=False)
@@ -189,7 +193,7 @@ class Endpoint:
     ) -> Iterator[bytes]:
         """Yield the body, until nobody waits for it or it is too large."""
         size = 0
-        for chunk in response.iter_bytes():
+        for chunk in self._decompressed(response):
             check_deadline()
             if stopped.is_set():
                 raise DatabaseTimeoutError("SparqlExecutor: nobody waits for this answer any longer.")
@@ -200,10 +204,32 @@ class Endpoint:
                 raise DatabaseMemoryError(message, query, reason)
             yield chunk
 
+    def _decompressed(self, response: httpx.Response) -> Iterator[bytes]:
+        """Yield the body in small pieces; httpx bounds none, and takes several compressions in one another."""
+        coding = response.headers.get("content-encoding", "identity").strip().lower()
+        if coding not in ("gzip", "identity"):
+            raise self._no_sparql(f"its answer is compressed by {coding!r:.80}, not gzip")
+        if coding == "identity":
+            yield from response.iter_raw()
+            return
+        unzip = zlib.decompressobj(wbits=31)  # the header of gzip
+        try:
+            for chunk in response.iter_raw():
+                rest = chunk
+                while rest and not unzip.eof:
+                    yield unzip.decompress(rest, PIECE)
+                    rest = unzip.unconsumed_tail
+            yield unzip.flush()
+        except zlib.error as cause:
+            raise self._no_sparql(f"its answer is no gzip ({cause!s:.100})") from None
+
     def _redirected(self, url: str, response: httpx.Response) -> str:
         """Return the address of a redirect, which must be on the same host, and not less safe."""
-        new: str = urljoin(url, response.headers.get("location", ""))
-        old, to = urlsplit(url), urlsplit(new)
+        try:
+            new: str = urljoin(url, response.headers.get("location", ""))
+            old, to = urlsplit(url), urlsplit(new)
+        except ValueError:
+            raise self._no_sparql("it redirects to what is no address") from None
         if old.netloc != to.netloc or (to.scheme, old.scheme) not in (("https", "http"), (old.scheme, old.scheme)):
             raise DatabaseUnavailableError(
                 f"SparqlExecutor: {self.url} redirects to {to.scheme}://{to.hostname}, another server, which is not "

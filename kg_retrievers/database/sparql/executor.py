@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -35,8 +36,13 @@ from kg_retrievers.graph.readers.rdf.sources import read_rdf
 #: The most bytes of an answer, and the requests a second to a public endpoint.
 MAX_BYTES, POLITE = 64 << 20, 2.0
 
-#: How many seconds the whole graph may take to read.
-READING_TIMEOUT = MAX_TIMEOUT
+_VARIABLE = re.compile(r"\?(\w+)")
+
+#: The digits of a number that is a parameter.
+MAX_DIGITS = 100
+
+#: How many seconds the whole graph, and its schema may take to read.
+READING_TIMEOUT, SCHEMA_TIMEOUT = MAX_TIMEOUT, 600.0
 
 
 class SparqlExecutor(Immutable):
@@ -159,7 +165,7 @@ class SparqlExecutor(Immutable):
 
         Where the endpoint cannot list them in time, they are those of a sample, and `sampled` says so.
         """
-        with self._reading:
+        with self._within(SCHEMA_TIMEOUT, "schema"), self._reading:
             if self._schema is None or refresh:
                 self._schema = read_schema(self._ask, self.vocabulary)
                 self._keys.forget()
@@ -182,16 +188,17 @@ class SparqlExecutor(Immutable):
         _check_most("run", "limit", limit)
         with self._within(timeout, "run"):
             checked, terms = self._bound(query, parameters)
-            found = self._ask(written(checked, terms, limit + 1, sort=False))
+            columns = () if checked.form == "ASK" else checked.columns
+            found = self._ask(written(checked, terms, limit + 1, sort=False), columns)
             if len(found.rows) > limit and not checked.order_by:  # so that the same rows are cut off every time
-                found = self._ask(written(checked, terms, limit + 1))
+                found = self._ask(written(checked, terms, limit + 1), columns)
             return rows_of(found, checked, limit, self._keys, self._parts)
 
     def explain(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float = TIMEOUT) -> None:
         """Have the endpoint read a query, and return no row of it; see `Executor.explain`."""
         with self._within(timeout, "explain"):
             checked, terms = self._bound(query, parameters)
-            self._ask(written(checked, terms, 0))
+            self._ask(written(checked, terms, 0), () if checked.form == "ASK" else checked.columns)
 
     def _bound(
         self, query: str, parameters: Mapping[str, Any] | None
@@ -204,22 +211,26 @@ class SparqlExecutor(Immutable):
     def _terms(self, name: str, value: Any) -> list[str]:
         """Return the terms of a parameter, as SPARQL writes them."""
         match value:
-            case bool() | int() | float():
+            case bool() | float():
+                return [written_term(value_term(value))]
+            case int() if abs(value) < 10**MAX_DIGITS:
                 return [written_term(value_term(value))]
             case str() if is_sendable(value):
                 return [written_term(term) for term in self._keys.terms(value)]
             case list() | tuple() if all(isinstance(part, str | bool | int | float) for part in value):
                 return list(dict.fromkeys(term for part in value for term in self._terms(name, part)))
         raise InvalidArgumentError(
-            f"SparqlExecutor.run: the parameter ${name} holds {value!r:.200}. Wanted the key of an entity, a number or "
-            "a bool, or a list of these."
+            f"SparqlExecutor.run: the parameter ${name} holds a {type(value).__name__}. Wanted the key of an entity, a "
+            f"number of at most {MAX_DIGITS} digits, a bool, or a list of these."
         )
 
-    def _ask(self, query: str) -> Solutions:
+    def _ask(self, query: str, columns: Sequence[str] | None = None) -> Solutions:
+        """Send a query; the columns of those of this package are the variables before its first bracket."""
         if self._closed:
             raise DatabaseUnavailableError(f"{self!r} is closed. Make another one.")
         found, is_cut = self._endpoint.select(query)
-        return read_solutions(found, is_cut, self.url)
+        wanted = _VARIABLE.findall(query.partition("{")[0]) if columns is None else columns
+        return read_solutions(found, wanted, is_cut, self.url)
 
     def _within(self, timeout: float, what: str) -> AbstractContextManager[None]:
         if not 0 < timeout <= MAX_TIMEOUT:
@@ -299,13 +310,13 @@ class SparqlExecutor(Immutable):
         with self._within(READING_TIMEOUT, "read_graph"), tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "graph.nt"
             wanted = self._read_wanted()
-            count = self._ask(f"SELECT (COUNT(*) AS ?triples) WHERE {{ {wanted} }}").rows[0][0]
+            count = self._ask(f"SELECT (COUNT(*) AS ?triples) WHERE {{ {wanted} }}").number()
             self._endpoint.download(f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {wanted} }}", str(path))
             with open(path, "rb") as file:
                 lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
-            if count is not None and lines < int(count.value):
+            if lines < count:
                 raise DatabaseUnavailableError(
-                    f"{self!r} gave {lines:,} of {int(count.value):,} triples. Raise its limit, or load a dump by "
+                    f"{self!r} gave {lines:,} of {count:,} triples. Raise its limit, or load a dump by "
                     "KnowledgeGraph.from_rdf(path)."
                 )
             builder = read_rdf(path, "nt", self.vocabulary.options)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kg_retrievers.database.sparql.names import BLOCK, Ask, blocks, values
 from kg_retrievers.database.sparql.schema import SparqlSchema
-from kg_retrievers.database.sparql.terms import Iri, Term, Text, is_sendable
+from kg_retrievers.database.sparql.terms import Iri, Term, Text, is_sendable, is_writable
 from kg_retrievers.graph.datatypes import is_valid
 from kg_retrievers.graph.iris import NAMED
 
@@ -79,7 +79,7 @@ class Keys:
         known = set(self._schema().kinds)
         with self._lock:
             for text in texts:
-                if text.kind not in known and len(self._kinds) < MAX_KINDS:
+                if text.kind not in known and is_writable(text) and len(self._kinds) < MAX_KINDS:
                     self._kinds[text.kind] = None
 
     def _taken(self, texts: set[str]) -> set[str]:
@@ -97,7 +97,7 @@ class Keys:
 
     def existing(self, iris: Iterable[str]) -> set[str]:
         """Return which of some IRIs are entities."""
-        wanted = sorted({iri for iri in iris if is_sendable(iri)})
+        wanted = sorted(set(iris))
         with self._lock:
             known = {iri: self._is_entity[iri] for iri in wanted if iri in self._is_entity}
         types = ", ".join(f"<{iri}>" for iri in self._schema().vocabulary.types)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from kg_retrievers.database.sparql.terms import Blank, Iri, Term, Text, is_sendable, written_term
+from kg_retrievers.database.sparql.terms import Blank, Iri, Term, Text, is_writable, written_term
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
+from kg_retrievers.errors import DatabaseUnavailableError
 from kg_retrievers.graph.readers.rdf.names import ANY, Names
 
 T = TypeVar("T")
@@ -33,6 +34,17 @@ class Solutions(NamedTuple):
         position = self.columns.index(name)
         return [row[position] for row in self.rows]
 
+    def number(self) -> int:
+        """Return the number of COUNT, the only term.
+
+        Raises:
+            DatabaseUnavailableError: If it is none.
+        """
+        term = self.rows[0][0] if self.rows else None
+        if not isinstance(term, Text) or not term.value.isdecimal() or len(term.value) > 18:
+            raise DatabaseUnavailableError(f"SparqlExecutor: the endpoint counts {term!r:.100}, which is no number.")
+        return int(term.value)
+
 
 #: Sends a query of this package's own.
 Ask = Callable[[str], Solutions]
@@ -52,8 +64,8 @@ def value(term: Term | None) -> str | None:
 
 
 def values(variable: str, terms: Sequence[Iri | Text]) -> str:
-    """Return the clause that says which terms a variable may be."""
-    return f"VALUES {variable} {{ {' '.join(map(written_term, terms))} }}"
+    """Return the clause that says which terms a variable may be, but for those that no query can hold."""
+    return f"VALUES {variable} {{ {' '.join(map(written_term, filter(is_writable, terms)))} }}"
 
 
 def blocks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -67,7 +79,7 @@ def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[st
 
     A label in another language is taken where none is in a wanted one, as `Names` says.
     """
-    things = [iri for iri in dict.fromkeys(iris) if is_sendable(iri)]
+    things = list(dict.fromkeys(iris))
     found = _Found(vocabulary)
     predicates = [*vocabulary.labels, *vocabulary.aliases, *vocabulary.types]
     texts = f'isLiteral(?name) && STR(?name) != "" && ({vocabulary.wanted("?name")})'

@@ -286,8 +286,7 @@ class Parts:
 
     def _width(self, page_size: int) -> int:
         """Return how wide a range is in which there are a little fewer entities than wanted."""
-        (count,) = self._ask(f"SELECT (COUNT(*) AS ?count) WHERE {{ {self._things()} }}").column("count")
-        entities = int(count.value) if isinstance(count, Text) else 1
+        entities = self._ask(f"SELECT (COUNT(*) AS ?count) WHERE {{ {self._things()} }}").number()
         return min(_RANGE, max(1, int(_RANGE * 0.9 * page_size / max(1, entities))))
 
     def _in_range(self, start: int, width: int, most: int) -> list[tuple[str, bool]]:

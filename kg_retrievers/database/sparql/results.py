@@ -17,27 +17,33 @@ from kg_retrievers.errors import DatabaseUnavailableError
 _FACT = re.compile(r"([hrt])(\d+)")
 
 
-def read_solutions(found: Mapping[str, Any], is_cut: bool, url: str) -> Solutions:
+def read_solutions(found: Mapping[str, Any], wanted: Sequence[str], is_cut: bool, url: str) -> Solutions:
     """Read a result in JSON.
 
+    Args:
+        found: The result.
+        wanted: The names of the columns of SELECT; none for ASK.
+        is_cut: Whether the endpoint says that it cut it off.
+        url: Its address.
+
     Raises:
-        DatabaseUnavailableError: If it has another form.
+        DatabaseUnavailableError: If it has another form, or other columns.
     """
     try:
-        if "boolean" in found:
+        if not wanted:
             if not isinstance(found["boolean"], bool):
                 raise TypeError("a truth value that is none")
             return Solutions(["ask"], [[Text(str(found["boolean"]).lower(), STRING)]], False)
-        columns = [str(name) for name in found["head"]["vars"]]
-        rows = [
-            [read_term(row[name]) if name in row else None for name in columns] for row in found["results"]["bindings"]
-        ]
+        if missing := set(wanted).difference(found["head"]["vars"]):
+            raise KeyError(f"no column {min(missing)}")
+        rows = [[None if (term := row.get(name)) is None else read_term(term) for name in wanted]
+                for row in found["results"]["bindings"]]  # fmt: skip
     except (AttributeError, KeyError, TypeError, ValueError) as cause:
         raise DatabaseUnavailableError(
             f"SparqlExecutor: {url} does not answer as a SPARQL endpoint: its result has another form "
             f"({type(cause).__name__}: {cause!s:.100}). Is this the address of its queries?"
         ) from cause
-    return Solutions(columns, rows, is_cut)
+    return Solutions(wanted, rows, is_cut)
 
 
 def fact_columns(columns: Sequence[str]) -> list[int]:
@@ -61,11 +67,10 @@ def rows_of(found: Solutions, checked: CheckedSparql, limit: int, keys: Keys, pa
     """
     if checked.form == "ASK":
         return Rows(("ask",), tuple((term is not None and _text(term) == "true",) for (term,) in found.rows))
-    place = {name: position for position, name in enumerate(found.columns)}
+    stored = found.rows[:limit]
     facts = fact_columns(checked.columns)
     of_facts = {f"{letter}{number}" for number in facts for letter in "hrt"}
     plain = [name for name in checked.columns if name not in of_facts]
-    stored = [[row[place[name]] if name in place else None for name in checked.columns] for row in found.rows[:limit]]
     at = {name: position for position, name in enumerate(checked.columns)}
     key_of = keys.of_terms(term for row in stored for term in row)
     triples = parts.by_rows([[row[at[f"{letter}{n}"]] for letter in "hrt"] for row in stored for n in facts])

@@ -10,8 +10,9 @@ from typing import Any
 from kg_retrievers.database.schema import DatabaseSchema, NodeLabel, RelationType
 from kg_retrievers.database.sparql.names import Ask, read_names, value, values
 from kg_retrievers.database.sparql.rendering import write_pattern
-from kg_retrievers.database.sparql.terms import STRING, Iri, Text
+from kg_retrievers.database.sparql.terms import STRING, Iri, Text, is_writable
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
+from kg_retrievers.deadline import deadline, seconds_left
 from kg_retrievers.errors import DatabaseTimeoutError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.graph.building import relation_names
@@ -21,6 +22,9 @@ from kg_retrievers.graph.readers.rdf.names import ANY
 
 #: The most relations and types that are listed, and the triples of a sample where an endpoint cannot list them in time.
 MAX_LISTED, SAMPLE = 20_000, 100_000
+
+#: How many seconds listing all relations, or all types may take; at most half of the time that is left.
+LISTING_TIMEOUT = 30.0
 
 #: The kinds of literals that are looked for by their text in any case.
 KINDS = (STRING, *(WELL_KNOWN["xsd"] + name for name in ("integer", "decimal", "double", "boolean", "date", "dateTime",
@@ -159,12 +163,15 @@ def _listed(ask: Ask, queries: tuple[str, str], columns: str) -> tuple[dict[str,
     is_sample = whole == sample
     select = f"SELECT DISTINCT {columns} WHERE {{ {{}} FILTER(isIRI(?listed)) }} LIMIT {2 * MAX_LISTED + 1}"
     try:
-        rows = ask(select.replace("{}", whole))
+        with deadline(
+            min(LISTING_TIMEOUT, seconds_left() / 2), lambda: DatabaseTimeoutError("The listing takes long.")
+        ):
+            rows = ask(select.replace("{}", whole))
     except DatabaseTimeoutError:
         rows, is_sample = ask(select.replace("{}", sample)), True
     found: dict[str, set[str]] = {}
     for iri, *others in rows.rows:
-        if isinstance(iri, Iri):
+        if isinstance(iri, Iri) and is_writable(iri):
             found.setdefault(iri.value, set()).update(filter(None, map(value, others)))
     return found, is_sample or rows.is_cut or len(rows.rows) > 2 * MAX_LISTED
 
@@ -185,4 +192,4 @@ def _sample(ask: Ask) -> tuple[list[str], bool]:
     is_name = " || ".join(f'STRSTARTS(STR({end}), "{NAMED}")' for end in ("?head", "?tail"))
     named = ask(f"SELECT ?head WHERE {{ {inner} FILTER({is_name}) }} LIMIT 1")
     kinds: Iterable[str | None] = (value(term) for term in found.column("kind") if isinstance(term, Text))
-    return [kind for kind in kinds if kind], bool(named.rows)
+    return [kind for kind in kinds if kind and is_writable(Text("", kind))], bool(named.rows)

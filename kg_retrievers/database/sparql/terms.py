@@ -15,6 +15,8 @@ _XSD = WELL_KNOWN["xsd"]
 STRING, LANGUAGE_TEXT = f"{_XSD}string", f"{WELL_KNOWN['rdf']}langString"
 
 _UNSENT = re.compile(r"[\x00\ud800-\udfff]")
+_IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^<>"{}|^`\\\x00-\x20\ud800-\udfff]*')
+_LANGUAGE = re.compile(r"@[A-Za-z]+(-[A-Za-z0-9]+)*")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -48,6 +50,14 @@ Term = Iri | Blank | Text
 def is_sendable(text: str) -> bool:
     """Return whether a query can hold a text: NUL and halves of surrogate pairs stand in none."""
     return not _UNSENT.search(text)
+
+
+def is_writable(term: Iri | Text) -> bool:
+    """Return whether a query can hold a term; some engines store IRIs and languages that none can."""
+    if isinstance(term, Iri):
+        return _IRI.fullmatch(term.value) is not None
+    kind = _LANGUAGE if term.kind.startswith("@") else _IRI
+    return is_sendable(term.value) and kind.fullmatch(term.kind) is not None
 
 
 def written_term(term: Iri | Text) -> str:
@@ -95,5 +105,7 @@ def read_term(found: Mapping[str, Any]) -> Term:
         return Blank(value)
     if kind not in ("literal", "typed-literal"):
         raise ValueError(f"a term of the type {kind!r:.80}")
-    language = found.get("xml:lang")
-    return Text(value, f"@{language}" if language else str(found.get("datatype") or STRING))
+    language, datatype = found.get("xml:lang") or "", found.get("datatype") or STRING
+    if not isinstance(language, str) or not isinstance(datatype, str):
+        raise TypeError(f"a literal with the language {language!r:.80} and the datatype {datatype!r:.80}")
+    return Text(value, f"@{language}" if language else datatype)
