@@ -4,9 +4,9 @@
         [--databases ladybug arcadedb oxigraph] [--methods ...] [--limit 300] [--keep] [--defaults]
 
 300 of MetaQA's dev questions (100 of each hop) and 200 of PathQuestion, drawn with a fixed seed. The trained models and
-the examples are of other questions, and are made in memory. The graph is written to each database; the names are in
-PostgreSQL with pgvector (exact search) for ArcadeDB and in LangChain's InMemoryVectorStore otherwise. No topic is
-given, no language model is asked, nothing is refused (`min_confidence=0`).
+the examples are of other questions, and are made in memory. The graph is written to each database, the names to
+PostgreSQL with pgvector (exact search). No topic is given, no language model is asked, nothing is refused
+(`min_confidence=0`).
 
 Compared with the index in memory, question by question: the triples in their order, and the answers. Neighbourhoods
 have all entities within two hops here, since in memory PageRank over the whole graph chooses where there are too many
@@ -30,18 +30,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import InMemoryVectorStore
-
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from postgres import Postgres
 from question_splits import DATA
 
 import kg_retrievers as kg
 from kg_retrievers.core.retriever import BaseKGRetriever
 from kg_retrievers.datasets import read_metaqa, read_pathquestion
 from kg_retrievers.graph import GraphBuilder
-from kg_retrievers.index import VectorStoreSearch
 from kg_retrievers.index.server_names import ServerNames, StoredName
 from kg_retrievers.index.stores import open_store
 from kg_retrievers.methods import registry
@@ -158,33 +155,28 @@ SETS: dict[str, tuple[Callable[[int], Task], int]] = {"metaqa": (metaqa, 300), "
 
 
 class Opened(NamedTuple):
-    """A graph in a database, its names in a store, and the same graph in memory."""
+    """A graph in a database, and the same graph in memory."""
 
     reader: CountingReader
-    names: VectorStoreSearch
     graph: kg.KnowledgeGraph
 
 
-def ladybug(opened: ExitStack, graph: kg.KnowledgeGraph, embeddings: Embeddings) -> Opened:
+def ladybug(opened: ExitStack, graph: kg.KnowledgeGraph) -> Opened:
     """Write the graph to an embedded database."""
-    executor = opened.enter_context(kg.LadybugExecutor.from_graph(graph))
-    return Opened(CountingReader(executor), in_memory(), graph)
+    return Opened(CountingReader(opened.enter_context(kg.LadybugExecutor.from_graph(graph))), graph)
 
 
-def arcadedb(opened: ExitStack, graph: kg.KnowledgeGraph, embeddings: Embeddings) -> Opened:
-    """Write the graph to ArcadeDB, which is asked over Bolt, and the names to PostgreSQL."""
+def arcadedb(opened: ExitStack, graph: kg.KnowledgeGraph) -> Opened:
+    """Write the graph to ArcadeDB, which is asked over Bolt."""
     from arcadedb import ArcadeDB
-    from postgres import Postgres
 
     folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
     server = opened.enter_context(ArcadeDB(folder, ["graph"], memory=1024))
     server.load(graph, "graph")
-    executor = opened.enter_context(server.executor("graph", explain=False))
-    store = open_store(opened.enter_context(Postgres()).url(), embeddings)
-    return Opened(CountingReader(executor), store, graph)
+    return Opened(CountingReader(opened.enter_context(server.executor("graph", explain=False))), graph)
 
 
-def oxigraph(opened: ExitStack, graph: kg.KnowledgeGraph, embeddings: Embeddings) -> Opened:
+def oxigraph(opened: ExitStack, graph: kg.KnowledgeGraph) -> Opened:
     """Write the graph as N-Triples, which Oxigraph holds and serves."""
     from oxigraph_server import Oxigraph
 
@@ -192,12 +184,7 @@ def oxigraph(opened: ExitStack, graph: kg.KnowledgeGraph, embeddings: Embeddings
     graph.write(folder / "graph.nt")
     server = opened.enter_context(Oxigraph(folder, folder / "graph.nt"))
     read = in_order(kg.KnowledgeGraph.from_file(folder / "graph.nt"))
-    return Opened(CountingReader(opened.enter_context(server.executor())), in_memory(), read)
-
-
-def in_memory() -> VectorStoreSearch:
-    """Return an empty store."""
-    return VectorStoreSearch(InMemoryVectorStore(kg.default_embeddings()), "cosine_similarity")
+    return Opened(CountingReader(opened.enter_context(server.executor())), read)
 
 
 DATABASES = {"ladybug": ladybug, "arcadedb": arcadedb, "oxigraph": oxigraph}
@@ -230,12 +217,12 @@ def compare(
 ) -> None:
     """Print how each method does on one database."""
     embeddings = kg.default_embeddings()
-    place = DATABASES[database](opened, task.graph, embeddings)
-    names = ServerNames(place.names, embeddings)
-    names.add(stored_names(place.graph))
+    place = DATABASES[database](opened, task.graph)
+    store = open_store(opened.enter_context(Postgres()).url(), embeddings)
+    ServerNames(store, embeddings).add(stored_names(place.graph))
     here = kg.GraphIndex.build(place.graph, embeddings)
     began = place.reader.queries
-    there = kg.GraphIndex.connect(place.reader.executor, embeddings, place.names, max_facts=MAX_FACTS)
+    there = kg.GraphIndex.connect(place.reader.executor, embeddings, store, max_facts=MAX_FACTS)
     print(
         f"\n### {name}, {database}: {len(place.graph):,} triples; {place.reader.queries - began} queries to connect\n"
     )
@@ -268,10 +255,12 @@ class Asked(NamedTuple):
     wall: tuple[float, float]
 
 
-def both(local: BaseKGRetriever, far: BaseKGRetriever, question: kg.Question, reader: CountingReader) -> Asked:
+def both(
+    local: BaseKGRetriever, far: BaseKGRetriever, question: kg.Question, reader: CountingReader, keep: bool
+) -> Asked:
     """Ask both."""
     here, cpu_here, wall_here = timed(lambda: local.invoke(question.text, min_confidence=0.0))
-    for retriever in getattr(far, "retrievers", [far]):
+    for retriever in () if keep else getattr(far, "retrievers", [far]):
         retriever.index.connected.forget()
     queries, rows = reader.queries, reader.rows
     there, cpu_there, wall_there = timed(lambda: far.invoke(question.text, min_confidence=0.0))
