@@ -13,6 +13,7 @@ from kg_retrievers.errors import (
     DatabaseError,
     DatabaseFullError,
     DatabaseLoginError,
+    DatabaseTimeoutError,
     DatabaseUnavailableError,
     KGRetrieversError,
 )
@@ -35,6 +36,7 @@ _STATES: dict[str, type[DatabaseError]] = {
     "42501": DatabaseLoginError,
     "53100": DatabaseFullError,
     "53": DatabaseUnavailableError,
+    "57014": DatabaseTimeoutError,
     "57P": DatabaseUnavailableError,
 }
 
@@ -58,6 +60,7 @@ _ADVICE: dict[type[DatabaseError], str] = {
     DatabaseLoginError: "Give name and password of a user who may do this, by the environment: PGPASSWORD or "
     "~/.pgpass, CHROMA_TOKEN, MILVUS_TOKEN.",
     DatabaseFullError: "Make room, and do it again: what was written stays.",
+    DatabaseTimeoutError: "Try again, or let this user's statements take longer (statement_timeout of PostgreSQL).",
 }
 
 
@@ -72,6 +75,7 @@ def store_errors(who: str) -> Iterator[None]:
         DatabaseUnavailableError: If the server cannot be reached, or stopped meanwhile.
         DatabaseLoginError: If it wants another name or password, or the user may not do this.
         DatabaseFullError: If its disk is full.
+        DatabaseTimeoutError: If it stopped what took longer than it allows.
         ModelCallError: If the client failed with an error of Python's own. Other errors pass, without secrets.
     """
     with client_errors(who):
@@ -91,6 +95,7 @@ _VERBS: dict[type[DatabaseError], str] = {
     DatabaseUnavailableError: "the server does not answer",
     DatabaseLoginError: "the server does not let this user in, or do this",
     DatabaseFullError: "the server has no room",
+    DatabaseTimeoutError: "the server stopped a statement that took too long",
 }
 
 

@@ -26,6 +26,7 @@ from kg_retrievers.errors import (
     BudgetError,
     DatabaseFullError,
     DatabaseLoginError,
+    DatabaseTimeoutError,
     DatabaseUnavailableError,
     FewerNamesWarning,
     InvalidArgumentError,
@@ -361,6 +362,17 @@ def test_a_full_disk(names: ServerNames, postgres: Postgres) -> None:
         names.add(stored(NAMES))
     postgres.run(f"DROP TRIGGER full_disk ON {name}")
     assert names.add(stored(NAMES)) == 90
+
+
+def test_a_statement_that_the_server_stops(names: ServerNames, postgres: Postgres) -> None:
+    name = names.store.store._place[1]
+    address = f"{postgres.url()}?table={name.rpartition('.')[2].strip(chr(34))}&options=-c%20statement_timeout%3D200"
+    limited = names_at(address)
+    with psycopg.connect(postgres.url()) as other:
+        other.execute(f"LOCK TABLE {name}")
+        with pytest.raises(DatabaseTimeoutError, match=r"took too long.*statement_timeout of PostgreSQL"):
+            limited.written_as(["x"])
+    assert limited.written_as(NAMES[:1])[NAMES[0]]
 
 
 @pytest.mark.heavy
