@@ -83,6 +83,12 @@ def test_what_only_reads_passes(query: str) -> None:
         ("SELECT ?s { ?s ?p ?o } OFFSET 1001", "from 0 to 1000"),
         ("SELECT ?s { ?s ?p ?o } LIMIT", "from 0 to 1000000"),
         ("SELECT ?s { " + "?s ?p ?o . " * 301 + "}", "300 triples"),
+        ("SELECT ?s { ?s ?p ?o " + ", ?o " * 301 + "}", "300 triples"),
+        ("SELECT ?s { " + "{ ?s ?p ?o } " * 301 + "}", "300 triples"),
+        ("SELECT ?s { ?s <urn:p>" + "/<urn:p>" * 301 + " ?o }", "300 triples"),
+        ("SELECT ?s { ?s <urn:p> " + "[] , " * 150 + " [] }", "300 triples"),
+        ("SELECT ?s { ?s ?p ?o FILTER(" + "1 + " * 1001 + "1 = 2) }", "1000 operators"),
+        ("SELECT ?s { ?s <urn:p>" + "|<urn:p>" * 1001 + " ?o }", "1000 operators"),
         ("SELECT ?s " + "{ " * (MAX_DEPTH + 1), f"in {MAX_DEPTH} brackets"),
         ("SELECT ?s { ?s ?p ?o } #" + " " * MAX_QUERY, "characters"),
         ("SELECT ?s { " + "1 " * 15_001 + "}", "15000 words"),
@@ -141,6 +147,10 @@ def test_a_text_comes_back_as_it_was(text: str) -> None:
     assert [row[0].value for row in pyoxigraph.Store().query(query)] == [text] * 3
     before_tokens = re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), query)  # as some engines do
     assert [row[0].value for row in pyoxigraph.Store().query(before_tokens)] == [text] * 3
+
+
+def test_a_list_is_no_join() -> None:
+    check_read_only(f"SELECT ?s {{ ?s ?p ?o FILTER(?o IN ({', '.join('1' * 2000)})) }}")
 
 
 def test_parameters_are_terms() -> None:

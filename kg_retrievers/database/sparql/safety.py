@@ -16,8 +16,13 @@ from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import WELL_KNOWN
 
-#: How many characters and tokens a query may have, how deep its brackets may be, and how many triples may be joined.
-MAX_QUERY, MAX_TOKENS, MAX_DEPTH, MAX_DOTS = 100_000, 15_000, 15, 300
+#: How many characters and tokens a query may have, and how deep its brackets may be.
+MAX_QUERY, MAX_TOKENS, MAX_DEPTH = 100_000, 15_000, 15
+
+#: How many signs may join what an engine plans together: `.`, `;`, `/`, brackets of groups and nodes, and `,` between
+#: them; and how many operators there may be. (Oxigraph dies of 7,000 operators, and plans 300 triples for minutes.)
+MAX_JOINS, MAX_OPERATORS = 300, 1000
+_JOINING, _OPERATORS = frozenset(".;/{["), frozenset(("+", "-", "*", "/", "|", "||", "&&", "^", "!"))
 
 #: How many rows a query may skip and return.
 MAX_OFFSET, MAX_LIMIT = 1000, 1_000_000
@@ -188,13 +193,21 @@ class _Check:
 
     def _match_brackets(self, start: int) -> dict[int, int]:
         """Return where each bracket is closed."""
-        opened, closing, dots = list[int](), dict[int, int](), 0
+        opened, closing, joins, operators = list[int](), dict[int, int](), 0, 0
         for at, token in enumerate(self.tokens[start:-1], start):
             if token.kind != "sign":
                 continue
-            dots += token.text in (".", ";")
-            if dots > MAX_DOTS:
-                raise refusal(self.query, token, f", behind {MAX_DOTS} triples, the most that a query may join")
+            is_list = token.text == "," and bool(opened) and self.tokens[opened[-1]].text != "("
+            joins += token.text in _JOINING or is_list
+            operators += token.text in _OPERATORS
+            if joins > MAX_JOINS:
+                raise refusal(
+                    self.query, token, f", behind {MAX_JOINS} triples and groups, the most that may be joined"
+                )
+            if operators > MAX_OPERATORS:
+                raise refusal(
+                    self.query, token, f", behind {MAX_OPERATORS} operators, the most there may be. Use IN (...)"
+                )
             if token.text in _PAIRS:
                 opened.append(at)
                 if len(opened) > MAX_DEPTH:
