@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
+from kg_retrievers.deadline import deadline
+from kg_retrievers.errors import DatabaseTimeoutError
 from kg_retrievers.graph.cache import Immutable
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
@@ -41,8 +44,9 @@ class ConnectedNames(Immutable):
         exact = self._exact(distinct)
         near: dict[str, list[Near]] = {text: [] for text in distinct}
         if self._names is not None and (vague := [text for text in distinct if k > 1 or not exact[text]]):
-            found = self._names.nearest(self._embed([readable(text) for text in vague]), k)
-            near |= zip(vague, found, strict=True)
+            vectors = self._embed([readable(text) for text in vague])
+            with self._within():
+                near |= zip(vague, self._names.nearest(vectors, k), strict=True)
         return [_exact_first(exact[text], near[text], k) for text in texts]
 
     def in_question(self, question: str) -> list[str]:
@@ -54,17 +58,27 @@ class ConnectedNames(Immutable):
             for last in range(first, min(first + NAME_WORDS, len(text.tokens)))
         ]
         if self._names is not None:
-            found = self._names.written_as(dict.fromkeys(windows))
+            with self._within():
+                found = self._names.written_as(dict.fromkeys(windows))
             return sorted({key for names in found.values() for name in names for key in name.keys})
         cases = {spelt for window in windows for spelt in _spellings(window)}
         by_name = self._connected.entities_named(sorted(cases))
         return sorted({key for keys in by_name.values() for key in keys})
 
+    def _within(self) -> AbstractContextManager[None]:
+        """Let all waits for the store in this block end after the timeout of a query."""
+        seconds = self._connected.timeout
+        reason = f"GraphIndex: the vector store did not answer within {seconds:g} s."
+        hint = {"hint_python": "Is it overloaded or locked? Else raise timeout.", "hint_shell": "Is it overloaded?"}
+        return deadline(seconds, lambda: DatabaseTimeoutError(reason, **hint))
+
     def _exact(self, texts: Sequence[str]) -> dict[str, list[Near]]:
         """Return the names that are written as each text, and the entities whose key it is."""
         found: dict[str, list[Near]] = {text: [] for text in texts}
         if self._names is not None:
-            for text, names in self._names.written_as(texts).items():
+            with self._within():
+                written = self._names.written_as(texts)
+            for text, names in written.items():
                 found[text] = [Near(name, 0.0) for name in names if name.name == text]
         if missing := [text for text in texts if not found[text]]:
             for text, keys in self._connected.entities_named(missing).items():

@@ -28,7 +28,7 @@ from kg_retrievers import (
 )
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import InvalidArgumentError, SearchBudgetError, StaleSchemaError
+from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, SearchBudgetError, StaleSchemaError
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Pattern, Unknown
 from kg_retrievers.graph.operations import Operation
@@ -304,6 +304,18 @@ async def test_the_event_loop_does_not_wait_for_the_database() -> None:
         assert await build_workflow(kind.from_index(index)).ainvoke({"question": "Who directed Inception?"})
     assert reader.threads
     assert threading.get_ident() not in reader.threads
+
+
+def test_a_store_that_does_not_answer_is_waited_for_no_longer_than_for_a_query() -> None:
+    store, released = names_in_memory(GRAPH, EMBEDDINGS), threading.Event()
+    index = GraphIndex.connect(GraphReader(GRAPH), EMBEDDINGS, store, timeout=0.2)
+    documents = store.store.get_by_ids
+    store.store.get_by_ids = lambda keys: (released.wait(30), documents(keys))[1]  # type: ignore[method-assign]
+    try:
+        with pytest.raises(DatabaseTimeoutError, match=r"vector store did not answer within 0\.2 s"):
+            NeighborhoodRetriever.from_index(index).invoke("What is known of Inception?")
+    finally:
+        released.set()
 
 
 def test_relations_that_are_new_in_the_database_are_told() -> None:
