@@ -93,7 +93,7 @@ class RayWorkers:
         """Return the processes."""
         if not self._actors:
             self._connect()
-            resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+            resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call, unused-ignore]
             count = self.workers or max(1, int(resources.get("CPU", 1)))
             actor = ray.remote(num_cpus=1, max_restarts=RESTARTS, max_task_retries=RETRIES)(_Worker)
             self._actors = [actor.remote() for _ in range(count)]
