@@ -26,7 +26,7 @@ class GraphReader:
         self.queries: list[str] = []
         self.rows = 0
 
-    def relations(self, *, timeout: float = TIMEOUT) -> list[str]:
+    def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
         """See `PartReader`, as for all that follows."""
         return sorted(self.graph.relations)
 

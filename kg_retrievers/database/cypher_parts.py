@@ -40,10 +40,10 @@ class CypherParts(ABC):
     def _rows(self, query: str, parameters: dict[str, Any], most: int, timeout: float) -> Sequence[Sequence[Any]]:
         """Run a query of this package's own, and return its rows as plain values."""
 
-    def relations(self, *, timeout: float = TIMEOUT) -> list[str]:
-        """Return the names of relations as they stand in triples, sorted."""
+    def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
+        """Return the names of relations as they stand in triples, sorted; `refresh` reads the schema anew."""
         with self._within(timeout, "relations"):
-            return sorted({found.relation or found.name for found in self.schema().relations})
+            return sorted({found.relation or found.name for found in self.schema(refresh=refresh).relations})
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
         """Return how many relationships there are, a number that the databases keep."""

@@ -64,8 +64,8 @@ class PartReader(Protocol):
     All methods raise what `Executor.run` raises, never a part of an answer instead.
     """
 
-    def relations(self, *, timeout: float = TIMEOUT) -> list[str]:
-        """Return the names of relations as they stand in triples, sorted."""
+    def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
+        """Return the names of relations as they stand in triples, sorted; `refresh` reads them anew."""
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
         """Return how many facts there are; None where the database would look at all of them to say it."""

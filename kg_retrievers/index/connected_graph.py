@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kg_retrievers.errors import InvalidArgumentError, StaleSchemaError
+from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
 from kg_retrievers.graph.cache import Immutable, LocalLock
 from kg_retrievers.graph.parts import PartReader, StoredEntity
 from kg_retrievers.index.reach import Reach
+
+_LOGGER = logging.getLogger(__name__)
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -37,7 +40,7 @@ class GraphPart(NamedTuple):
 
     Attributes:
         graph: Its facts; all relations of the whole graph have the same ids in every part.
-        truncated: Whether facts within reach are missing.
+        truncated: Whether facts within reach are missing: there are too many, or their relations are new.
         narrowed: Whether facts of relations are missing that the work did not name.
     """
 
@@ -47,18 +50,20 @@ class GraphPart(NamedTuple):
 
 
 class _Around(NamedTuple):
-    """Facts around entities, the entities that were met, and whether there are more facts."""
+    """Facts around entities, the entities that were met, and whether there are more facts, or facts left out."""
 
     facts: list[Triple]
     met: list[str]
     truncated: bool
+    left_out: bool
 
 
 class ConnectedGraph(Immutable):
     """Fetches the facts around entities, hop by hop, and makes a small graph of them. Safe to share between threads.
 
     The facts of an entity, where all of them were read, its description and names are kept for `fresh_seconds`; so a
-    change of the database is seen after that time at the latest, or after `forget`.
+    change of the database is seen after that time at the latest, or after `forget`. Facts of relations that are
+    new since then are left out, since the ids of relations stay as they are; a warning names these relations once.
 
     Args:
         reader: Reads the database.
@@ -79,14 +84,21 @@ class ConnectedGraph(Immutable):
         timeout: float = TIMEOUT,
     ) -> None:
         """Read which relations there are."""
-        for name, value, least in (("max_facts", max_facts, 1), ("fresh_seconds", fresh_seconds, 0)):
-            if not value >= least:
-                raise InvalidArgumentError(f"GraphIndex.connect: {name} must be {least} or more, but got {value!r}.")
-        if not timeout > 0:
+        if not _is_number(max_facts, int) or max_facts < 1:
+            raise InvalidArgumentError(
+                f"GraphIndex.connect: max_facts must be an integer from 1, but got {max_facts!r}."
+            )
+        if not _is_number(fresh_seconds, int, float) or not fresh_seconds >= 0:
+            raise InvalidArgumentError(
+                f"GraphIndex.connect: fresh_seconds must be 0 or more, but got {fresh_seconds!r}."
+            )
+        if not _is_number(timeout, int, float) or not timeout > 0:
             raise InvalidArgumentError(f"GraphIndex.connect: timeout must be above 0 seconds, but got {timeout!r}.")
         self.reader = reader
         self.max_facts, self.timeout = max_facts, timeout
-        self.relations = tuple(reader.relations(timeout=timeout))
+        self.relations = tuple(reader.relations(refresh=True, timeout=timeout))
+        self._known = frozenset(self.relations)
+        self._told: set[str] = set()
         self.triple_count = reader.count_facts(timeout=timeout)
         self._rows: Recent[list[Triple]] = Recent(KEPT, fresh_seconds, len)
         self._described: Recent[StoredEntity] = Recent(KEPT, fresh_seconds, _one)
@@ -110,30 +122,34 @@ class ConnectedGraph(Immutable):
         Args:
             keys: The entities; those that the database lacks are left out.
             reach: How far it goes from them.
-
-        Raises:
-            StaleSchemaError: If a fact has a relation that the database did not have when the index was connected.
         """
         starts = sorted(set(keys))
         found = self._around(starts, reach, None)
         narrowed = found.truncated and bool(reach.relations)
         if narrowed:
             found = self._around(starts, reach, reach.relations)
-        facts = dict.fromkeys((*found.facts, *reach.facts))
-        ends = {end for triple in reach.facts for end in (triple.head, triple.tail)}
-        return GraphPart(self.graph_of(facts, [*found.met, *reach.also, *sorted(ends)]), found.truncated, narrowed)
+        further = self._of_known(reach.facts)
+        facts = dict.fromkeys((*found.facts, *further))
+        ends = {end for triple in further for end in (triple.head, triple.tail)}
+        graph = self.graph_of(facts, [*found.met, *reach.also, *sorted(ends)])
+        left_out = found.left_out or len(further) < len(reach.facts)
+        if reach.relations:
+            return GraphPart(graph, found.truncated, narrowed or left_out)
+        return GraphPart(graph, found.truncated or left_out)
 
     def _around(self, starts: Sequence[str], reach: Reach, only: Sequence[str] | None) -> _Around:
         """Return the facts within reach of entities, of some relations if given, and the entities that were met."""
         met = dict.fromkeys(starts)
         facts: dict[Triple, None] = {}
-        frontier, truncated = list(starts), False
+        frontier, truncated, left_out = list(starts), False, False
         most = self.max_facts if reach.max_facts is None else reach.max_facts
         for hop in range(MOST_HOPS if reach.hops is None else reach.hops):
             if not frontier or truncated:
                 break
             step = reach.steps[hop] if hop < len(reach.steps) else only
-            found, truncated = self._facts_of(frontier, most - len(facts), step)
+            read, truncated = self._facts_of(frontier, most - len(facts), step)
+            found = self._of_known(read)
+            left_out = left_out or len(found) < len(read)
             facts |= dict.fromkeys(found)
             ends = {end for triple in found for end in (triple.head, triple.tail)}
             frontier = sorted(ends.difference(met))
@@ -141,16 +157,28 @@ class ConnectedGraph(Immutable):
         truncated = truncated or (reach.hops is None and bool(frontier))
         if reach.between and frontier and not truncated and len(facts) < most:
             rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
-            facts |= dict.fromkeys(rest.triples)
+            between = self._of_known(rest.triples)
+            left_out = left_out or len(between) < len(rest.triples)
+            facts |= dict.fromkeys(between)
             truncated = rest.truncated
-        return _Around(list(facts), list(met), truncated)
+        return _Around(list(facts), list(met), truncated, left_out)
+
+    def _of_known(self, facts: Sequence[Triple]) -> list[Triple]:
+        """Return the facts whose relation was there when the index was connected; warn once of each other relation."""
+        known = [triple for triple in facts if triple.relation in self._known]
+        if len(known) < len(facts):
+            new = sorted({triple.relation for triple in facts}.difference(self._known, self._told))
+            if new:
+                self._told.update(new)
+                _LOGGER.warning(
+                    "GraphIndex: the database has relations that it did not have when the index was connected: %s. "
+                    "Their facts are left out. Connect again to use them: GraphIndex.connect(...).",
+                    new[:5],
+                )
+        return known
 
     def graph_of(self, facts: Iterable[Triple], keys: Sequence[str]) -> KnowledgeGraph:
-        """Return a graph of some facts and of the entities that the database has; ids are by key.
-
-        Raises:
-            StaleSchemaError: If a fact has a relation that the database did not have when the index was connected.
-        """
+        """Return a graph of facts of known relations and of the entities that the database has; ids are by key."""
         described = self._describe(list(dict.fromkeys(keys)))
         builder = GraphBuilder()
         for name in self.relations:
@@ -166,16 +194,7 @@ class ConnectedGraph(Immutable):
         for triple in facts:
             builder.add(*triple)
         columns, _ = builder.columns()
-        graph = KnowledgeGraph(columns)
-        if len(graph.relations) > len(self.relations):
-            new = list(graph.relations)[len(self.relations) :]
-            raise StaleSchemaError(
-                f"GraphIndex: the database has relations that it did not have when the index was connected: {new[:5]}.",
-                new,
-                hint_python="Connect again: GraphIndex.connect(...).",
-                hint_shell="Ask again.",
-            )
-        return graph
+        return KnowledgeGraph(columns)
 
     def entities_named(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the keys of the entities whose key, label or alias is exactly one of some names."""
@@ -209,6 +228,11 @@ class ConnectedGraph(Immutable):
             self._described.keep(found)
             kept |= found
         return kept
+
+
+def _is_number(value: object, *kinds: type) -> bool:
+    """Whether a value is a number of some kinds."""
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def _by_entity(triples: Iterable[Triple], keys: Sequence[str]) -> dict[str, list[Triple]]:

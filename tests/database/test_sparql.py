@@ -361,5 +361,4 @@ def test_a_server_that_starts_again(tmp_path: Path) -> None:
         server.start()
         assert executor.relations() == ["dbo:b"]
         assert executor.facts_of(["dbr:A"]).triples == [Triple("dbr:A", "dbo:d", "dbr:C")]
-        executor.schema(refresh=True)
-        assert executor.relations() == ["dbo:d"]
+        assert executor.relations(refresh=True) == executor.relations() == ["dbo:d"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from kg_retrievers import (
     GraphReasoner,
     HashedEmbeddings,
     KnowledgeGraph,
+    LadybugExecutor,
     NeighborhoodRetriever,
     PCSTRetriever,
     Question,
@@ -28,10 +30,11 @@ from kg_retrievers import (
 )
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, SearchBudgetError, StaleSchemaError
+from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, SearchBudgetError
 from kg_retrievers.evaluation import evaluate
-from kg_retrievers.graph import Pattern, Unknown
+from kg_retrievers.graph import Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Operation
+from kg_retrievers.index.connected_index import ConnectedIndex
 from kg_retrievers.index.in_parts import in_parts
 from kg_retrievers.index.reach import Reach
 from kg_retrievers.sample import load_graph, load_questions
@@ -146,6 +149,46 @@ def test_operations_are_those_of_the_graph_in_memory() -> None:
     for question in OPERATIONS:
         expected, found = (_told(retriever, question) for retriever in (here, there))
         assert found == expected, question
+
+
+def expeditions() -> KnowledgeGraph:
+    """Return a graph with types of which a question reaches some; each has dates of its own."""
+    facts, types = list[Triple](), dict[str, list[str]]()
+
+    def add(kind: str, name: str, **values: str) -> None:
+        types[name] = [kind]
+        facts.extend(Triple(name, relation.replace("_", " "), value) for relation, value in values.items())
+
+    for one in range(6):
+        add("Institute", f"Institute {one}", founded=f"{1900 + 7 * one}-02-{10 + one}")
+        add("Seamount", f"Seamount {one}", depth=f"{900 + 70 * one} m", discovered=f"{1930 + 3 * one}-04-{10 + one}")
+        add("Ship", f"RV {one}", launched=f"{1975 + 6 * one}-03-{10 + one}", length=f"{60 + 9 * one} m")
+    for one in range(24):
+        born = f"{1940 + (one * 7) % 50}-01-{1 + one:02}"
+        add("Scientist", f"Scientist {one}", employed_by=f"Institute {one % 6}", birth_date=born)
+    for one in range(24):
+        begun = f"{2000 + (one * 5) % 20}-05-{1 + one:02}"
+        add("Expedition", f"Expedition {one}", explored=f"Seamount {one % 6}", start_date=begun)
+        add("Expedition", f"Expedition {one}", used_ship=f"RV {one % 5}", led_by=f"Scientist {(one * 5) % 24}")
+    return in_order(KnowledgeGraph.from_triples(facts, types=types))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which expeditions explored Seamount 3 after 2010?",
+        "Which expeditions explored Seamount 2 before 2010?",
+        "Who is the oldest scientist employed by Institute 4?",
+    ],
+)
+def test_operations_over_a_part_that_lacks_some_relations_are_those_of_the_graph_in_memory(question: str) -> None:
+    graph = expeditions()
+    here, there = (
+        SimGRAGRetriever.from_index(index) for index in (GraphIndex.build(graph, EMBEDDINGS), connected(graph))
+    )
+    expected = _told(here, question)
+    assert expected
+    assert _told(there, question) == expected
 
 
 def _told(retriever: BaseKGRetriever, question: str) -> list[Any]:
@@ -318,11 +361,56 @@ def test_a_store_that_does_not_answer_is_waited_for_no_longer_than_for_a_query()
         released.set()
 
 
-def test_relations_that_are_new_in_the_database_are_told() -> None:
+def test_facts_of_new_relations_are_left_out_until_connected_again(caplog: pytest.LogCaptureFixture) -> None:
     index = connected(STAR)
-    reader_of(index).graph = in_order(KnowledgeGraph.from_triples([*STAR.triples(), ("Drama", "part_of", "Cinema")]))
-    with pytest.raises(StaleSchemaError, match="part_of"):
-        NeighborhoodRetriever.from_index(index).invoke("What is Drama?")
+    assert isinstance(index, ConnectedIndex)
+    before = NeighborhoodRetriever.from_index(index).invoke("What is film 7?")
+    reader_of(index).graph = in_order(
+        KnowledgeGraph.from_triples([*STAR.triples(), ("Drama", "part_of", "Cinema"), ("Cinema", "has_genre", "Art")])
+    )
+    index.connected.forget()
+    part = index.connected.part(["film 7"], Reach(hops=3))
+    assert part.truncated
+    assert set(part.graph.triples()) == set(STAR.triples())
+    assert "Cinema" not in part.graph.entities  # behind a fact that is left out
+    index.connected.part(["Drama"], Reach(hops=1, between=True))
+    assert len(caplog.records) == 1
+    assert "['part_of']" in caplog.text
+    assert "Connect again" in caplog.text
+    named = index.connected.part(["Drama"], Reach(hops=1, relations=("has_genre",)))
+    assert (named.truncated, named.narrowed) == (False, True)
+    marked = NeighborhoodRetriever.from_index(index).invoke("What is film 7?")
+    assert [one.page_content for one in marked] == [one.page_content for one in before]
+    assert not index.connected.part(["film 7"], Reach(hops=1)).truncated  # nowhere near
+    again = GraphIndex.connect(index.connected.reader, EMBEDDINGS)
+    assert isinstance(again, ConnectedIndex)
+    found = again.connected.part(["Drama"], Reach(hops=1))
+    assert not found.truncated
+    assert ("Drama", "part_of", "Cinema") in set(found.graph.triples())
+
+
+def test_connecting_again_with_the_same_executor_sees_new_relations(tmp_path: Path) -> None:
+    with LadybugExecutor.from_graph(STAR, tmp_path / "star.lbdb") as executor:
+        schema = executor.schema()
+        assert GraphIndex.connect(executor, EMBEDDINGS).graph.relations
+        assert executor.schema() is not schema  # which is read anew
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_facts", "x"),
+        ("max_facts", 1.5),
+        ("max_facts", True),
+        ("fresh_seconds", None),
+        ("fresh_seconds", float("nan")),
+        ("timeout", "30"),
+        ("timeout", 0),
+    ],
+)
+def test_what_is_no_such_number_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"GraphIndex\.connect: {name} must be"):
+        GraphIndex.connect(GraphReader(STAR), EMBEDDINGS, **{name: value})
 
 
 def test_work_on_many_things_is_halved_where_the_part_is_too_large() -> None:

@@ -241,10 +241,10 @@ class SparqlExecutor(Immutable):
 
     # --- parts of the graph ------------------------------------------------------------------------------------------
 
-    def relations(self, *, timeout: float = TIMEOUT) -> list[str]:
-        """Return the names of relations as they stand in triples, sorted."""
+    def relations(self, *, refresh: bool = False, timeout: float = TIMEOUT) -> list[str]:
+        """Return the names of relations as they stand in triples, sorted; `refresh` reads the schema anew."""
         with self._within(timeout, "relations"):
-            return sorted(self.schema().relation_by_iri.values())
+            return sorted(self.schema(refresh=refresh).relation_by_iri.values())
 
     def count_facts(self, *, timeout: float = TIMEOUT) -> int | None:
         """Return None: an endpoint would look at all of its triples."""
