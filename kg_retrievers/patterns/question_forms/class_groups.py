@@ -51,7 +51,8 @@ def _alike(adjacency: Adjacency, ends: Sequence[Array], entities: Array) -> Iter
         of_ends = np.repeat(np.arange(len(some)), sizes)
         codes = of_ends[of_entries] * len(ends) + labels[entries]
         counts = np.bincount(codes, minlength=len(some) * len(ends)).reshape(len(some), len(ends))
-        of_some, others = np.nonzero((counts >= COMMON * sizes[:, None]) & entities)
+        least = np.maximum(COMMON * sizes[:, None], 1)  # a relation without facts is like no other
+        of_some, others = np.nonzero((counts >= least) & entities)
         yield from zip(ones[first + of_some].tolist(), others.tolist(), strict=True)
 
 
