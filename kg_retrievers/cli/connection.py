@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kg_retrievers
@@ -51,8 +52,8 @@ def check_connection(options: argparse.Namespace) -> None:
     ]
     if given and not is_database(options.graph):
         raise InvalidArgumentError(
-            f"{' and '.join(given)}: for a graph that stays in a database, but {options.graph} is none. Leave it out, "
-            "or name a database, as bolt://localhost:7687."
+            f"{' and '.join(given)}: for a graph that stays in a database, but {_why_none(options.graph)}. "
+            "Leave it out, or name a database: bolt://localhost:7687, or a LadybugDB file."
         )
     if not is_connected(options):
         if given:
@@ -63,6 +64,13 @@ def check_connection(options: argparse.Namespace) -> None:
     for option in given_options(options):
         if not is_endpoint(options.graph) or option.argument not in OF_ENDPOINTS:
             raise InvalidArgumentError(f"{option.flag} is for a graph that is read, but this one stays. Leave it out.")
+
+
+def _why_none(where: str) -> str:
+    """Say why a place is no database."""
+    if not Path(where).exists():
+        return f"there is no file {where}"
+    return f"{where} is {'a folder' if Path(where).is_dir() else 'no LadybugDB file'}"
 
 
 def connect(options: argparse.Namespace) -> GraphIndex:

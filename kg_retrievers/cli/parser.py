@@ -10,6 +10,9 @@ from typing import Any, NoReturn
 from kg_retrievers.cli.show import note
 from kg_retrievers.errors import InvalidArgumentError, did_you_mean
 
+#: The options for a graph that stays in its database.
+OF_CONNECTED = frozenset(("--connect", "--vectors", "--max-facts"))
+
 
 class Parser(argparse.ArgumentParser):
     """Parses arguments, and reports a mistake on one line with the nearest option or choice."""
@@ -29,9 +32,12 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             parser = self.commands[options.command]
             flags = re.findall(r"--[\w-]+", parser.format_usage())
+            flag = unknown[0].partition("=")[0]
+            if flag in OF_CONNECTED and "--key" in flags and "--vectors" not in flags:
+                parser.error(f"{options.command} reads the whole graph. Leave out {flag}")
             near = "put a text of several words in quotes"
-            if unknown[0].startswith("--"):
-                near = did_you_mean(unknown[0].partition("=")[0], flags)
+            if flag.startswith("--"):
+                near = did_you_mean(flag, flags)
             parser.error(f"unrecognized arguments: {' '.join(unknown)}{near and f'; {near}'}")
         return options
 
