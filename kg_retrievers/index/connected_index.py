@@ -88,6 +88,11 @@ class ConnectedIndex(GraphIndex):
         """True: the graph is in a database."""
         return True
 
+    @property
+    def finds_near_names(self) -> bool:
+        """Whether there is a store of names."""
+        return self.store is not None
+
     def has_graph_of(self, other: GraphIndex) -> bool:
         """Tell whether another index reads the same database."""
         return other is self or (isinstance(other, ConnectedIndex) and other.connected.reader is self.connected.reader)

@@ -362,6 +362,11 @@ class GraphIndex(GraphSearch):
         """Whether the graph is in a database, of which each question fetches a part; see `connect`."""
         return False
 
+    @property
+    def finds_near_names(self) -> bool:
+        """Whether names are found that are written in another way; those of a connected graph only by a store."""
+        return True
+
     def has_graph_of(self, other: GraphIndex) -> bool:
         """Tell whether another index is of the same graph."""
         return other is self or (not other.is_connected and self.graph.fingerprint == other.graph.fingerprint)

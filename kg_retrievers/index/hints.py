@@ -34,6 +34,14 @@ NAME_AN_ENTITY: Hints = {
     "hint_shell": f"{_NAME_AN_ENTITY}: kg-retrievers questions GRAPH --output FILE",
 }
 
+#: For a text that names no entity of a graph that stays in its database, without a store of its names.
+LOAD_NAMES: Hints = {
+    "hint_python": "Without a vector store, only names that are written exactly are found. Load them by "
+    "kg_retrievers.index.load_names(executor, embeddings, store), and connect with the store.",
+    "hint_shell": "Without --vectors, only names that are written exactly are found. Load them: kg-retrievers index "
+    "GRAPH --vectors ADDRESS, and ask with --vectors ADDRESS.",
+}
+
 _WORD = re.compile(r"[^\W\d_]+")
 
 #: Frequent function words of German, French, Spanish, Italian, Portuguese, Dutch and Scandinavian languages, folded;

@@ -14,7 +14,7 @@ from kg_retrievers.graph.cache import Cache
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.knowledge_graph import KnowledgeGraph
 from kg_retrievers.index.graph_index import GraphIndex
-from kg_retrievers.index.hints import NAME_AN_ENTITY, hints_for
+from kg_retrievers.index.hints import LOAD_NAMES, NAME_AN_ENTITY, hints_for
 from kg_retrievers.index.mentions import (
     BLANKS_SCORE,
     CASE_SCORE,
@@ -133,7 +133,7 @@ class EntityLinker:
             matches = apart(self._short_names.find_in_lower_case(text)) or likely
         matches = self._without_words(text, matches)
         if not matches and self.no_entity == "raise":
-            raise _nothing_found(question, nearest_labels(chain(*near)))
+            raise self._nothing_found(question, nearest_labels(chain(*near)))
         return with_ranks(question, matches)
 
     def resolve(self, keys: Sequence[str]) -> list[str]:
@@ -163,8 +163,15 @@ class EntityLinker:
         if not found:
             near = near_entities(self.index, [key] if key.strip() else [])
             message = f"{key!r} is no entity key, label or alias of the graph."
-            raise EntityLinkingError(message, nearest_labels(chain(*near)))
+            hints = {} if self.index.finds_near_names else LOAD_NAMES
+            raise EntityLinkingError(message, nearest_labels(chain(*near)), **hints)
         return found[0]
+
+    def _nothing_found(self, question: str, suggestions: Sequence[str]) -> EntityLinkingError:
+        """Return the error for a question that names no entity: with the nearest names, or else with what to do."""
+        next_step = NAME_AN_ENTITY if self.index.finds_near_names else LOAD_NAMES
+        hints = {} if suggestions else hints_for(question, next_step)
+        return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
 
     @property
     def _recent(self) -> dict[str, tuple[Mention, ...]]:
@@ -269,12 +276,6 @@ class EntityLinker:
 
     def _ids(self, candidates: tuple[LinkedEntity, ...]) -> list[int]:
         return [self.index.graph.entities.find(candidate.entity) for candidate in candidates]
-
-
-def _nothing_found(question: str, suggestions: Sequence[str]) -> EntityLinkingError:
-    """Return the error for a question that names no entity: with the nearest names, or else with what to ask."""
-    hints = {} if suggestions else hints_for(question, NAME_AN_ENTITY)
-    return EntityLinkingError(f"No entity of the graph was found in {question!r}.", suggestions, **hints)
 
 
 class _Schema(NamedTuple):

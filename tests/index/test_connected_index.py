@@ -30,7 +30,7 @@ from kg_retrievers import (
 )
 from kg_retrievers.agents import build_workflow
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import DatabaseTimeoutError, InvalidArgumentError, SearchBudgetError
+from kg_retrievers.errors import DatabaseTimeoutError, EntityLinkingError, InvalidArgumentError, SearchBudgetError
 from kg_retrievers.evaluation import evaluate
 from kg_retrievers.graph import Pattern, Triple, Unknown
 from kg_retrievers.graph.operations import Operation
@@ -423,6 +423,17 @@ def test_work_on_many_things_is_halved_where_the_part_is_too_large() -> None:
         lambda some: [len(list(index.graph.triples(film))) for film in some],
     )
     assert facts == [1] * 50
+
+
+def test_a_name_that_is_not_found_without_a_store_says_how_it_would_be() -> None:
+    retriever = NeighborhoodRetriever.from_index(connected(), on_refusal="raise")
+    asked: list[dict[str, Any]] = [{"question": "Who is Cristofer Nolann?"}, {"seed_entities": ["Cristofer Nolann"]}]
+    for one in asked:
+        with pytest.raises(EntityLinkingError, match=r"only names that are written exactly .*load_names\(") as refusal:
+            retriever.invoke(one.get("question", "Who?"), seed_entities=one.get("seed_entities", []))
+        assert "index GRAPH --vectors ADDRESS" in refusal.value.on_shell
+    with pytest.raises(EntityLinkingError, match=r"Did you mean: 'Christopher Nolan', .*\?$"):
+        NeighborhoodRetriever.from_index(connected(store=True)).invoke("Who?", seed_entities=["Christofer Nolan"])
 
 
 def test_a_union_is_of_one_database() -> None:
