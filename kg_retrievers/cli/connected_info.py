@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
-from kg_retrievers.cli.connection import TIMEOUT, load_chosen_embeddings, loaded_names, open_names
-from kg_retrievers.cli.database import open_database
+from kg_retrievers.cli.connection import load_chosen_embeddings, loaded_names, open_names
+from kg_retrievers.cli.database import TIMEOUT, open_database
 from kg_retrievers.cli.load import check_database_options
 from kg_retrievers.cli.show import grid, show, status, table
 from kg_retrievers.errors import DatabaseTimeoutError, QuerySafetyError
@@ -53,6 +53,7 @@ def _described(database: Executor) -> dict[str, Any]:
         "triples": database.count_facts(timeout=TIMEOUT),
         "relations": relations,
         "labels": [label.name for label in schema.labels],
+        "types_in": schema.types,
         "sampled": schema.sampled,
         "examples": examples,
     }
@@ -75,12 +76,16 @@ def _count_entities(database: Executor) -> int | None:
 
 
 def _counts(options: argparse.Namespace, told: dict[str, Any], about: About | None) -> RenderableType:
+    in_property = told["types_in"]
     rows: list[tuple[str, str]] = [
         ("Graph", f"{options.graph}, which is asked in {told['dialect']} and stays there"),
         ("Entities", _number(told["entities"])),
         ("Triples", _number(told["triples"])),
         ("Relations", _number(len(told["relations"]))),
-        ("Types", _number(len(told["labels"]))),
+        (
+            "Types",
+            _number(len(told["labels"])) if in_property is None else f"not counted, in the property {in_property}",
+        ),
     ]
     if told["sampled"]:
         rows.append(("Sampled", "there may be more relations and types than these"))
@@ -96,7 +101,8 @@ def _number(count: int | None) -> str:
 
 
 def _lists(told: dict[str, Any]) -> Iterator[RenderableType]:
-    for title, column in (("Relations", "relations"), ("Types", "labels")):
+    labels = "Types" if told["types_in"] is None else "Labels of nodes"
+    for title, column in (("Relations", "relations"), (labels, "labels")):
         names = told[column]
         if names:
             more = f" (the first {SHOWN} of {len(names):,})" if len(names) > SHOWN else ""

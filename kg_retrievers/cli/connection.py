@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import kg_retrievers
 from kg_retrievers.cli.database import OF_ENDPOINTS, open_database
+from kg_retrievers.cli.graph_command import index_command
 from kg_retrievers.cli.graph_files import given_options
-from kg_retrievers.cli.reading_options import OPTIONS
 from kg_retrievers.cli.show import note, status
 from kg_retrievers.errors import InvalidArgumentError, StaleIndexError
 from kg_retrievers.serving.loading import STATIC, is_database, is_endpoint, is_public, load_embeddings
@@ -18,16 +17,8 @@ from kg_retrievers.serving.loading import STATIC, is_database, is_endpoint, is_p
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
-    from kg_retrievers.database.executor import Executor
-    from kg_retrievers.graph.parts import StoredEntity
     from kg_retrievers.index import GraphIndex, VectorStoreSearch
     from kg_retrievers.index.server_names import About, ServerNames
-
-#: How many relations, and facts of each, are looked at, to see whether a store holds the names of a graph.
-SAMPLE = 5
-
-#: The most seconds of one query about the whole graph.
-TIMEOUT = 60.0
 
 
 def is_connected(options: argparse.Namespace) -> bool:
@@ -81,6 +72,8 @@ def connect(options: argparse.Namespace) -> GraphIndex:
         StaleIndexError: If the store holds no names, those of another graph, or those of other embeddings.
         DatabaseError: If a server cannot be reached, or lets nobody in.
     """
+    from kg_retrievers.cli.same_graph import check_graph  # loads numpy
+
     check_connection(options)
     embeddings = load_chosen_embeddings(options)
     names = None if options.vectors is None else open_names(options, embeddings)
@@ -94,8 +87,8 @@ def connect(options: argparse.Namespace) -> GraphIndex:
         vectors = None if names is None else names.store
         with status(f"connecting to {options.graph}"):
             index = kg_retrievers.GraphIndex.connect(database, embeddings, vectors, **more)
-            if names is not None and about.position is None:
-                _check_graph(names, index, database, options)
+            if names is not None:
+                check_graph(names, about, index, database, options)
     except BaseException:
         database.close()
         raise
@@ -130,49 +123,6 @@ def loaded_names(names: ServerNames, options: argparse.Namespace) -> About:
             f"{options.vectors} holds no names.", hint_shell=f"Load them first: {index_command(options)}"
         )
     return about
-
-
-def _check_graph(names: ServerNames, index: GraphIndex, database: Executor, options: argparse.Namespace) -> None:
-    """Check that some entities of a graph have their names in a store."""
-    entities = _some_entities(index, database)
-    if not entities:
-        return
-    found = names.written_as([entity.label for entity in entities])
-    if not any(entity.key in name.keys for entity in entities for name in found[entity.label]):
-        raise StaleIndexError(
-            f"{options.vectors} holds other names than those of {options.graph}, as {entities[0].label!r:.200}.",
-            hint_shell=f"Load these into another table or collection: {index_command(options)}",
-        )
-
-
-def _some_entities(index: GraphIndex, database: Executor) -> list[StoredEntity]:
-    relations = list(index.graph.relations)[:SAMPLE]
-    facts = database.sample_facts(relations, SAMPLE, timeout=TIMEOUT).triples if relations else []
-    keys = sorted({end for fact in facts for end in (fact.head, fact.tail)})
-    return database.describe(keys, timeout=TIMEOUT) if keys else []
-
-
-def index_command(options: argparse.Namespace) -> str:
-    """Return the command that loads the names of the graph."""
-    return graph_command("index", options)
-
-
-def graph_command(command: str, options: argparse.Namespace, *arguments: str) -> str:
-    """Return a command on the graph that stays in its database, as the options name it."""
-    words = ["kg-retrievers", command, options.graph, *arguments]
-    for name, option in OPTIONS.items():
-        value: Any = getattr(options, name)
-        if value is not None:
-            words += option.words(value)
-    for label, key in options.key:
-        words += ["--key", f"{label}={key}" if label else key]
-    if options.database_name is not None:
-        words += ["--database-name", options.database_name]
-    if not options.explain:
-        words.append("--no-explain")
-    if options.embeddings is not None:
-        words += ["--embeddings", options.embeddings]
-    return shlex.join([*words, "--vectors", options.vectors])
 
 
 def load_chosen_embeddings(options: argparse.Namespace) -> Embeddings:

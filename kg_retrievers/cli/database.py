@@ -26,6 +26,9 @@ SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 #: Silences the driver's warnings: they address authors of queries, and errors are raised anyway.
 SILENCE = logging.NullHandler()
 
+#: The most seconds of one query about the whole graph.
+TIMEOUT = 60.0
+
 #: The options for reading RDF, by their arguments, that say as well how an endpoint is read.
 OF_ENDPOINTS = frozenset(
     ("languages", "label_predicates", "alias_predicates", "type_predicates", "literals", "prefixes")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kg_retrievers
-from kg_retrievers.cli.connection import check_connection, graph_command, open_names
+from kg_retrievers.cli.connection import check_connection, open_names
 from kg_retrievers.cli.database import open_database
+from kg_retrievers.cli.graph_command import graph_command
 from kg_retrievers.cli.load import check_database_options, check_size, read_graph
 from kg_retrievers.cli.show import counted, note, on_terminal, show, show_log, status
 from kg_retrievers.cli.workers import open_workers
@@ -76,7 +77,8 @@ def _save(options: argparse.Namespace) -> int:
 
 def _load_names(options: argparse.Namespace) -> int:
     """Load the names of a graph that stays in its database into a vector store, or go on after a break."""
-    from kg_retrievers.index.loading_names import load_names  # loads numpy
+    from kg_retrievers.cli.same_graph import check_names  # loads numpy
+    from kg_retrievers.index.loading_names import load_names
 
     for flag, is_given in (("--output", options.output is not None), ("--triples", options.triples)):
         if is_given:
@@ -87,9 +89,10 @@ def _load_names(options: argparse.Namespace) -> int:
     name = options.embeddings or STATIC
     embeddings = _embeddings(name)
     names = open_names(options, embeddings)
-    _tell_before(names.about, options)
     try:
         with closing(open_database(options.graph, options)) as database, open_workers(options.workers) as workers:
+            check_names(names, database, options)
+            _tell_before(names.about, options)
             loaded = load_names(database, embeddings, names.store, progress=on_terminal(), workers=workers)
     except KeyboardInterrupt:
         note(f"what was loaded is in {options.vectors}; the same command goes on from there")

@@ -18,8 +18,10 @@ from kg_retrievers.redaction import names_secret, without_secrets
 #: The table or collection of names, where the address names none.
 TABLE = "kg_retrievers_names"
 
-#: What a table or a collection may be called, so that every store takes it.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,62}")
+#: How many signs the name of a table or collection has at least and at most, so that every store takes it.
+SHORTEST, LONGEST = 3, 63
+
+_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{{SHORTEST - 1},{LONGEST - 1}}}")
 
 #: Which schemes are spoken over TLS.
 _SECURE = {"chroma+https", "milvus+https"}
@@ -120,6 +122,29 @@ def read_address(address: str) -> StoreAddress:
             f"{found.collection!r} and {found.schema!r}."
         )
     return found
+
+
+def next_collection(address: str) -> str:
+    """Return the address of another table or collection in the same store.
+
+    Example:
+        >>> next_collection("postgresql://ann@localhost/films?table=names")
+        'postgresql://ann@localhost/films?table=names_2'
+        >>> next_collection("names.db?collection=names_2")
+        'names.db?collection=names_3'
+    """
+    found = read_address(address)
+    stem, _, number = found.collection.rpartition("_")
+    if not (stem and number.isdecimal()):
+        stem, number = found.collection, "1"
+    number = str(int(number) + 1)
+    name = f"{stem[: LONGEST - 1 - len(number)]}_{number}"
+    parts = urlsplit(address)
+    if found.scheme == "file":
+        return f"{found.url}?collection={name}"
+    if found.scheme == "postgresql":
+        return urlunsplit(parts._replace(query=urlencode({**dict(parse_qsl(parts.query)), "table": name}, safe="/")))
+    return urlunsplit(parts._replace(path=f"/{name}"))
 
 
 def _unreadable(address: str) -> InvalidArgumentError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,10 +15,8 @@ import pytest
 from oxigraph_server import Oxigraph
 from postgres import PASSWORD, Postgres
 
-from kg_retrievers import KnowledgeGraph, LadybugExecutor, default_embeddings
+from kg_retrievers import KnowledgeGraph, LadybugExecutor
 from kg_retrievers.database.sparql.vocabulary import PRESETS
-from kg_retrievers.index.server_names import ServerNames, StoredName
-from kg_retrievers.index.stores import open_store
 from kg_retrievers.serving.loading import PUBLIC
 
 Run = Callable[..., tuple[int, str, str]]
@@ -313,8 +312,44 @@ def test_a_store_of_other_embeddings(run: Run, vectors: str) -> None:
         assert "--embeddings" in said
 
 
-def test_a_store_of_another_graph(run: Run, vectors: str) -> None:
-    names = ServerNames(open_store(vectors, default_embeddings()), default_embeddings())
-    names.add([StoredName("Dune", ("Dune",)), StoredName("Arrival", ("Arrival",))])
+BRIDGES = "head,relation,tail\nFirth,length,91 m\nFirth,opened,1990\nForth,length,91 m\nForth,opened,1890\n"
+
+
+@pytest.fixture
+def bridges(folder: Path) -> str:
+    """A graph that shares values, and no entities, with the films."""
+    Path("bridges.csv").write_text(BRIDGES, "utf-8")
+    Path("films.csv").write_text(f"{FILMS}Her,opened,1990\nHer,length,91 m\nAdaptation,opened,1890\n", "utf-8")
+    Path("films.lbdb").unlink()
+    for name in ("films", "bridges"):
+        LadybugExecutor.from_graph(KnowledgeGraph.from_file(f"{name}.csv"), f"{name}.lbdb").close()
+    return "bridges.lbdb"
+
+
+def test_a_store_of_another_graph(run: Run, vectors: str, bridges: str) -> None:
+    """Values that both graphs have tell nothing; the command that is named loads into another table."""
+    assert run("index", bridges, "--vectors", vectors)[0] == 0
     said = mistake(run("ask", "films.lbdb", HER, "--vectors", vectors))
-    assert " holds other names than those of films.lbdb, as 'Adaptation'. Load these into another table or co" in said
+    assert " lacks names of films.lbdb, as 'Adaptation'. Name the options that it was loaded wi" in said
+    command = said.rpartition("collection: ")[2].strip()
+    assert command == f"kg-retrievers index films.lbdb --vectors '{vectors}_2'"
+    assert run(*shlex.split(command)[1:])[0] == 0
+    code, out, _ = run("ask", "films.lbdb", HER, "--vectors", f"{vectors}_2")
+    assert (code, "Answer    Spike Jonze\n" in out) == (0, True)
+
+
+def test_a_second_graph_is_not_loaded_into_the_store_of_a_first(run: Run, vectors: str, bridges: str) -> None:
+    assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
+    said = mistake(run("index", bridges, "--vectors", vectors))
+    assert " holds names of another graph, as '" in said
+    assert said.endswith(f"collection: kg-retrievers index bridges.lbdb --vectors '{vectors}_2'\n")
+    code, out, _ = run("index", "films.lbdb", "--vectors", vectors)
+    assert (code, "embedded 0 names" in out) == (0, True)
+
+
+def test_a_store_that_was_loaded_with_other_prefixes(run: Run, endpoint: str, vectors: str) -> None:
+    prefix = ("--prefix", "film=http://example.org/")
+    assert run("index", endpoint, *prefix, "--vectors", vectors)[0] == 0
+    assert run("ask", endpoint, HER, *prefix, "--vectors", vectors)[0] == 0
+    assert "lacks names of" in mistake(run("ask", endpoint, HER, "--vectors", vectors))
+    assert "holds names of another graph" in mistake(run("index", endpoint, "--vectors", vectors))
