@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph
+from kg_retrievers import GraphIndex, HashedEmbeddings, KnowledgeGraph, LadybugExecutor
 from kg_retrievers.graph.building import GraphBuilder
 
 Run = Callable[..., tuple[int, str, str]]
@@ -171,3 +171,15 @@ def test_what_was_changed_since_is_shown(run: Run, rich: str) -> None:
     _, out, _ = run("info", "changed")
     assert "1 fact added and 1 removed, in 1 change" in " ".join(out.split())
     assert "Changed since" not in run("info", rich)[1]
+
+
+def test_labels_of_nodes_are_no_types_where_a_property_holds_these(run: Run, rich: str) -> None:
+    LadybugExecutor.from_graph(KnowledgeGraph.open(rich), "rich.lbdb").close()
+    code, out, err = run("info", "rich.lbdb", "--connect")
+    assert (code, err) == (0, "")
+    lines = [line.strip() for line in out.splitlines()]
+    assert ["Types", "not counted, in the property types"] in [line.split(maxsplit=1) for line in lines]
+    assert "Labels of nodes" in lines
+    assert "Types" not in lines
+    told = json.loads(run("info", "rich.lbdb", "--connect", "--json")[1])
+    assert (told["types_in"], told["labels"]) == ("types", ["Entity"])
