@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.deadline import wait_for
-from kg_retrievers.errors import DatabaseUnavailableError, MissingExtraError
+from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError, MissingExtraError
 
 try:
     from langchain_postgres import PGEngine, PGVectorStore
@@ -159,9 +159,14 @@ def open_postgres(
                 raise _no_extension(url) from cause
             if not _wait_for(_has_table(engine, schema, table), process):  # else another process made it meanwhile
                 raise
-    made = PostgresStore.create_sync(
-        connections, embeddings, table, schema_name=schema, distance_strategy=DistanceStrategy.EUCLIDEAN
-    )
+    try:
+        made = PostgresStore.create_sync(
+            connections, embeddings, table, schema_name=schema, distance_strategy=DistanceStrategy.EUCLIDEAN
+        )
+    except ValueError as cause:  # a column that is wanted is not there
+        raise InvalidArgumentError(
+            f"open_store: the table {table!r} was not made by open_store.", hint_python="Name another: table=..."
+        ) from cause
     store = cast(PostgresStore, made)  # langchain-postgres says that it makes a PGVectorStore, whatever the class
     store._place = engine, full_name, process
     return store

@@ -100,7 +100,8 @@ class ServerNames:
     def _checked(self) -> About:
         if (about := self.about) is None:
             raise StaleIndexError(
-                "ServerNames: the store holds no names of a graph.", hint_python="Load them first, by `add`."
+                "ServerNames: the store holds no names of a graph.",
+                hint_python="Load them first: load_names(executor, embeddings, store).",
             )
         return about
 

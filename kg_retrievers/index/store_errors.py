@@ -57,10 +57,19 @@ _SAID: tuple[tuple[str, type[DatabaseError]], ...] = (
 
 _ADVICE: dict[type[DatabaseError], str] = {
     DatabaseUnavailableError: "Is it running, and is this its address?",
-    DatabaseLoginError: "Give name and password of a user who may do this, by the environment: PGPASSWORD or "
-    "~/.pgpass, CHROMA_TOKEN, MILVUS_TOKEN.",
+    DatabaseLoginError: "Give name and password of a user who may do this, by the environment: {login}.",
     DatabaseFullError: "Make room, and do it again: what was written stays.",
     DatabaseTimeoutError: "Try again, or let this user's statements take longer (statement_timeout of PostgreSQL).",
+}
+
+#: Where the password or token of a server is taken from, by the package whose error tells that it is wrong.
+_LOGINS = {
+    "psycopg": "PGPASSWORD or ~/.pgpass",
+    "sqlalchemy": "PGPASSWORD or ~/.pgpass",
+    "chromadb": "CHROMA_TOKEN",
+    "httpx": "CHROMA_TOKEN",
+    "pymilvus": "MILVUS_TOKEN",
+    "grpc": "MILVUS_TOKEN",
 }
 
 
@@ -88,7 +97,9 @@ def store_errors(who: str) -> Iterator[None]:
                 raise
             hide_secrets(cause)
             reason = " ".join(str(cause).split()).partition(" (Background on this error")[0]
-            raise kind(f"{who}: {_VERBS[kind]} ({reason:.300}).", hint_python=_ADVICE[kind]) from cause
+            reason = reason.partition(" [SQL: ")[0]
+            advice = _ADVICE[kind].format(login=_login(cause))
+            raise kind(f"{who}: {_VERBS[kind]} ({reason:.300}).", hint_python=advice) from cause
 
 
 _VERBS: dict[type[DatabaseError], str] = {
@@ -110,6 +121,12 @@ def kind_of(error: BaseException) -> type[DatabaseError] | None:
         return None
     said = " ".join(str(one) for one in chain)
     return next((kind for pattern, kind in _SAID if re.search(pattern, said, re.IGNORECASE)), None)
+
+
+def _login(error: BaseException) -> str:
+    """Return where the password or token of a server is taken from, by the packages of the errors."""
+    packages = [type(one).__module__.partition(".")[0] for one in _chain(error)]
+    return next((_LOGINS[one] for one in packages if one in _LOGINS), ", ".join(dict.fromkeys(_LOGINS.values())))
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -98,6 +98,8 @@ def read_address(address: str) -> StoreAddress:
         raise _unreadable(address) from None
     beside_host = f"{parts.path}{parts.query}{parts.fragment}" if parts.netloc else ""
     has_password = parts.password is not None or "@" in beside_host  # which "/", "?" and "#" in a password move there
+    if parts.password == "" and "@" not in beside_host and not names_secret(parts.query):
+        raise InvalidArgumentError("open_store: the address has ':' after the user, and no password. Remove the ':'.")
     if has_password or names_secret(parts.query) or (parts.username and parts.scheme != "postgresql"):
         raise InvalidArgumentError(
             "open_store: an address holds no password or token: it is shown in logs and lists of processes.",
@@ -116,11 +118,10 @@ def read_address(address: str) -> StoreAddress:
         found = StoreAddress(parts.scheme, base, unquote(parts.path).strip("/") or TABLE)
     else:
         raise _unreadable(address)
-    if not _NAME.fullmatch(found.collection) or not _NAME.fullmatch(found.schema):
-        raise InvalidArgumentError(
-            "open_store: wanted the name of a table, collection or schema of 3 to 63 letters, digits and _, but got "
-            f"{found.collection!r} and {found.schema!r}."
-        )
+    for kind, name in (("table or collection", found.collection), ("schema", found.schema)):
+        if not _NAME.fullmatch(name):
+            wanted = f"the name of a {kind} of {SHORTEST} to {LONGEST} letters, digits and _"
+            raise InvalidArgumentError(f"open_store: wanted {wanted}, no digit first, but got {name!r}.")
     return found
 
 

@@ -31,6 +31,7 @@ from kg_retrievers.errors import (
     FewerNamesWarning,
     InvalidArgumentError,
     MissingExtraError,
+    StaleIndexError,
 )
 from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
@@ -196,6 +197,26 @@ def test_addresses_that_nobody_understands(address: str) -> None:
 def test_names_of_tables_that_not_every_store_takes(name: str) -> None:
     with pytest.raises(InvalidArgumentError, match="3 to 63 letters"):
         read_address(f"postgresql://localhost/films?table={name}")
+    with pytest.raises(InvalidArgumentError, match="name of a schema of 3 to 63 letters") as caught:
+        read_address(f"postgresql://localhost/films?table=names&schema={name}")
+    assert "names'" not in str(caught.value)
+
+
+def test_an_empty_password_is_named() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"has ':' after the user, and no password\. Remove the ':'"):
+        read_address("postgresql://postgres:@/postgres?host=localhost")
+
+
+def test_a_table_of_another_kind_is_refused(postgres: Postgres) -> None:
+    name = table()
+    postgres.run(f"CREATE TABLE {name} (id int)")
+    with pytest.raises(InvalidArgumentError, match=f"the table '{name}' was not made by open_store"):
+        open_store(f"{postgres.url()}?table={name}", EMBEDDINGS)
+
+
+def test_an_empty_store_names_what_loads_it(postgres: Postgres) -> None:
+    with pytest.raises(StaleIndexError, match=r"load_names\(executor, embeddings, store\)"):
+        names_at(f"{postgres.url()}?table={table()}").written_as(["Her"])
 
 
 @pytest.mark.parametrize(
@@ -319,6 +340,7 @@ def test_logins(names: ServerNames, postgres: Postgres, monkeypatch: pytest.Monk
             monkeypatch.setenv("PGPASSWORD", password)
         with pytest.raises(DatabaseLoginError, match="PGPASSWORD") as caught:
             names_at(address)
+        assert "TOKEN" not in str(caught.value)
         assert "wrong" not in str(caught.value)
     with pytest.raises(DatabaseLoginError):
         open_store(postgres.url(user="bob"), EMBEDDINGS)
