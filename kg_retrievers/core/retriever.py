@@ -55,6 +55,7 @@ from kg_retrievers.graph.shown_text import as_data_lines, one_line
 from kg_retrievers.graph.validation import reasons
 from kg_retrievers.index import GraphIndex, check_index, linker_of
 from kg_retrievers.index.gathering import gather, one_of_many
+from kg_retrievers.index.hints import RAISE_FACTS
 from kg_retrievers.index.reach import Reach
 
 _LOGGER = logging.getLogger(__name__)
@@ -435,8 +436,8 @@ def _texts_in(value: object) -> Iterator[str]:
 def nothing_fetched(who: str) -> SearchBudgetError:
     """Return the error where nothing fits among the facts that were fetched of a connected graph, which has more."""
     return SearchBudgetError(
-        f"{who}: nothing fits among the facts that were fetched; there are more around the entities of the question "
-        "than max_facts of GraphIndex.connect."
+        f"{who}: nothing fits among the facts that were fetched; there are more around the entities of the question.",
+        **RAISE_FACTS,
     )
 
 

@@ -26,6 +26,9 @@ REPHRASE: Hints = {
     "hint_shell": "Rephrase it with a relation of the graph, lower --min-confidence, or give --examples or --llm.",
 }
 
+#: For a question around whose entities more facts are than are fetched of a connected graph.
+RAISE_FACTS: Hints = {"hint_python": "Raise max_facts of GraphIndex.connect.", "hint_shell": "Raise --max-facts N."}
+
 _NAME_AN_ENTITY = "Ask about an entity of the graph by its name; questions that the graph answers are written by"
 
 #: For a text that names no entity.

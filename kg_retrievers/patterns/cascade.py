@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import EntityLinkingError, LowConfidenceError
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, readable
 from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_index, linker_of, question_entities
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
@@ -57,6 +57,8 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         InvalidArgumentError: If `llm` is no language model, or `examples` are given and none has a pattern.
         EntityLinkingError: From `invoke`, if no entity is found, or none with facts, and there is no language model.
         LowConfidenceError: From `invoke`, if an operation is not understood, and there is no language model.
+        SearchBudgetError: From `invoke`, if the question is about all entities of a type of a connected graph, and
+            there is no language model.
         PatternParseError: From `invoke`, if the language model's second reply is unreadable, too.
     """
 
@@ -84,7 +86,7 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         """Ask the language model where the others are not sure."""
         try:
             pattern = yield from self._without_model(input)
-        except (EntityLinkingError, LowConfidenceError):
+        except (EntityLinkingError, LowConfidenceError, SearchBudgetError):
             if self.model is None:
                 raise
         else:

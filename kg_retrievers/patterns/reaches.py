@@ -9,17 +9,31 @@ from kg_retrievers.errors import EntityLinkingError, SearchBudgetError
 from kg_retrievers.graph import Known, Pattern, Term
 from kg_retrievers.graph.pattern import PatternTriple
 from kg_retrievers.index import GraphIndex, linker_of, question_entities
+from kg_retrievers.index.hints import RAISE_FACTS, Hints
 from kg_retrievers.index.reach import Reach
 from kg_retrievers.patterns.allowed_entities import NAMES, nearest_only
 
 #: How many steps the walks have of which a pattern is generated.
 WALKED_HOPS = 3
 
+#: What carries out what neither a part of a graph nor the queries of a database tell.
+INDEX_GRAPH: Hints = {
+    "hint_python": "Read and index the graph: GraphIndex.build(KnowledgeGraph.from_executor(executor), embeddings).",
+    "hint_shell": "Ask without --connect, of a graph that is read: see kg-retrievers index --help.",
+}
+
 #: What carries out what a part of a graph does not tell.
-ASK_DATABASE = {
-    "hint_python": "Ask CypherRetriever, whose queries the database runs; if it refuses too, read and index the graph: "
-    "KnowledgeGraph.from_executor(executor).",
-    "hint_shell": "Ask with --method sg-rag, whose queries the database runs; if it refuses too, index the graph here.",
+ASK_DATABASE: Hints = {
+    "hint_python": f"Ask CypherRetriever, whose queries the database runs. {INDEX_GRAPH['hint_python']}",
+    "hint_shell": f"Ask with --method sg-rag, whose queries the database runs. {INDEX_GRAPH['hint_shell']}",
+}
+
+#: What carries out a question about all entities of a type.
+ASK_MODEL: Hints = {
+    "hint_python": "Ask CypherRetriever with llm=, whose queries the database runs, or name an entity. "
+    f"{INDEX_GRAPH['hint_python']}",
+    "hint_shell": "Ask with --method sg-rag --llm MODEL, whose queries the database runs, or name an entity. "
+    f"{INDEX_GRAPH['hint_shell']}",
 }
 
 
@@ -32,7 +46,9 @@ def reach_of_question(index: GraphIndex, question: str, given: Sequence[str] = (
     return Reach(tuple(sorted(keys)), WALKED_HOPS)
 
 
-def reach_of_pattern(index: GraphIndex, pattern: Pattern, given: Sequence[str], k: int) -> Reach:
+def reach_of_pattern(
+    index: GraphIndex, pattern: Pattern, given: Sequence[str], k: int, *, hints: Hints = ASK_DATABASE
+) -> Reach:
     """Return what is around the candidates of the known nodes of a pattern, as far as the pattern goes.
 
     Args:
@@ -40,6 +56,7 @@ def reach_of_pattern(index: GraphIndex, pattern: Pattern, given: Sequence[str], 
         pattern: The pattern.
         given: Entities that its known nodes may be.
         k: How many names are candidates for a known node.
+        hints: What to do next where it cannot be fetched.
 
     Raises:
         SearchBudgetError: If a triple of the pattern is joined to no known node, so that any fact may fit it.
@@ -59,7 +76,7 @@ def reach_of_pattern(index: GraphIndex, pattern: Pattern, given: Sequence[str], 
         raise SearchBudgetError(
             "A part of the pattern is joined to no entity that it names, and the graph stays in its database, so that "
             "what fits that part cannot be fetched.",
-            **ASK_DATABASE,
+            **hints,
         )
     triples = (*pattern.triples, *pattern.absent)
     away = _distances({**_beginnings(pattern, triples), **away}, pattern.absent)
@@ -88,12 +105,21 @@ def _lists(pattern: Pattern) -> dict[str, list[str]]:
     return {one.unknown: list(map(str, one.value)) for one in listing if isinstance(one.value, tuple)}
 
 
-def cut_short(what: str) -> SearchBudgetError:
+def cut_short(what: str, hints: Hints = ASK_DATABASE) -> SearchBudgetError:
     """Return the error where more facts are around entities than are fetched, so that something is not known."""
     return SearchBudgetError(
-        f"More facts are around the entities of the question than are fetched, so that {what} is not known. Raise "
-        "max_facts of GraphIndex.connect.",
-        **ASK_DATABASE,
+        f"More facts are around the entities of the question than are fetched, so that {what} is not known.",
+        hint_python=f"{RAISE_FACTS['hint_python']} {hints['hint_python']}",
+        hint_shell=f"{RAISE_FACTS['hint_shell']} {hints['hint_shell']}",
+    )
+
+
+def names_nothing(question: str) -> SearchBudgetError:
+    """Return the error where a question is about all entities of a type, which are not fetched of a connected graph."""
+    return SearchBudgetError(
+        f"No entity of the graph was found in {question!r:.200}, and the graph stays in its database, so that all "
+        "entities of a type cannot be fetched.",
+        **ASK_MODEL,
     )
 
 

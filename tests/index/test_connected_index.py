@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from graph_reader import GraphReader, in_order, names_in_memory
+from langchain_core.language_models import FakeListChatModel
 
 from kg_retrievers import (
     CypherRetriever,
@@ -140,8 +141,10 @@ def test_queries_are_those_of_the_graph_in_memory() -> None:
             assert found == expected, question
         absent = "Which actors did not appear in Inception?"
         assert here.invoke(absent)
-        with pytest.raises(SearchBudgetError, match="joined to no entity"):
+        with pytest.raises(SearchBudgetError, match="joined to no entity") as refused:
             there.invoke(absent, on_refusal="raise")
+        assert "Ask CypherRetriever" not in str(refused.value)
+        assert "sg-rag" not in refused.value.on_shell
 
 
 def test_operations_are_those_of_the_graph_in_memory() -> None:
@@ -191,6 +194,26 @@ def test_operations_over_a_part_that_lacks_some_relations_are_those_of_the_graph
     assert _told(there, question) == expected
 
 
+@pytest.mark.parametrize("question", ["Which ship is the longest?", "Which scientists were born before 1950?"])
+def test_questions_about_all_entities_of_a_type_are_refused(question: str) -> None:
+    graph = expeditions()
+    assert SimGRAGRetriever.from_index(GraphIndex.build(graph, EMBEDDINGS)).invoke(question)
+    with pytest.raises(SearchBudgetError, match="all entities of a type cannot be fetched") as refused:
+        SimGRAGRetriever.from_index(connected(graph), on_refusal="raise").invoke(question)
+    assert "CypherRetriever with llm=" in refused.value.hint_python
+    assert "--method sg-rag --llm" in refused.value.hint_shell
+
+
+def test_a_language_model_writes_queries_about_all_entities_of_a_type() -> None:
+    ladybug = pytest.importorskip("kg_retrievers.database.ladybug")
+    reply = "MATCH (f)-[r:has_genre]->(g) RETURN f, r, g LIMIT 1"
+    with ladybug.LadybugExecutor.from_graph(GRAPH) as executor:
+        index = GraphIndex.connect(QueryingReader(GRAPH, executor), EMBEDDINGS)
+        retriever = CypherRetriever.from_index(index, llm=FakeListChatModel(responses=[reply]))
+        (found,) = retriever.invoke("Which film is the oldest?", on_refusal="raise")
+    assert found.metadata["triples"][0][1] == "has_genre"
+
+
 def _told(retriever: BaseKGRetriever, question: str) -> list[Any]:
     found = [document.metadata for document in retriever.invoke(question)]
     return [(one["triples"], one["answers"], one["value"], one["truncated"]) for one in found]
@@ -212,8 +235,11 @@ def test_operations_over_a_cut_part_are_refused() -> None:
     small, large = (
         SimGRAGRetriever.from_index(connected(STAR, max_facts=most), on_refusal="raise") for most in (10, 100)
     )
-    with pytest.raises(SearchBudgetError, match="max_facts"):
+    with pytest.raises(SearchBudgetError, match="max_facts") as refused:
         small.invoke("How many films are dramas?", pattern=count)
+    assert "Ask CypherRetriever" in refused.value.hint_python
+    assert "max_facts" not in refused.value.on_shell
+    assert "--max-facts N" in refused.value.on_shell
     assert large.invoke("How many films are dramas?", pattern=count)[0].metadata["value"] == 50
 
 

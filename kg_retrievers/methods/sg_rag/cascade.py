@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseLanguageModel
 
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import EntityLinkingError
+from kg_retrievers.errors import EntityLinkingError, SearchBudgetError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
@@ -57,7 +57,7 @@ class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         """Ask the language model where the others are not sure."""
         try:
             pattern: Pattern = yield Call(self.patterns.generator, input)
-        except EntityLinkingError:
+        except (EntityLinkingError, SearchBudgetError):
             if self.model is None:
                 raise
         else:

@@ -30,7 +30,7 @@ from kg_retrievers.patterns.carried_out import carried_out
 from kg_retrievers.patterns.directions import Edge, directions_of
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.patterns.operation_parts import part_of
-from kg_retrievers.patterns.reaches import cut_short, reach_of_pattern
+from kg_retrievers.patterns.reaches import INDEX_GRAPH, cut_short, reach_of_pattern
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
@@ -166,10 +166,10 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
 
         def limits() -> KeyLimits:
             if self.index.is_cut:
-                raise cut_short("what fits the conditions")
+                raise cut_short("what fits the conditions", INDEX_GRAPH)
             return key_limits(self.index, pattern)
 
-        return self.index.within(reach_of_pattern(self.index, pattern, (), 1), limits)
+        return self.index.within(reach_of_pattern(self.index, pattern, (), 1, hints=INDEX_GRAPH), limits)
 
     def _in_names_of_graph(self, pattern: Pattern) -> Pattern:
         graph = self.index.graph

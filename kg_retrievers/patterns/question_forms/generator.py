@@ -27,6 +27,7 @@ from kg_retrievers.patterns.question_forms.quantities import has_quantity
 from kg_retrievers.patterns.question_forms.reading import FormReader
 from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, tokens_of
 from kg_retrievers.patterns.question_forms.values import ValueFinder
+from kg_retrievers.patterns.reaches import names_nothing
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
@@ -98,6 +99,7 @@ class QuestionFormGenerator(LinkingGenerator):
 
         Raises:
             LowConfidenceError: If the operation is not understood.
+            SearchBudgetError: If it is about all entities of a type, and the graph stays in its database.
         """
         if len(question.split()) > MAX_TOKENS:
             return None
@@ -125,6 +127,8 @@ class QuestionFormGenerator(LinkingGenerator):
         except UnreadError:
             if not form.unread and self._is_number(question, entities, form, None):
                 return None
+            if self.index.is_connected and not any(token.slot for token in tokens):
+                raise names_nothing(question) from None
             words = [token.text for token in tokens if token.telling]
             raise LowConfidenceError(
                 f"QuestionFormGenerator: {question!r:.200} needs an operation that was not understood.",
