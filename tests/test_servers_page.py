@@ -72,7 +72,8 @@ def test_the_users_of_the_page_may_do_their_work_and_no_more(
     assert run("index", "f.lbdb", "--vectors", loader)[0] == 0
     code, out, err = run("ask", "f.lbdb", "Which films did Spike Jonez direct?", "--vectors", reader)
     assert (code, err, "Answer    Her\n" in out) == (0, "", True)
-    LadybugExecutor.from_graph(KnowledgeGraph.from_triples([("Dune", "directed_by", "X")]), "g.lbdb").close()
+    more = [("Her", "directed_by", "Spike Jonze"), ("Dune", "directed_by", "X")]
+    LadybugExecutor.from_graph(KnowledgeGraph.from_triples(more), "g.lbdb").close()
     for vectors in (reader, f"{reader}?table=another"):
         code, out, err = run("index", "g.lbdb", "--vectors", vectors)
         assert (code, out) == (2, "")
