@@ -44,7 +44,7 @@ from kg_retrievers.patterns.reaches import cut_short, reach_of_pattern, reach_of
 K_NODES = K_RELATIONS = K_TYPES = 16
 
 #: The largest distance of a subgraph of which all names and relations are exactly those of a pattern.
-EXACT = EXACT_NAME_MARGIN / 2
+EXACT_DISTANCE = EXACT_NAME_MARGIN / 2
 
 #: Ours. The most entities of an unknown: above the degree of every hub of MetaQA (4,176).
 MAX_BINDINGS = 10_000
@@ -218,14 +218,17 @@ class SimGRAGRetriever(BaseKGRetriever):
         return super().check_inputs(inputs)
 
     def _match_subgraphs(self, state: SimGRAGState) -> dict[str, Any]:
-        """Match the pattern; over a connected graph first by exact names alone, which takes fewer facts."""
+        """Match the pattern; over a connected graph first by exact names alone, which takes fewer facts.
+
+        Near names are matched there where the exact ones give fewer than k Documents, or where near means nearest.
+        """
         pattern, seeds = Pattern.from_dict(state["pattern"]), state.get("seed_entities") or []
         self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest, pattern.lacking)
         if not self.index.is_connected:
             return self._matched(state, pattern)
-        nearest = EXACT if self.max_distance is None else min(self.max_distance, EXACT)
-        exact = self.model_copy(update={"k_nodes": 1, "max_distance": nearest})
         if not _means_nearest(pattern):
+            limit = EXACT_DISTANCE if self.max_distance is None else min(self.max_distance, EXACT_DISTANCE)
+            exact = self.model_copy(update={"k_nodes": 1, "max_distance": limit})
             around = reach_of_pattern(self.index, pattern, seeds, 1)
             found = self.index.within(around, lambda: exact._matched(state, pattern, may_be_empty=True))
             if len(found["documents"]) >= state["k"]:
