@@ -69,7 +69,7 @@ def connect(options: argparse.Namespace) -> GraphIndex:
 
     Raises:
         InvalidArgumentError: If an option is for other graphs.
-        StaleIndexError: If the store holds no names, those of another graph, or those of other embeddings.
+        StaleIndexError: If the store is not there, or holds no names, those of another graph or of other embeddings.
         DatabaseError: If a server cannot be reached, or lets nobody in.
     """
     from kg_retrievers.cli.same_graph import check_graph  # loads numpy
@@ -95,19 +95,29 @@ def connect(options: argparse.Namespace) -> GraphIndex:
     return index
 
 
-def open_names(options: argparse.Namespace, embeddings: Embeddings) -> ServerNames:
+def open_names(options: argparse.Namespace, embeddings: Embeddings, *, create: bool = False) -> ServerNames:
     """Open the store that `--vectors` names.
+
+    Args:
+        options: The options of the command.
+        embeddings: The model of the names.
+        create: Whether its table or collection is made where there is none.
 
     Raises:
         InvalidArgumentError: If its address cannot be read.
+        StaleIndexError: If there is no such table or collection, and `create` is false.
         MissingExtraError: If its extra is not installed.
         DatabaseError: If it cannot be reached, or lets nobody in.
     """
     from kg_retrievers.index.server_names import ServerNames
     from kg_retrievers.index.stores import open_store
 
-    with status(f"opening {options.vectors}"):
-        store: VectorStoreSearch = open_store(options.vectors, embeddings)
+    try:
+        with status(f"opening {options.vectors}"):
+            store: VectorStoreSearch = open_store(options.vectors, embeddings, create=create)
+    except StaleIndexError as error:
+        hint = f"Check the address, or load the names first: {index_command(options)}"
+        raise StaleIndexError(error.message, hint_shell=hint) from error
     return ServerNames(store, embeddings)
 
 

@@ -88,7 +88,7 @@ def _load_names(options: argparse.Namespace) -> int:
     check_size(options.graph)
     name = options.embeddings or STATIC
     embeddings = _embeddings(name)
-    names = open_names(options, embeddings)
+    names = open_names(options, embeddings, create=True)
     try:
         with closing(open_database(options.graph, options)) as database, open_workers(options.workers) as workers:
             check_names(names, database, options)

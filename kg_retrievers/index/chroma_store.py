@@ -10,11 +10,13 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.index.store_errors import not_there
 from kg_retrievers.index.vector_store import Score
 
 try:
     import chromadb
     from chromadb.config import Settings
+    from chromadb.errors import NotFoundError
     from langchain_chroma import Chroma
 except ImportError as cause:
     raise MissingExtraError("A vector store in Chroma", "chroma") from cause
@@ -25,19 +27,21 @@ HNSW = {"space": "l2", "ef_search": 400, "ef_construction": 200, "max_neighbors"
 _SCORES: dict[str, Score] = {"l2": "squared_l2", "cosine": "cosine_distance"}
 
 
-def open_chroma(url: str, collection: str, embeddings: Embeddings) -> tuple[VectorStore, Score]:
-    """Open a collection on a server, and make it where there is none.
+def open_chroma(url: str, collection: str, embeddings: Embeddings, create: bool) -> tuple[VectorStore, Score]:
+    """Open a collection on a server; where there is none, make it or refuse.
 
     Args:
         url: The address of the server.
         collection: The collection.
         embeddings: The model; the store keeps it, and embeds nothing.
+        create: Whether the collection is made where there is none.
 
     Returns:
         The store, and what its scores are.
 
     Raises:
         InvalidArgumentError: If the collection compares by inner products.
+        StaleIndexError: If there is no such collection, and `create` is false.
     """
     address = urlsplit(url)
     token = os.environ.get("CHROMA_TOKEN")
@@ -49,7 +53,16 @@ def open_chroma(url: str, collection: str, embeddings: Embeddings) -> tuple[Vect
         settings=Settings(anonymized_telemetry=False),
     )
     made: Any = {"hnsw": HNSW}
-    store = Chroma(collection, client=client, embedding_function=embeddings, collection_configuration=made)
+    try:
+        store = Chroma(
+            collection,
+            client=client,
+            embedding_function=embeddings,
+            collection_configuration=made,
+            create_collection_if_not_exists=create,
+        )
+    except NotFoundError as cause:
+        raise not_there(f"collection {collection!r}") from cause
     space = (store._collection.configuration.get("hnsw") or {}).get("space", "l2")
     if space not in _SCORES:
         raise InvalidArgumentError(

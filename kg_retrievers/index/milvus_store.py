@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from kg_retrievers.errors import InvalidArgumentError, MissingExtraError
+from kg_retrievers.index.store_errors import not_there
 from kg_retrievers.index.vector_store import Score
 
 try:
@@ -22,20 +24,24 @@ INDEX: dict[str, Any] = {"index_type": "FLAT", "metric_type": "L2", "params": {}
 _SCORES: dict[str, Score] = {"L2": "squared_l2", "COSINE": "cosine_similarity"}
 
 
-def open_milvus(uri: str, collection: str, embeddings: Embeddings) -> tuple[VectorStore, Score]:
+def open_milvus(uri: str, collection: str, embeddings: Embeddings, create: bool) -> tuple[VectorStore, Score]:
     """Open a collection, which is made when the first names are added.
 
     Args:
         uri: The address of a server, or a file.
         collection: The collection.
         embeddings: The model; the store keeps it, and embeds nothing.
+        create: Whether the collection, and the file, are made where there is none.
 
     Returns:
         The store, and what its scores are.
 
     Raises:
         InvalidArgumentError: If the collection compares by inner products.
+        StaleIndexError: If there is no such collection or file, and `create` is false.
     """
+    if not create and "://" not in uri and not Path(uri).exists():
+        raise not_there(f"file {uri}")  # connecting would make the file
     login = {"token": token} if (token := os.environ.get("MILVUS_TOKEN")) else {}
     store = Milvus(
         embeddings,
@@ -48,6 +54,8 @@ def open_milvus(uri: str, collection: str, embeddings: Embeddings) -> tuple[Vect
     metric = INDEX["metric_type"]
     if store.client.has_collection(collection):
         metric = store.client.describe_index(collection, store._vector_field)["metric_type"]
+    elif not create:
+        raise not_there(f"collection {collection!r}")
     if metric not in _SCORES:
         raise InvalidArgumentError(
             f"open_store: the collection {collection!r} compares by {metric!r}; wanted one of {', '.join(_SCORES)}."

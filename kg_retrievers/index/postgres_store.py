@@ -15,6 +15,7 @@ from langchain_core.embeddings import Embeddings
 
 from kg_retrievers.deadline import wait_for
 from kg_retrievers.errors import DatabaseUnavailableError, InvalidArgumentError, MissingExtraError
+from kg_retrievers.index.store_errors import not_there
 
 try:
     from langchain_postgres import PGEngine, PGVectorStore
@@ -46,6 +47,9 @@ IN_PAGE = 1500
 
 #: PostgreSQL's code for a file that is not there, as that of an extension that is not installed.
 _NO_FILE = {"58P01", "0A000"}
+
+#: PostgreSQL's code for a table that is not there.
+_NO_TABLE = "42P01"
 
 
 class PostgresStore(PGVectorStore):
@@ -125,29 +129,32 @@ class PostgresStore(PGVectorStore):
 
 
 def open_postgres(
-    url: str, schema: str, table: str, embeddings: Embeddings, dimension: Callable[[], int]
+    url: str, schema: str, table: str, embeddings: Embeddings, dimension: Callable[[], int] | None
 ) -> PostgresStore:
-    """Open a table of names, and make it where there is none.
+    """Open a table of names; where there is none, make it or refuse.
 
     Args:
         url: The address, without a password.
         schema: The schema of the table.
         table: The table.
         embeddings: The model; the store keeps it, and embeds nothing.
-        dimension: Returns the length of its vectors; called where the table is made.
+        dimension: Returns the length of its vectors; called where the table is made. None: no table is made.
 
     Returns:
         A store whose scores are L2 distances.
 
     Raises:
         DatabaseUnavailableError: If the server has no extension `vector`.
+        StaleIndexError: If there is no such table, and `dimension` is None.
     """
     process = os.getpid()
     engine = _engine(url)
     quoted = engine.dialect.identifier_preparer.quote_identifier
     full_name = f"{quoted(schema)}.{quoted(table)}"
     connections = PGEngine.from_engine(engine, _loop(process))
-    if not _wait_for(_has_table(engine, schema, table), process):
+    if not _wait_for(_has_table(engine, full_name), process):
+        if dimension is None:
+            raise not_there(f"table {table!r} in the schema {schema!r}")
         try:
             width = dimension()
             connections.init_vectorstore_table(table, width, schema_name=schema)
@@ -155,9 +162,9 @@ def open_postgres(
                 alter = f"ALTER TABLE {full_name} ALTER COLUMN embedding SET STORAGE PLAIN"
                 _wait_for(_run(engine, alter), process)
         except DBAPIError as cause:
-            if getattr(cause.orig, "sqlstate", None) in _NO_FILE:
+            if _state(cause) in _NO_FILE:
                 raise _no_extension(url) from cause
-            if not _wait_for(_has_table(engine, schema, table), process):  # else another process made it meanwhile
+            if not _wait_for(_has_table(engine, full_name), process):  # else another process made it meanwhile
                 raise
     try:
         made = PostgresStore.create_sync(
@@ -200,11 +207,20 @@ async def _run(engine: AsyncEngine, statement: str, rows: Sequence[dict[str, str
         await connection.execute(text(statement), rows)
 
 
-async def _has_table(engine: AsyncEngine, schema: str, table: str) -> bool:
-    query = "SELECT count(*) FROM information_schema.tables WHERE table_schema = :schema AND table_name = :table"
-    async with engine.connect() as connection:
-        found = await connection.execute(text(query), {"schema": schema, "table": table})
-        return bool(found.scalar())
+async def _has_table(engine: AsyncEngine, full_name: str) -> bool:
+    """Whether there is a table; one that this user may not read raises the server's error."""
+    try:
+        await _run(engine, f"SELECT FROM {full_name} LIMIT 0")
+    except DBAPIError as cause:
+        if _state(cause) == _NO_TABLE:
+            return False
+        raise
+    return True
+
+
+def _state(error: DBAPIError) -> str | None:
+    """Return PostgreSQL's code of an error."""
+    return getattr(error.orig, "sqlstate", None)
 
 
 @cache

@@ -16,6 +16,7 @@ from kg_retrievers.errors import (
     DatabaseTimeoutError,
     DatabaseUnavailableError,
     KGRetrieversError,
+    StaleIndexError,
 )
 from kg_retrievers.foreign import client_errors
 from kg_retrievers.redaction import hide_secrets
@@ -100,6 +101,15 @@ def store_errors(who: str) -> Iterator[None]:
             reason = reason.partition(" [SQL: ")[0]
             advice = _ADVICE[kind].format(login=_login(cause))
             raise kind(f"{who}: {_VERBS[kind]} ({reason:.300}).", hint_python=advice) from cause
+
+
+def not_there(what: str) -> StaleIndexError:
+    """Return the error of a table, collection or file that is not there, and is not to be made."""
+    return StaleIndexError(
+        f"open_store: there is no {what}.",
+        hint_python="Check the address, or make it with create=True and load names into it: load_names(executor, "
+        "embeddings, store).",
+    )
 
 
 _VERBS: dict[type[DatabaseError], str] = {

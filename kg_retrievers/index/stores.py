@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
@@ -43,8 +44,8 @@ class StoreAddress(NamedTuple):
     schema: str = "public"
 
 
-def open_store(address: str, embeddings: Embeddings) -> VectorStoreSearch:
-    """Open a vector store; its table or collection is made where there is none.
+def open_store(address: str, embeddings: Embeddings, *, create: bool = True) -> VectorStoreSearch:
+    """Open a vector store; where it has no such table or collection, make it or refuse.
 
     | address | store | extra | password or token |
     |---|---|---|---|
@@ -60,9 +61,11 @@ def open_store(address: str, embeddings: Embeddings) -> VectorStoreSearch:
     Args:
         address: The address.
         embeddings: The model of the names: one text is embedded where a table is made, to know how long vectors are.
+        create: Whether the table or collection is made where there is none; False is for asking.
 
     Raises:
         InvalidArgumentError: If the address cannot be read, or holds a password.
+        StaleIndexError: If there is no such table or collection, and `create` is false.
         MissingExtraError: If the extra is not installed.
         DatabaseUnavailableError: If the server cannot be reached, or PostgreSQL has no extension `vector`.
         DatabaseLoginError: If it lets this user not in, or not make the table.
@@ -71,8 +74,8 @@ def open_store(address: str, embeddings: Embeddings) -> VectorStoreSearch:
 
     def open_it() -> VectorStoreSearch:
         with store_errors(f"open_store: {without_secrets(address)}"):
-            store = _OPENERS[parts.scheme.partition("+")[0]](parts, embeddings)
-        store.opened_by = open_store, (address, embeddings)
+            store = _OPENERS[parts.scheme.partition("+")[0]](parts, embeddings, create)
+        store.opened_by = partial(open_store, create=create), (address, embeddings)
         return store
 
     return tried_again(open_it)
@@ -157,29 +160,30 @@ def _unreadable(address: str) -> InvalidArgumentError:
     )
 
 
-def _postgres(address: StoreAddress, embeddings: Embeddings) -> VectorStoreSearch:
+def _postgres(address: StoreAddress, embeddings: Embeddings, create: bool) -> VectorStoreSearch:
     from kg_retrievers.index.postgres_store import open_postgres
 
     def dimension() -> int:
         return int(embed(embeddings, ["a name"]).shape[1])
 
-    store = open_postgres(address.url, address.schema, address.collection, embeddings, dimension)
+    make = dimension if create else None
+    store = open_postgres(address.url, address.schema, address.collection, embeddings, make)
     return VectorStoreSearch(store, "l2")
 
 
-def _chroma(address: StoreAddress, embeddings: Embeddings) -> VectorStoreSearch:
+def _chroma(address: StoreAddress, embeddings: Embeddings, create: bool) -> VectorStoreSearch:
     from kg_retrievers.index.chroma_store import open_chroma
 
-    return VectorStoreSearch(*open_chroma(address.url, address.collection, embeddings))
+    return VectorStoreSearch(*open_chroma(address.url, address.collection, embeddings, create))
 
 
-def _milvus(address: StoreAddress, embeddings: Embeddings) -> VectorStoreSearch:
+def _milvus(address: StoreAddress, embeddings: Embeddings, create: bool) -> VectorStoreSearch:
     from kg_retrievers.index.milvus_store import open_milvus
 
-    return VectorStoreSearch(*open_milvus(address.url, address.collection, embeddings))
+    return VectorStoreSearch(*open_milvus(address.url, address.collection, embeddings, create))
 
 
-_OPENERS: dict[str, Callable[[StoreAddress, Embeddings], VectorStoreSearch]] = {
+_OPENERS: dict[str, Callable[[StoreAddress, Embeddings, bool], VectorStoreSearch]] = {
     "postgresql": _postgres,
     "chroma": _chroma,
     "milvus": _milvus,

@@ -17,6 +17,8 @@ from postgres import PASSWORD, Postgres
 
 from kg_retrievers import KnowledgeGraph, LadybugExecutor
 from kg_retrievers.database.sparql.vocabulary import PRESETS
+from kg_retrievers.index import HashedEmbeddings
+from kg_retrievers.index.stores import open_store
 from kg_retrievers.serving.loading import PUBLIC
 
 Run = Callable[..., tuple[int, str, str]]
@@ -298,10 +300,33 @@ def test_a_wrong_password(run: Run, postgres: Postgres, monkeypatch: pytest.Monk
 
 
 def test_a_store_that_is_empty(run: Run, vectors: str) -> None:
+    open_store(vectors, HashedEmbeddings(8))
     said = mistake(run("ask", "films.lbdb", HER, "--vectors", vectors, "--embeddings", "hashed"))
     command = f"kg-retrievers index films.lbdb --embeddings hashed --vectors '{vectors}'"
     assert said.endswith(f" holds no names. Load them first: {command}\n")
     assert " holds no names. Load them" in mistake(run("info", "films.lbdb", "--vectors", vectors))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ask", "films.lbdb", HER),
+        ("info", "films.lbdb"),
+        ("evaluate", "--graph", "films.lbdb", "--data", "asked.jsonl", "--format", "jsonl", "--method", "pcst"),
+        ("compare", "--graph", "films.lbdb", "--data", "asked.jsonl", "--format", "jsonl", "--method", "pcst"),
+    ],
+)
+def test_a_misspelt_table_is_told_and_not_made(
+    run: Run, postgres: Postgres, command: tuple[str, ...], vectors: str
+) -> None:
+    assert run("index", "films.lbdb", "--vectors", vectors)[0] == 0
+    tables = postgres.run("SELECT tablename FROM pg_tables")
+    said = mistake(run(*command, "--vectors", f"{vectors}x"))
+    name = vectors.rpartition("=")[2]
+    load = f"kg-retrievers index films.lbdb --vectors '{vectors}x'"
+    assert f"there is no table '{name}x' in the schema 'public'. Check the address, or load the names first:" in said
+    assert said.endswith(f" {load}\n")
+    assert postgres.run("SELECT tablename FROM pg_tables") == tables
 
 
 def test_a_store_of_other_embeddings(run: Run, vectors: str) -> None:

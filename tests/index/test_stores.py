@@ -166,6 +166,48 @@ def test_an_index_that_finds_fewer_names_is_told_once(postgres: Postgres) -> Non
         assert names.nearest(vectors_of(NAMES[:1]), 5) == [found[:5]]
 
 
+# --- opening without making -------------------------------------------------------------------------------------------
+
+
+def check_nothing_is_made(address: str) -> None:
+    """Opening to ask refuses twice what is not there; once names are in it, it opens, from a pickle too."""
+    for _ in range(2):
+        with pytest.raises(
+            StaleIndexError, match=r"open_store: there is no .* load_names\(executor, embeddings, store\)"
+        ):
+            open_store(address, EMBEDDINGS, create=False)
+    names_at(address).add(stored(NAMES[:3]))
+    opened = open_store(address, EMBEDDINGS, create=False)
+    for store in (opened, pickle.loads(pickle.dumps(opened))):
+        assert ServerNames(store, EMBEDDINGS).nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
+
+
+def test_postgres_is_opened_without_making_a_table(postgres: Postgres) -> None:
+    check_nothing_is_made(f"{postgres.url()}?table={table()}")
+    name = table()
+    for schema in ("public", "nowhere"):
+        with pytest.raises(StaleIndexError, match=f"there is no table {name!r} in the schema {schema!r}"):
+            open_store(f"{postgres.url()}?table={name}&schema={schema}", EMBEDDINGS, create=False)
+    assert not postgres.run(f"SELECT FROM pg_tables WHERE tablename = '{name}'")
+
+
+@pytest.mark.heavy
+def test_chroma_is_opened_without_making_a_collection(chroma: ChromaServer) -> None:
+    check_nothing_is_made(chroma.address(table()))
+
+
+@pytest.mark.heavy
+def test_milvus_is_opened_without_making_a_file_or_a_collection(tmp_path: Path) -> None:
+    pytest.importorskip("langchain_milvus")
+    pytest.importorskip("milvus_lite")
+    file = tmp_path / "names.db"
+    with pytest.raises(StaleIndexError, match=r"there is no file .*names\.db"):
+        open_store(str(file), EMBEDDINGS, create=False)
+    assert not file.exists()
+    check_nothing_is_made(f"{file}?collection=films")
+    check_nothing_is_made(f"{file}?collection=others")
+
+
 # --- addresses --------------------------------------------------------------------------------------------------------
 
 
@@ -350,8 +392,9 @@ def test_logins(names: ServerNames, postgres: Postgres, monkeypatch: pytest.Monk
     passwords.write_text(f"127.0.0.1:*:*:ann:{PASSWORD}\n")
     passwords.chmod(0o600)
     monkeypatch.setenv("PGPASSFILE", str(passwords))
-    with pytest.raises(DatabaseLoginError, match="permission denied"):
-        names_at(address).written_as(["x"])
+    for create in (True, False):
+        with pytest.raises(DatabaseLoginError, match="permission denied for table"):
+            open_store(address, EMBEDDINGS, create=create)
     postgres.run(f"GRANT SELECT ON {name} TO ann")
     reader = names_at(address)
     assert reader.nearest(vectors_of(NAMES[:1]), 1)[0][0].name.name == NAMES[0]
