@@ -91,7 +91,7 @@ def add_vectors(parser: Options, what: str) -> None:
         type=argument_types.vectors,
         metavar="ADDRESS",
         help=f"{what}: postgresql://user@host/database (pgvector), chroma://host:8000/collection, "
-        "milvus://host:19530/collection, or a new or old FILE.db (Milvus Lite); passwords come from PGPASSWORD or "
+        "milvus://host:19530/collection, or a new or old FOLDER.db (Milvus Lite); passwords come from PGPASSWORD or "
         "~/.pgpass, CHROMA_TOKEN, MILVUS_TOKEN",
     )
 

@@ -1,4 +1,4 @@
-"""Vectors in Milvus, or in a file of Milvus Lite. Extra: `milvus`."""
+"""Vectors in Milvus, or in a folder of Milvus Lite. Extra: `milvus`."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def open_milvus(uri: str, collection: str, embeddings: Embeddings, create: bool)
     """Open a collection, which is made when the first names are added.
 
     Args:
-        uri: The address of a server, or a file.
+        uri: The address of a server, or a folder.
         collection: The collection.
         embeddings: The model; the store keeps it, and embeds nothing.
-        create: Whether the collection, and the file, are made where there is none.
+        create: Whether the collection, and the folder, are made where there is none.
 
     Returns:
         The store, and what its scores are.
 
     Raises:
-        InvalidArgumentError: If the collection compares by inner products.
-        StaleIndexError: If there is no such collection or file, and `create` is false.
+        InvalidArgumentError: If the collection compares by inner products, or the folder cannot be made.
+        StaleIndexError: If there is no such collection or folder, and `create` is false.
     """
-    if not create and "://" not in uri and not Path(uri).exists():
-        raise not_there(f"file {uri}")  # connecting would make the file
+    if "://" not in uri:
+        _check_folder(Path(uri), create)
     login = {"token": token} if (token := os.environ.get("MILVUS_TOKEN")) else {}
     store = Milvus(
         embeddings,
@@ -61,3 +61,13 @@ def open_milvus(uri: str, collection: str, embeddings: Embeddings, create: bool)
             f"open_store: the collection {collection!r} compares by {metric!r}; wanted one of {', '.join(_SCORES)}."
         )
     return store, _SCORES[metric]
+
+
+def _check_folder(folder: Path, create: bool) -> None:
+    """Check a folder of Milvus Lite before connecting, which would make it."""
+    if not create and not folder.exists():
+        raise not_there(f"folder {folder}")
+    if folder.is_file():
+        raise InvalidArgumentError(f"open_store: {folder} is a file; wanted a folder of Milvus Lite. Name another.")
+    if not folder.parent.is_dir():
+        raise InvalidArgumentError(f"open_store: there is no folder {folder.parent} for {folder.name}. Make it.")

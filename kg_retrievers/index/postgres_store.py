@@ -20,6 +20,8 @@ from kg_retrievers.index.store_errors import not_there
 try:
     from langchain_postgres import PGEngine, PGVectorStore
     from langchain_postgres.v2.indexes import DistanceStrategy
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import make_conninfo
     from sqlalchemy import event, make_url, text
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -48,8 +50,8 @@ IN_PAGE = 1500
 #: PostgreSQL's code for a file that is not there, as that of an extension that is not installed.
 _NO_FILE = {"58P01", "0A000"}
 
-#: PostgreSQL's code for a table that is not there.
-_NO_TABLE = "42P01"
+#: PostgreSQL's codes for a table and a schema that are not there.
+_NO_TABLE, _NO_SCHEMA = "42P01", "3F000"
 
 
 class PostgresStore(PGVectorStore):
@@ -144,6 +146,8 @@ def open_postgres(
         A store whose scores are L2 distances.
 
     Raises:
+        InvalidArgumentError: If the address has an unknown option, the database has no such schema, or the table was
+            not made here.
         DatabaseUnavailableError: If the server has no extension `vector`.
         StaleIndexError: If there is no such table, and `dimension` is None.
     """
@@ -164,6 +168,11 @@ def open_postgres(
         except DBAPIError as cause:
             if _state(cause) in _NO_FILE:
                 raise _no_extension(url) from cause
+            if _state(cause) == _NO_SCHEMA:
+                hint = f"Name another: schema=..., or make it: CREATE SCHEMA {quoted(schema)};"
+                raise InvalidArgumentError(
+                    f"open_store: the database has no schema {schema!r}.", hint_python=hint
+                ) from cause
             if not _wait_for(_has_table(engine, full_name), process):  # else another process made it meanwhile
                 raise
     try:
@@ -187,8 +196,19 @@ def _no_extension(url: str) -> DatabaseUnavailableError:
 
 
 def _engine(url: str) -> AsyncEngine:
-    """Return connections that are checked before use, since the server may have been started anew."""
+    """Return connections that are checked before use, since the server may have been started anew.
+
+    Raises:
+        InvalidArgumentError: If the address has an option that libpq does not know.
+    """
     address = make_url(url).set(drivername="postgresql+psycopg")
+    try:
+        make_conninfo(**dict.fromkeys(address.query, ""))
+    except ProgrammingError as cause:
+        raise InvalidArgumentError(
+            f"open_store: the address has an {str(cause).strip()}.",
+            hint_python="After '?' it takes table=..., schema=... and the options of libpq, as sslmode=verify-full.",
+        ) from cause
     engine = create_async_engine(address, pool_pre_ping=True, connect_args={"connect_timeout": CONNECTING})
 
     @event.listens_for(engine.sync_engine, "connect")

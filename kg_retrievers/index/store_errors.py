@@ -51,7 +51,8 @@ _SAID: tuple[tuple[str, type[DatabaseError]], ...] = (
     (r"no space left|disk full|database or disk is full|could not extend file", DatabaseFullError),
     (
         r"connect|terminat|shutting down|starting up|server closed|unreachable|unavailable|disconnected"
-        r"|refused|reset by peer|timed? ?out|does not exist on the server|\b50[234]\b",
+        r"|refused|reset by peer|timed? ?out|does not exist on the server|\b50[234]\b"
+        r"|resol(?:ve|ution)|name or service not known|getaddrinfo|nodename",
         DatabaseUnavailableError,
     ),
 )
@@ -104,7 +105,7 @@ def store_errors(who: str) -> Iterator[None]:
 
 
 def not_there(what: str) -> StaleIndexError:
-    """Return the error of a table, collection or file that is not there, and is not to be made."""
+    """Return the error of a table, collection or folder that is not there, and is not to be made."""
     return StaleIndexError(
         f"open_store: there is no {what}.",
         hint_python="Check the address, or make it with create=True and load names into it: load_names(executor, "
@@ -113,7 +114,7 @@ def not_there(what: str) -> StaleIndexError:
 
 
 _VERBS: dict[type[DatabaseError], str] = {
-    DatabaseUnavailableError: "the server does not answer",
+    DatabaseUnavailableError: "cannot connect to the server",
     DatabaseLoginError: "the server does not let this user in, or do this",
     DatabaseFullError: "the server has no room",
     DatabaseTimeoutError: "the server stopped a statement that took too long",

@@ -24,15 +24,17 @@ SHORTEST, LONGEST = 3, 63
 
 _NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{{SHORTEST - 1},{LONGEST - 1}}}")
 
-#: Which schemes are spoken over TLS.
-_SECURE = {"chroma+https", "milvus+https"}
+_SCHEME = re.compile(r"[a-z][a-z+]*")
+
+#: The schemes of servers that are spoken to over HTTP, and what stands for each in their clients.
+_OVER_HTTP = {"chroma": "http", "chroma+https": "https", "milvus": "http", "milvus+https": "https"}
 
 
 class StoreAddress(NamedTuple):
     """Where a vector store is.
 
     Attributes:
-        scheme: The part before "://"; "file" for a file.
+        scheme: The part before "://"; "folder" for a folder.
         url: The address without the name of the collection, as the client takes it.
         collection: The table or collection.
         schema: The schema of the table, in PostgreSQL.
@@ -52,7 +54,7 @@ def open_store(address: str, embeddings: Embeddings, *, create: bool = True) -> 
     | `postgresql://user@host:5432/database?table=names&schema=public` | pgvector | `postgres` | PGPASSWORD, ~/.pgpass |
     | `chroma://host:8000/names`, `chroma+https://...` | Chroma | `chroma` | CHROMA_TOKEN |
     | `milvus://host:19530/names`, `milvus+https://...` | Milvus | `milvus` | MILVUS_TOKEN |
-    | `names.db`, `names.db?collection=names` | Milvus Lite, in a file | `milvus` | |
+    | `names.db`, `names.db?collection=names` | Milvus Lite, in a folder | `milvus` | |
 
     PostgreSQL takes the options of libpq in the address, as `sslmode=verify-full`. What is made there and in Milvus is
     searched exactly, until you add an index; Chroma is always approximate. What is opened can be pickled: the process
@@ -93,7 +95,7 @@ def read_address(address: str) -> StoreAddress:
         >>> read_address("chroma://localhost:8000")
         StoreAddress(scheme='chroma', url='http://localhost:8000', collection='kg_retrievers_names', schema='public')
     """
-    file, _, collection = address.partition("?collection=")
+    folder, _, collection = address.partition("?collection=")
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -103,21 +105,21 @@ def read_address(address: str) -> StoreAddress:
     has_password = parts.password is not None or "@" in beside_host  # which "/", "?" and "#" in a password move there
     if parts.password == "" and "@" not in beside_host and not names_secret(parts.query):
         raise InvalidArgumentError("open_store: the address has ':' after the user, and no password. Remove the ':'.")
-    if has_password or names_secret(parts.query) or (parts.username and parts.scheme != "postgresql"):
+    if has_password or names_secret(parts.query) or (parts.username and parts.scheme in _OVER_HTTP):
         raise InvalidArgumentError(
             "open_store: an address holds no password or token: it is shown in logs and lists of processes.",
             hint_python="Set an environment variable: PGPASSWORD (or the file ~/.pgpass), CHROMA_TOKEN, MILVUS_TOKEN.",
         )
-    if "://" not in file and file.endswith(".db"):
-        found = StoreAddress("file", file, collection or TABLE)
+    if "://" not in folder and folder.endswith(".db"):
+        found = StoreAddress("folder", folder, collection or TABLE)
     elif parts.scheme == "postgresql":
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         table, schema = query.pop("table", TABLE), query.pop("schema", "public")
         url = urlunsplit(parts._replace(query=urlencode(query)))
         found = StoreAddress("postgresql", url, table, schema)
-    elif parts.scheme.partition("+")[0] in ("chroma", "milvus") and parts.hostname and not parts.query:
+    elif parts.scheme in _OVER_HTTP and parts.hostname and not parts.query:
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        base = f"{'https' if parts.scheme in _SECURE else 'http'}://{host}{f':{port}' if port else ''}"
+        base = f"{_OVER_HTTP[parts.scheme]}://{host}{f':{port}' if port else ''}"
         found = StoreAddress(parts.scheme, base, unquote(parts.path).strip("/") or TABLE)
     else:
         raise _unreadable(address)
@@ -144,7 +146,7 @@ def next_collection(address: str) -> str:
     number = str(int(number) + 1)
     name = f"{stem[: LONGEST - 1 - len(number)]}_{number}"
     parts = urlsplit(address)
-    if found.scheme == "file":
+    if found.scheme == "folder":
         return f"{found.url}?collection={name}"
     if found.scheme == "postgresql":
         return urlunsplit(parts._replace(query=urlencode({**dict(parse_qsl(parts.query)), "table": name}, safe="/")))
@@ -152,11 +154,15 @@ def next_collection(address: str) -> str:
 
 
 def _unreadable(address: str) -> InvalidArgumentError:
-    got = "" if "@" in address else f", but got {address!r}"  # before "@" there may be a password of any signs
+    scheme, got = address.partition("://")[0], ""
+    if "@" not in address:  # before which there may be a password of any signs
+        got = f", but got {address!r}"
+    elif _SCHEME.fullmatch(scheme) and scheme not in ("postgresql", *_OVER_HTTP):
+        got = f", but got one that begins with {scheme}://"
     return InvalidArgumentError(
         f"open_store: wanted the address of a vector store{got}.",
-        hint_python="Give one as postgresql://user@host/database, chroma://host:8000/collection, "
-        "milvus://host:19530/collection or a file that ends in .db.",
+        hint_python="Give one as postgresql://host/database (with a user: user@host), chroma://host:8000/collection, "
+        "milvus://host:19530/collection or a folder that ends in .db.",
     )
 
 
@@ -187,5 +193,5 @@ _OPENERS: dict[str, Callable[[StoreAddress, Embeddings, bool], VectorStoreSearch
     "postgresql": _postgres,
     "chroma": _chroma,
     "milvus": _milvus,
-    "file": _milvus,
+    "folder": _milvus,
 }

@@ -269,7 +269,7 @@ STORE = "postgresql://ann@127.0.0.1:1/none"
         (["ask", "films.lbdb", HER, "--connect", "--text-relations", "x"], "--text-relations is for a graph that is "),
         (["ask", "films.lbdb", HER, "--vectors", "postgresql://ann:s3cret@h/d"], "an address holds no password or to"),
         (["ask", "films.lbdb", HER, "--vectors", "redis://h/d"], "but got 'redis://h/d'. Give one as postgresql://"),
-        (["ask", "films.lbdb", HER, "--vectors", STORE], "the server does not answer"),
+        (["ask", "films.lbdb", HER, "--vectors", STORE], "cannot connect to the server"),
         (["ask", "http://ann:s3cret@h/query", HER], "GRAPH: SparqlExecutor: wanted a URL as in 'http://localhost:78"),
         (["ask", "http://127.0.0.1:1/query", HER, "--connect"], "SparqlExecutor: "),
         (["ask", "http://127.0.0.1:1/query", HER, "--connect", "--key", "x"], "--key: a SPARQL endpoint names its en"),

@@ -197,15 +197,20 @@ def test_chroma_is_opened_without_making_a_collection(chroma: ChromaServer) -> N
 
 
 @pytest.mark.heavy
-def test_milvus_is_opened_without_making_a_file_or_a_collection(tmp_path: Path) -> None:
+def test_milvus_is_opened_without_making_a_folder_or_a_collection(tmp_path: Path) -> None:
     pytest.importorskip("langchain_milvus")
     pytest.importorskip("milvus_lite")
-    file = tmp_path / "names.db"
-    with pytest.raises(StaleIndexError, match=r"there is no file .*names\.db"):
-        open_store(str(file), EMBEDDINGS, create=False)
-    assert not file.exists()
-    check_nothing_is_made(f"{file}?collection=films")
-    check_nothing_is_made(f"{file}?collection=others")
+    folder = tmp_path / "names.db"
+    with pytest.raises(StaleIndexError, match=r"there is no folder .*names\.db"):
+        open_store(str(folder), EMBEDDINGS, create=False)
+    assert not folder.exists()
+    check_nothing_is_made(f"{folder}?collection=films")
+    check_nothing_is_made(f"{folder}?collection=others")
+    with pytest.raises(InvalidArgumentError, match=r"there is no folder .*nowhere for names\.db\. Make it"):
+        open_store(str(tmp_path / "nowhere" / "names.db"), EMBEDDINGS)
+    (tmp_path / "file.db").touch()
+    with pytest.raises(InvalidArgumentError, match=r"file\.db is a file; wanted a folder of Milvus Lite"):
+        open_store(str(tmp_path / "file.db"), EMBEDDINGS)
 
 
 # --- addresses --------------------------------------------------------------------------------------------------------
@@ -220,17 +225,20 @@ def test_addresses() -> None:
         "chroma+https", "https://[::1]:8000", "films"
     )
     assert read_address("milvus://localhost") == StoreAddress("milvus", "http://localhost", "kg_retrievers_names")
-    assert read_address("names.db?collection=films") == StoreAddress("file", "names.db", "films")
-    assert read_address("folder/names.db") == StoreAddress("file", "folder/names.db", "kg_retrievers_names")
+    assert read_address("names.db?collection=films") == StoreAddress("folder", "names.db", "films")
+    assert read_address("folder/names.db") == StoreAddress("folder", "folder/names.db", "kg_retrievers_names")
 
 
 @pytest.mark.parametrize(
     "address",
-    ["", "names", "redis://localhost", "chroma://", "milvus://localhost:70000", "chroma://localhost/names?x=1"],
+    [
+        *("", "names", "redis://localhost", "chroma://", "milvus://localhost:70000", "chroma://localhost/names?x=1"),
+        *("chroma+htps://localhost/names", "postgres://ann@localhost/films"),
+    ],
 )
 def test_addresses_that_nobody_understands(address: str) -> None:
     with pytest.raises(
-        InvalidArgumentError, match=r"wanted the address of a vector store, but got .* as postgresql://user@"
+        InvalidArgumentError, match=r"wanted the address of a vector store, but got .* as postgresql://host"
     ):
         read_address(address)
 
@@ -338,7 +346,7 @@ def test_a_server_that_is_stopped_and_started_between_calls(names: ServerNames, 
             lambda: names.add(stored(["new"])),
             lambda: open_store(postgres.url(), EMBEDDINGS),
         ):
-            with pytest.raises(DatabaseUnavailableError, match=r"does not answer .*Is it running"):
+            with pytest.raises(DatabaseUnavailableError, match=r"cannot connect to the server .*Is it running"):
                 use()
     finally:
         postgres.start()
@@ -406,6 +414,15 @@ def test_logins(names: ServerNames, postgres: Postgres, monkeypatch: pytest.Monk
         open_store(f"{postgres.url(user='ann')}?table={table()}", EMBEDDINGS)
     with pytest.raises(DatabaseUnavailableError, match="does not exist"):
         open_store(postgres.url("nowhere"), EMBEDDINGS)
+
+
+def test_a_misspelt_part_of_an_address_of_postgres_is_named(postgres: Postgres) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"has no schema 'nowhere'\. .*CREATE SCHEMA \"nowhere\""):
+        open_store(f"{postgres.url()}?schema=nowhere", EMBEDDINGS)
+    with pytest.raises(InvalidArgumentError, match=r'invalid connection option "tabel"\. .* table=\.\.\.'):
+        open_store(f"{postgres.url()}?tabel=films", EMBEDDINGS)
+    with pytest.raises(DatabaseUnavailableError, match=r"cannot connect to the server .*nowhere\.invalid"):
+        open_store("postgresql://ann@nowhere.invalid/films", EMBEDDINGS)
 
 
 def test_a_server_without_pgvector(postgres: Postgres) -> None:
