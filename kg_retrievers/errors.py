@@ -388,4 +388,4 @@ def warn_renamed(old: str, new: str) -> None:
 
 
 class FewerNamesWarning(UserWarning):
-    """A vector store found fewer names than it was asked for, though it holds more: its index is approximate."""
+    """A vector store found fewer names than asked for, though it holds more: it is approximate, or returns no more."""

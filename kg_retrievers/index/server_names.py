@@ -48,6 +48,14 @@ MAX_TRIES = 4
 SHARED_SIZE = 128
 
 
+#: Why a store finds fewer names than it holds, and what to do about it.
+_LIMITED = "a search returns {most} rows at most. Ask for fewer names."
+_APPROXIMATE = (
+    "its index is approximate. Let it look at more: `hnsw.ef_search` and `hnsw.iterative_scan` of pgvector (set by "
+    "`open_store`), `ef_search` of a Chroma collection, `ef` or `nprobe` in `search_params` of Milvus."
+)
+
+
 class ServerNames:
     """Finds the names of a graph in a vector store, with the keys of the entities that bear them.
 
@@ -137,20 +145,17 @@ class ServerNames:
                 break
             asked *= 4
         if len(hits) < k:
-            self._warn(len(hits), k)
+            self._warn(len(hits), k, is_limited=len(documents) == self.store.documents.most)
         return [Near(stored_name(hit.document), hit.distance) for hit in hits[:k]]
 
-    def _warn(self, found: int, wanted: int) -> None:
+    def _warn(self, found: int, wanted: int, is_limited: bool) -> None:
         if self._warned.is_set():
             return
         self._warned.set()
-        warnings.warn(
-            f"{self.store.documents.who} found {found} names where {wanted} were asked for, and it holds more: its "
-            "index is approximate. Let it look at more: `hnsw.ef_search` and `hnsw.iterative_scan` of pgvector (set "
-            "by `open_store`), `ef_search` of a Chroma collection, `ef` or `nprobe` in `search_params` of Milvus.",
-            FewerNamesWarning,
-            stacklevel=4,
-        )
+        documents = self.store.documents
+        reason = _LIMITED.format(most=documents.most) if is_limited else _APPROXIMATE
+        text = f"{documents.who} found {found} names where {wanted} were asked for, and it holds more: {reason}"
+        warnings.warn(text, FewerNamesWarning, stacklevel=4)
 
     def written_as(self, texts: Iterable[str]) -> dict[str, list[StoredName]]:
         """Find the names that are some texts but for case, accents, blanks and signs, by text, as they were added.

@@ -17,7 +17,7 @@ from kg_retrievers.index.store_errors import store_errors, tried_again
 #: How many documents are sent or asked for at once; fewer where a store takes fewer.
 BATCH = 1024
 
-#: How many rows Milvus returns at most.
+#: How many rows Milvus returns at most (its `quotaAndLimits.limits.topK`).
 MILVUS_MOST = 16_384
 
 # Of the many vector stores, these search by vector and return scores; LangChain has no common name for it.
@@ -48,6 +48,8 @@ class StoreDocuments:
         self._collection: Any = getattr(store, "_collection", None)  # langchain-chroma hands in vectors by it alone
         self._is_chroma = hasattr(self._collection, "upsert")
         self._is_milvus = hasattr(store, "get_pks")
+        #: How many documents a search returns at most; None where no limit is known.
+        self.most = MILVUS_MOST if self._is_milvus else None
         adding = getattr(store, "add_embeddings", None)
         self._adds_vectors = adding is not None and {"texts", "embeddings"} <= signature(adding).parameters.keys()
 
@@ -149,8 +151,7 @@ class StoreDocuments:
         Raises:
             DatabaseError: As of `put`.
         """
-        if self._is_milvus:
-            k = min(k, MILVUS_MOST)
+        k = k if self.most is None else min(k, self.most)
         hits: list[tuple[Document, float]] = self._called(self._by_vector, vector.tolist(), k=k)
         return hits
 

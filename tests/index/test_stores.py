@@ -166,6 +166,23 @@ def test_an_index_that_finds_fewer_names_is_told_once(postgres: Postgres) -> Non
         assert names.nearest(vectors_of(NAMES[:1]), 5) == [found[:5]]
 
 
+@pytest.mark.heavy
+def test_the_most_rows_that_milvus_returns_are_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("langchain_milvus")
+    pytest.importorskip("milvus_lite")
+    monkeypatch.setattr("kg_retrievers.index.store_documents.MILVUS_MOST", 20)
+    names = names_at(str(tmp_path / "names.db"))
+    names.add(stored(NAMES))
+    with pytest.warns(
+        FewerNamesWarning, match=r"Milvus found (19|20) names where 50 .*returns 20 rows at most\. Ask for"
+    ):
+        [found] = names.nearest(vectors_of(NAMES[:1]), 50)
+    assert len(found) in (19, 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert names_at(str(tmp_path / "names.db")).nearest(vectors_of(NAMES[:1]), 10) == [found[:10]]
+
+
 # --- opening without making -------------------------------------------------------------------------------------------
 
 
