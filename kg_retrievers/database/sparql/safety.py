@@ -2,7 +2,8 @@
 
 A query may have the form SELECT or ASK. Every word must be one of those that read: so there is no update, no SERVICE,
 which has the endpoint ask another one, and no FROM, which has some load a graph from the web. A function is one of
-SPARQL itself or a cast to a datatype of XML Schema, since functions of engines may do anything.
+SPARQL itself or a cast to a datatype of XML Schema, since functions of engines may do anything. What a query joins is
+bounded by `check_joins`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from kg_retrievers.database.sparql.joins import check_joins
 from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph.iris import WELL_KNOWN
@@ -131,6 +133,7 @@ class _Check:
         end = closing.get(where)
         if end is None:
             raise refusal(self.query, self.tokens[where], ", where { begins what is to be found")
+        check_joins(self.query, self.tokens, closing, start, where, self._expanded)
         declared = tuple(f"PREFIX {prefix}: <{self.known[prefix]}>" for prefix in self.used)
         return self._with_modifiers(
             CheckedSparql(tuple(self.tokens), form.word, columns, tuple(self.names), declared, _tail=end + 1)
@@ -223,7 +226,7 @@ class _Check:
     def _columns(self, start: int) -> tuple[tuple[str, ...], int]:
         """Return the names of the columns, and where the bracket behind WHERE stands."""
         names, at, depth = list[str](), start + 1, 0
-        while (token := self.tokens[at]).text != "{" and token.word != "WHERE" and token.kind != "end":
+        while (token := self.tokens[at]).kind != "end" and (depth or token.word not in ("{", "WHERE")):
             depth += (token.text == "(") - (token.text == ")")
             if token.kind == "variable" and (depth == 0 or self._names_column(at, depth)):
                 names.append(token.name)
