@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseLanguageModel
 
 from kg_retrievers.core.runnables import Body, Call, GeneratorRunnable
 from kg_retrievers.datasets import Question
-from kg_retrievers.errors import EntityLinkingError, SearchBudgetError
+from kg_retrievers.errors import EntityLinkingError, LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
@@ -33,6 +33,9 @@ class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         InvalidArgumentError: If `llm` is no language model, or no example has a pattern, or an answer that a walk
             reaches.
         EntityLinkingError: From `invoke`, if no entity is found and there is no language model.
+        LowConfidenceError: From `invoke`, if an operation is not understood and there is no language model.
+        SearchBudgetError: From `invoke`, if a query takes more than a connected graph or a database gives, and there is
+            no language model.
         CypherGenerationError: From `invoke`, if the language model's second reply cannot be used either.
     """
 
@@ -57,12 +60,11 @@ class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         """Ask the language model where the others are not sure."""
         try:
             pattern: Pattern = yield Call(self.patterns.generator, input)
-        except (EntityLinkingError, SearchBudgetError):
-            if self.model is None:
-                raise
-        else:
             if self.model is None or is_sure(pattern):
                 return (yield from self._write(pattern, input))
+        except (EntityLinkingError, LowConfidenceError, SearchBudgetError):
+            if self.model is None:
+                raise
         by_model: Queries = yield Call(self.model, input)
         return by_model
 

@@ -593,6 +593,15 @@ def test_patterns_by_a_model() -> None:
     assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Adaptation", "Her"], "llm")
 
 
+def test_a_model_is_asked_where_an_operation_is_not_understood() -> None:
+    question = "Which is the oldest film by Jonze?"
+    with pytest.raises(LowConfidenceError, match="needs an operation that was not understood"):
+        retriever().invoke(question, on_refusal="raise")
+    query = "MATCH (f)-[r0:directed_by]->(x) WHERE x.key IN $e0 RETURN f.key AS target, r0"
+    (document,) = retriever(llm=ScriptedChatModel(replies=[query])).invoke(question)
+    assert (document.metadata["answers"], document.metadata["details"]["from"]) == (["Adaptation", "Her"], "llm")
+
+
 def test_a_model_is_asked_without_entities_too() -> None:
     query = "MATCH (f)-[r0:starring]->(x)<-[r1:starring]-(g) WHERE f.key < g.key RETURN x.key AS target, r0, r1"
     (document,) = retriever(llm=ScriptedChatModel(replies=[query])).invoke("who worked in two of them ?")
