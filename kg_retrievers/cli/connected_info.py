@@ -26,12 +26,21 @@ EXAMPLES, SHOWN = 5, 100
 
 
 def describe(options: argparse.Namespace) -> int:
-    """Show what a database holds, and what a store says of its names."""
+    """Show what a database holds, and what a store says of its names.
+
+    Raises:
+        StaleIndexError: If the store is not there, or holds no names, those of another graph or of other embeddings.
+    """
+    from kg_retrievers.cli.same_graph import check_names  # loads numpy
+
     check_database_options(options)
-    about = None
+    names = about = None
     if options.vectors is not None:
-        about = loaded_names(open_names(options, load_chosen_embeddings(options)), options)
+        names = open_names(options, load_chosen_embeddings(options))
+        about = loaded_names(names, options)
     with status(f"asking {options.graph}"), closing(open_database(options.graph, options)) as database:
+        if names is not None:
+            check_names(names, database, options)
         told = _described(database)
     if about is not None:
         told["names"] = {"in": options.vectors, **asdict(about), "complete": about.position is None}

@@ -67,7 +67,7 @@ def check_model(
     """
     name, given, stored = meta["embeddings"], embedding_name(embeddings), meta["store"]
     if name != given:
-        first, second = _option_of(name, meta.get("embeddings_name")), _option_of(given)
+        first, second = embeddings_option(name, meta.get("embeddings_name")), embeddings_option(given)
         raise StaleIndexError(
             f"GraphIndex.open: {path} was built with {name}, but got {given}.",
             hint_python="Open it with the first, or build it again with the second: GraphIndex.build(graph, "
@@ -83,7 +83,7 @@ def check_model(
         )
 
 
-def _option_of(name: str, recorded: str | None = None) -> str:
+def embeddings_option(name: str, recorded: str | None = None) -> str:
     """Return the option of the shell for embeddings, by their `embedding_name` and what the shell recorded."""
     own = {embedding_name(default_embeddings()): "static", embedding_name(HashedEmbeddings()): "hashed"}
     option = own.get(name)

@@ -19,6 +19,7 @@ from kg_retrievers.graph.columns import Array
 from kg_retrievers.graph.verbalize import readable
 from kg_retrievers.index.embedding_cache import EmbeddingCache
 from kg_retrievers.index.embeddings import embed, embedding_name
+from kg_retrievers.index.parts import embeddings_option
 from kg_retrievers.index.stored_names import (
     ABOUT,
     ABOUT_TEXT,
@@ -101,7 +102,8 @@ class ServerNames:
             raise StaleIndexError(
                 f"ServerNames: the names in the store were embedded by {about.embeddings}, but got {name}.",
                 hint_python="Hand in the first, or load the names into another table or collection with the second.",
-                hint_shell="Name the first by --embeddings, or another table or collection by --vectors.",
+                hint_shell=f"Name the first, {embeddings_option(about.embeddings)}, or another table or collection: "
+                "--vectors ...",
             )
         return about
 

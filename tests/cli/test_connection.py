@@ -334,7 +334,7 @@ def test_a_store_of_other_embeddings(run: Run, vectors: str) -> None:
     for command in (("ask", "films.lbdb", HER), ("index", "films.lbdb")):
         said = mistake(run(*command, "--vectors", vectors, "--embeddings", "hashed"))
         assert "the names in the store were embedded by" in said
-        assert "--embeddings" in said
+        assert "Name the first, --embeddings static, or another table or collection: --vectors ..." in said
 
 
 BRIDGES = "head,relation,tail\nFirth,length,91 m\nFirth,opened,1990\nForth,length,91 m\nForth,opened,1890\n"
@@ -368,6 +368,7 @@ def test_a_second_graph_is_not_loaded_into_the_store_of_a_first(run: Run, vector
     said = mistake(run("index", bridges, "--vectors", vectors))
     assert " holds names of another graph, as '" in said
     assert said.endswith(f"collection: kg-retrievers index bridges.lbdb --vectors '{vectors}_2'\n")
+    assert mistake(run("info", bridges, "--vectors", vectors)) == said
     code, out, _ = run("index", "films.lbdb", "--vectors", vectors)
     assert (code, "embedded 0 names" in out) == (0, True)
 
