@@ -45,17 +45,21 @@ class GraphReader:
         known = [key for key in keys if key in self.graph.entities]
         found = {triple for key in known for name in names for triple in self.graph.triples(key, name)}
         found |= {triple for key in known for name in names for triple in self.graph.triples(None, name, key)}
-        return self._read("facts_of", found, limit)
+        return self._read("facts_of", found, limit, keys)
 
     def facts_between(self, keys: Sequence[str], *, limit: int = MOST_FACTS, timeout: float = TIMEOUT) -> Facts:
         among = set(keys).intersection(self.graph.entities)
         found = (triple for key in among for triple in self.graph.triples(key) if triple.tail in among)
-        return self._read("facts_between", found, limit)
+        return self._read("facts_between", found, limit, keys)
 
     def describe(self, keys: Sequence[str], *, timeout: float = TIMEOUT) -> list[StoredEntity]:
+        found = self._entities(keys)
+        self._count("describe", len(found))
+        return found
+
+    def _entities(self, keys: Sequence[str]) -> list[StoredEntity]:
         graph = self.graph
         known = sorted(key for key in set(keys) if key in graph.entities)
-        self._count("describe", len(known))
         return [StoredEntity(key, graph.label(key), graph.aliases(key), graph.types_of(key)) for key in known]
 
     def entities_named(
@@ -80,10 +84,10 @@ class GraphReader:
         page = self.describe(keys[:page_size])
         return EntityPage(page, page[-1].key if len(keys) > page_size else None)
 
-    def _read(self, what: str, triples: Iterable[Triple], limit: int) -> Facts:
+    def _read(self, what: str, triples: Iterable[Triple], limit: int, keys: Sequence[str]) -> Facts:
         found = sorted(set(triples))
         self._count(what, len(found[:limit]))
-        return Facts(found[:limit], len(found) > limit)
+        return Facts(found[:limit], len(found) > limit, self._entities(keys))
 
     def _count(self, what: str, rows: int) -> None:
         self.queries.append(what)

@@ -92,11 +92,16 @@ def check_parts(executor: PartReader, graph: StoredGraph, part: Part) -> None:
     assert executor.relations() == sorted({relation for _, relation, _ in triples})
     wanted = set(RELATIONS) if part.relations is None else set(part.relations)
     around = [one for one in triples if keys & {one.head, one.tail} and one.relation in wanted]
-    _check_facts(executor.facts_of(part.keys, relations=part.relations, limit=limit), around, limit)
+    facts = executor.facts_of(part.keys, relations=part.relations, limit=limit)
+    _check_facts(facts, around, limit)
     within = [one for one in triples if {one.head, one.tail} <= keys]
-    _check_facts(executor.facts_between(part.keys, limit=limit), within, limit)
+    between = executor.facts_between(part.keys, limit=limit)
+    _check_facts(between, within, limit)
     entities = graph.entities()
-    assert executor.describe(part.keys) == [entity for entity in entities if entity.key in keys]
+    described = [entity for entity in entities if entity.key in keys]
+    assert executor.describe(part.keys) == described
+    for found in (facts, between):
+        assert [entity for entity in found.entities if entity.key in keys] == (described if found.entities else [])
     found = executor.entities_named(part.names, limit=2)
     assert found == {name: _named(graph, name)[:2] for name in part.names}
     for relation in RELATIONS:

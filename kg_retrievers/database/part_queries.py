@@ -27,6 +27,10 @@ MOST_SINGLE = 16
 #: Of how many relations one query reads samples.
 RELATIONS_AT_ONCE = 50
 
+#: The columns of a description in a row of a fact, and of a fact in a row of a description.
+NO_ENTITY = ", NULL AS place, NULL AS key, NULL AS labels, NULL AS c0, NULL AS c1, NULL AS c2"
+NO_FACT = "NULL AS head, NULL AS relation, NULL AS tail, "
+
 #: Runs a query: its text, its parameters, the most rows.
 Run = Callable[[str, dict[str, Any], int], Sequence[Sequence[Any]]]
 
@@ -59,7 +63,7 @@ class PartQueries:
             return self._ladybug_facts(keys, ways, "", limit)
         fact = f"WITH startNode(r) AS a, r, endNode(r) AS b {self._fact('a', 'b', limit)}"
         parts = [f"{nodes} MATCH (n)-[r{types_text}]-() {fact}" for nodes in self._nodes()]
-        return self._facts(self._union(parts, {"keys": keys}, limit + 1), limit)
+        return self._described_facts(parts, keys, limit)
 
     def facts_between(self, keys: list[str], limit: int) -> Facts:
         """Read the facts that join entities."""
@@ -69,7 +73,7 @@ class PartQueries:
         if self._is_ladybug:
             return self._ladybug_facts(keys, [(way, "n", "m")], f" AND {among}", limit)
         parts = [f"{nodes} MATCH (n){way} WHERE {among} {self._fact('n', 'm', limit)}" for nodes in self._nodes()]
-        return self._facts(self._union(parts, {"keys": keys}, limit + 1), limit)
+        return self._described_facts(parts, keys, limit)
 
     def sample(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
@@ -135,7 +139,8 @@ class PartQueries:
                 if len(found) > limit:
                     found = self._run(f"{match} {self._fact(head, tail, limit, label)}", used, limit + 1)
                 rows += found
-        return self._facts(rows, limit)
+        described = [entity for _, entity in self._described(keys)]
+        return self._facts(rows, limit)._replace(entities=described)
 
     def _ladybug_nodes(self, keys: list[str]) -> Iterator[tuple[NodeLabel, str, dict[str, Any]]]:
         """Yield each label that has some of the keys, the condition on its nodes `n`, and the parameters of that.
@@ -155,7 +160,8 @@ class PartQueries:
                 yield label, "offset(id(n)) IN $offsets", {"offsets": offsets}
 
     def _fact(self, head: str, tail: str, limit: int, label: NodeLabel | None = None) -> str:
-        return f"RETURN DISTINCT {self._ends(head, tail, label)} ORDER BY head, relation, tail LIMIT {limit + 1}"
+        columns = self._ends(head, tail, label) + ("" if self._is_ladybug else NO_ENTITY)
+        return f"RETURN DISTINCT {columns} ORDER BY head, relation, tail LIMIT {limit + 1}"
 
     def _ends(self, head: str, tail: str, label: NodeLabel | None = None) -> str:
         """Return the columns of a fact; a node has its id in the database for a key, where it has none."""
@@ -171,6 +177,15 @@ class PartQueries:
         if self._is_ladybug and name == "n" and label is not None:
             return f"n.{backticked(label.key)}"
         return key_of(name, self._schema, self._dialect)
+
+    def _described_facts(self, parts: Sequence[str], keys: list[str], limit: int) -> Facts:
+        """Read facts and, by the same query, descriptions of entities: a row has the columns of both, one are NULL."""
+        descriptions = [self._description(place, label, NO_FACT) for place, label in enumerate(self._labels)]
+        most = (limit + 1) * len(parts) + MOST_NODES
+        rows = self._run(" UNION ".join([*parts, *descriptions]), {"keys": keys}, most) if parts else []
+        found = self._facts([row[:3] for row in rows if row[0] is not None], limit)
+        described = self._entities([row[3:] for row in rows if row[0] is None])
+        return found._replace(entities=[entity for _, entity in described])
 
     def _facts(self, rows: Sequence[Sequence[Any]], limit: int) -> Facts:
         names = {found.name: found.relation or found.name for found in self._schema.relations}
@@ -217,12 +232,16 @@ class PartQueries:
         if not keys:
             return []
         parts = [self._description(place, label) for place, label in enumerate(self._labels)]
+        return self._entities(self._union(parts, {"keys": keys}, MOST_NODES))
+
+    def _entities(self, rows: Sequence[Sequence[Any]]) -> list[tuple[int, StoredEntity]]:
+        """Return the entities of rows that describe nodes, each with the position of the first label that has it."""
         found: dict[str, list[Sequence[Any]]] = {}
-        for row in self._union(parts, {"keys": keys}, MOST_NODES):
+        for row in rows:
             found.setdefault(str(row[1]), []).append(row)
         return [(min(row[0] for row in found[key]), self._entity(key, found[key])) for key in sorted(found)]
 
-    def _description(self, place: int, label: NodeLabel) -> str:
+    def _description(self, place: int, label: NodeLabel, before: str = "") -> str:
         """Return the part of a query that describes the nodes of a label; columns of a UNION have one type."""
         name, key = backticked(label.name), backticked(label.key)
         match = f"MATCH (n:{name}) WHERE n.{key} IN $keys{self._own_key()}"
@@ -232,7 +251,7 @@ class PartQueries:
         held = (self._schema.label, self._schema.aliases, self._schema.types)
         columns = [f"n.{backticked(one)}" if one and one in label.properties else "NULL" for one in held]
         texts = ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
-        return f"{match} RETURN {place} AS place, {self._key('n', label)} AS key, {labels} AS labels, {texts}"
+        return f"{match} RETURN {before}{place} AS place, {self._key('n', label)} AS key, {labels} AS labels, {texts}"
 
     def _entity(self, key: str, rows: list[Sequence[Any]]) -> StoredEntity:
         """Make one entity of its rows, in an order of their own."""

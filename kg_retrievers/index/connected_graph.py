@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import GraphBuilder, KnowledgeGraph, Triple
 from kg_retrievers.graph.cache import Immutable, LocalLock
-from kg_retrievers.graph.parts import PartReader, StoredEntity
+from kg_retrievers.graph.parts import Facts, PartReader, StoredEntity
 from kg_retrievers.index.reach import Reach
 
 _LOGGER = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class ConnectedGraph(Immutable):
         self._told: set[str] = set()
         self.triple_count = reader.count_facts(timeout=timeout)
         self._rows: Recent[list[Triple]] = Recent(KEPT, fresh_seconds, len)
-        self._described: Recent[StoredEntity] = Recent(KEPT, fresh_seconds, _one)
+        self._described: Recent[StoredEntity | None] = Recent(KEPT, fresh_seconds, _one)
         #: Parts of graphs, with what is derived from them.
         self.parts: Recent[Any] = Recent(KEPT, fresh_seconds, len)
         self._named: Recent[list[str]] = Recent(KEPT, fresh_seconds, len)
@@ -116,8 +116,8 @@ class ConnectedGraph(Immutable):
     def part(self, keys: Iterable[str], reach: Reach) -> GraphPart:
         """Return the facts within reach of some entities.
 
-        Cost: a query for each hop, one for the descriptions and one for the facts between the outermost entities, if
-        these are wanted; none for what is kept.
+        Cost: a query for each hop, with the descriptions of the entities that it begins from; one for the outermost
+        entities, with the facts between these if they are wanted; none for what is kept.
 
         Args:
             keys: The entities; those that the database lacks are left out.
@@ -131,7 +131,8 @@ class ConnectedGraph(Immutable):
         further = self._of_known(reach.facts)
         facts = dict.fromkeys((*found.facts, *further))
         ends = {end for triple in further for end in (triple.head, triple.tail)}
-        graph = self.graph_of(facts, [*found.met, *reach.also, *sorted(ends)])
+        called = [*found.met, *reach.also, *sorted(ends)] if reach.names_ends else [*starts, *reach.also]
+        graph = self.graph_of(facts, called)
         left_out = found.left_out or len(further) < len(reach.facts)
         if reach.relations:
             return GraphPart(graph, found.truncated, narrowed or left_out)
@@ -156,7 +157,8 @@ class ConnectedGraph(Immutable):
             met |= dict.fromkeys(frontier)
         truncated = truncated or (reach.hops is None and bool(frontier))
         if reach.between and frontier and not truncated and len(facts) < most:
-            rest = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
+            read_between = self.reader.facts_between(frontier, limit=most - len(facts), timeout=self.timeout)
+            rest = self._keep_descriptions(read_between)
             between = self._of_known(rest.triples)
             left_out = left_out or len(between) < len(rest.triples)
             facts |= dict.fromkeys(between)
@@ -215,7 +217,7 @@ class ConnectedGraph(Immutable):
             return rows[: max(limit, 0)], True
         if not wanted:
             return rows, False
-        found = self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout)
+        found = self._keep_descriptions(self.reader.facts_of(wanted, relations=only, limit=left, timeout=self.timeout))
         if only is None and not found.truncated:
             self._rows.keep(_by_entity(found.triples, wanted))
         return [*rows, *found.triples], found.truncated
@@ -224,10 +226,16 @@ class ConnectedGraph(Immutable):
         """Return the descriptions of those of some entities that the database has."""
         kept = self._described.get_all(keys)
         if wanted := [key for key in keys if key not in kept]:
-            found = {entity.key: entity for entity in self.reader.describe(wanted, timeout=self.timeout)}
+            read = {entity.key: entity for entity in self.reader.describe(wanted, timeout=self.timeout)}
+            found = {key: read.get(key) for key in wanted}
             self._described.keep(found)
             kept |= found
-        return kept
+        return {key: entity for key, entity in kept.items() if entity is not None}
+
+    def _keep_descriptions(self, found: Facts) -> Facts:
+        """Keep the descriptions that came with facts."""
+        self._described.keep({entity.key: entity for entity in found.entities})
+        return found
 
 
 def _is_number(value: object, *kinds: type) -> bool:
@@ -245,7 +253,7 @@ def _by_entity(triples: Iterable[Triple], keys: Sequence[str]) -> dict[str, list
     return rows
 
 
-def _one(entity: StoredEntity) -> int:
+def _one(entity: StoredEntity | None) -> int:
     """Return how much a description counts."""
     return 1
 

@@ -103,10 +103,9 @@ class ConnectedIndex(GraphIndex):
         for number in range(ROUNDS):
             attempt = AtPart(self, self._part(reach, keys), keys, reach, is_last=once or number == ROUNDS - 1)
             yield attempt
-            if not attempt.lacked and not attempt.facts:
+            if attempt.is_done:
                 return
-            keys |= attempt.lacked
-            reach = reach._replace(facts=(*reach.facts, *sorted(attempt.facts)))
+            keys, reach = keys | attempt.lacked, attempt.reach
 
     def lacks(self, keys: Iterable[str], facts: Iterable[Triple] = ()) -> bool:
         """Tell whether entities or facts are missing in the part at hand, and note them; see `GraphIndex.lacks`."""
@@ -116,6 +115,10 @@ class ConnectedIndex(GraphIndex):
         part.missing.update(missing)
         part.facts.update(unread)
         return bool(missing or unread)
+
+    def look_as_far_as(self, hops: int) -> None:
+        """Note that the work looks so many facts far; see `GraphIndex.look_as_far_as`."""
+        self._current.hops.add(hops)
 
     @property
     def reader(self) -> PartReader:
@@ -142,7 +145,7 @@ class ConnectedIndex(GraphIndex):
         if not kept:
             kept = {(keys, reach): self._as_part(self.connected.part(keys, reach))}
             self.connected.parts.keep(kept)
-        return replace(kept[keys, reach], missing=set(), facts=set())
+        return replace(kept[keys, reach], missing=set(), facts=set(), hops=set())
 
     def _as_part(self, found: GraphPart) -> PartAtHand:
         graph = found.graph

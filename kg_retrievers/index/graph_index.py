@@ -403,6 +403,12 @@ class GraphIndex(GraphSearch):
         """
         return False
 
+    def look_as_far_as(self, hops: int) -> None:
+        """Note how many facts away from where it begins some work looks; no effect where all of the graph is at hand.
+
+        Where the part at hand goes less far, the next attempt at the work has one that does.
+        """
+
     @property
     def reader(self) -> PartReader | None:
         """What reads the database of a connected graph; None of another one."""

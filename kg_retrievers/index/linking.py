@@ -111,7 +111,7 @@ class EntityLinker:
         if not question.strip():
             raise InvalidArgumentError("EntityLinker.link: got an empty question.")
         if self.index.is_connected:  # which keeps parts of its graph, as long as they are fresh
-            return self.index.within(Reach(question=question, hops=1), partial(self._link, question))
+            return self.index.within(Reach(question=question, hops=1, names_ends=False), partial(self._link, question))
         recent = self._recent
         if (known := recent.get(question)) is None:
             recent[question] = known = tuple(self._link(question))
@@ -180,7 +180,8 @@ class EntityLinker:
 
     @property
     def _schema(self) -> _Schema:
-        return self._cache.get("schema", (self.index.graph,), lambda: _Schema.of(self.index.graph))
+        whole = self.index.whole.graph
+        return self._cache.get("schema", (whole,), lambda: _Schema.of(whole))
 
     @property
     def _short_names(self) -> ShortNames:

@@ -59,6 +59,7 @@ class PartAtHand:
         derived: What else is derived from it.
         missing: The entities that the work on the part looked up by name, and that are not in it.
         facts: The facts that the work on it read by itself, and that are not in it.
+        hops: How far the work looked, fact by fact.
     """
 
     found: GraphPart
@@ -68,6 +69,7 @@ class PartAtHand:
     derived: Cache = field(default_factory=Cache)
     missing: set[str] = field(default_factory=set)
     facts: set[Triple] = field(default_factory=set)
+    hops: set[int] = field(default_factory=set)
 
     def __len__(self) -> int:
         """The number of facts."""
@@ -90,14 +92,15 @@ class AtPart(Attempt):
 
     Attributes:
         lacked: The entities to add to the part, but those that were looked for already: the database lacks them.
-        facts: The facts to add to it; the work is done where there is nothing to add.
+        reach: The reach of the next attempt.
+        is_done: Whether the part lacked nothing, or the work is not done again.
     """
 
     def __init__(self, index: object, part: PartAtHand, keys: frozenset[str], reach: Reach, *, is_last: bool) -> None:
         """Begin without anything lacked."""
-        self._index, self._part, self._keys, self._reach, self._is_last = index, part, keys, reach, is_last
+        self._index, self._part, self._keys, self._is_last = index, part, keys, is_last
         self.lacked: frozenset[str] = frozenset()
-        self.facts: set[Triple] = set()
+        self.reach, self.is_done = reach, True
 
     def __enter__(self) -> None:
         """Put the part at hand."""
@@ -107,6 +110,14 @@ class AtPart(Attempt):
         """Put it away."""
         CURRENT.reset(self._token)
         if not self._is_last:
-            self.lacked = frozenset(self._part.missing) - self._keys
-            self.facts = self._part.facts.difference(self._reach.facts)
-        return bool(self.lacked or self.facts) and isinstance(error, RefusalError)
+            self._look_at_what_lacked()
+        return not self.is_done and isinstance(error, RefusalError)
+
+    def _look_at_what_lacked(self) -> None:
+        reach = self.reach
+        self.lacked = frozenset(self._part.missing) - self._keys
+        facts = self._part.facts.difference(reach.facts)
+        hops = reach.hops if reach.hops is None else max(reach.hops, *self._part.hops, 0)
+        names_ends = reach.names_ends or hops != reach.hops
+        self.reach = reach._replace(facts=(*reach.facts, *sorted(facts)), hops=hops, names_ends=names_ends)
+        self.is_done = not self.lacked and self.reach == reach

@@ -22,6 +22,7 @@ class Reach(NamedTuple):
         also: Further entities, without the facts around them.
         facts: Facts that were read already.
         max_facts: The most facts of the part; None for those that the index says.
+        names_ends: Whether the part knows what all of its entities are called; if not, only those it begins from.
     """
 
     keys: tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Reach(NamedTuple):
     also: tuple[str, ...] = ()
     facts: tuple[Triple, ...] = ()
     max_facts: int | None = None
+    names_ends: bool = True
 
 
 class Attempt:

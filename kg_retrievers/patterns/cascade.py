@@ -17,6 +17,7 @@ from kg_retrievers.index import EntityLinker, GraphIndex, QuestionEntity, check_
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.patterns.llm import LLMPatternGenerator
 from kg_retrievers.patterns.question_forms import QuestionFormGenerator
+from kg_retrievers.patterns.reaches import WALKED_HOPS
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
 #: The distance up to which an example is taken. Chosen by `benchmarks/example_distance.py`: up to .2, examples are
@@ -81,6 +82,8 @@ class CascadePatternGenerator(GeneratorRunnable[Mapping[str, Any], Pattern]):
         self.model = None if llm is None else LLMPatternGenerator(llm, examples=examples, index=index)
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
+        #: How many facts away from the entities of a question it looks, at first.
+        self.hops = self.examples.hops if self.examples and not self.model else WALKED_HOPS
 
     def body(self, input: Mapping[str, Any]) -> Body[Pattern]:
         """Ask the language model where the others are not sure."""

@@ -118,6 +118,9 @@ class ExamplePatternGenerator(LinkingGenerator):
         EntityLinkingError: From `invoke`, if no entity is found.
     """
 
+    #: It looks at the relations of the entities alone.
+    hops = 1
+
     def __init__(self, index: GraphIndex, examples: Sequence[Question], *, linker: EntityLinker | None = None) -> None:
         """Mask the examples and embed them."""
         super().__init__(index, linker)

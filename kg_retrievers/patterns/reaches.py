@@ -37,13 +37,17 @@ ASK_MODEL: Hints = {
 }
 
 
-def reach_of_question(index: GraphIndex, question: str, given: Sequence[str] = ()) -> Reach:
-    """Return what is around the entities that a question names, or those that are given."""
+def reach_of_question(index: GraphIndex, question: str, given: Sequence[str], generator: object) -> Reach:
+    """Return what a generator looks at: what is around the entities that a question names, or those that are given.
+
+    It says how far it looks by an attribute `hops`; `WALKED_HOPS`, if it does not.
+    """
     keys = set(given)
     if not given:
         with suppress(EntityLinkingError):
             keys.update(key for entity in question_entities(linker_of(index), question) for key in entity.entities)
-    return Reach(tuple(sorted(keys)), WALKED_HOPS)
+    hops: int = getattr(generator, "hops", WALKED_HOPS)
+    return Reach(tuple(sorted(keys)), hops, names_ends=hops > 1)
 
 
 def reach_of_pattern(

@@ -178,8 +178,8 @@ def test_a_hub_is_bounded_and_flagged(server: ArcadeDB) -> None:
     server.load(KnowledgeGraph.from_triples(facts), "hub")
     with server.executor("hub", explain=False) as executor:
         found = executor.facts_of(["hub"], limit=5)
-        assert found == ([Triple("hub", "r0", f"e{i:04}") for i in (0, 3, 6, 9, 12)], True)
-        assert executor.facts_of(["e0004"], limit=5) == ([Triple("hub", "r1", "e0004")], False)
+        assert found[:2] == ([Triple("hub", "r0", f"e{i:04}") for i in (0, 3, 6, 9, 12)], True)
+        assert executor.facts_of(["e0004"], limit=5)[:2] == ([Triple("hub", "r1", "e0004")], False)
         sample = executor.sample_facts(["r2"], 3)
         assert len(sample.triples) == 3
         assert sample.truncated

@@ -37,18 +37,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArcadeDB]:
         yield server
 
 
-def facts_of(key: str) -> Facts:
-    return Facts([fact for fact in FACTS if key in (fact.head, fact.tail)], False)
+def facts_of(key: str) -> tuple[list[Triple], bool]:
+    return [fact for fact in FACTS if key in (fact.head, fact.tail)], False
 
 
 def test_a_server_that_stops_between_and_within_questions(server: ArcadeDB) -> None:
     with server.executor("steady", explain=False) as executor:
-        assert executor.facts_of(["e001"]) == facts_of("e001")
+        assert executor.facts_of(["e001"])[:2] == facts_of("e001")
         server.kill()
         with pytest.raises(DatabaseUnavailableError, match="does not answer"):
             executor.facts_of(["e001"], timeout=5)
         server.restart()
-        assert executor.facts_of(["e001"]) == facts_of("e001")  # connections of the old server are still in the pool
+        assert executor.facts_of(["e001"])[:2] == facts_of("e001")  # connections of the old server are still in the pool
         server.kill()
         starting = threading.Thread(target=server.restart)
         starting.start()
@@ -60,7 +60,8 @@ def test_a_server_that_stops_between_and_within_questions(server: ArcadeDB) -> N
             except DatabaseError:  # of the starting server's many ways to say it
                 outcomes.append(None)
         starting.join()
-        assert outcomes[-1] == facts_of("e002")
+        assert outcomes[-1] is not None
+        assert outcomes[-1][:2] == facts_of("e002")
 
 
 def test_a_server_that_ends_within_a_query(server: ArcadeDB) -> None:
@@ -76,8 +77,8 @@ def test_a_server_that_ends_within_a_query(server: ArcadeDB) -> None:
         killing.join()
         server.restart()
         assert len(answers) < 10_000
-        assert all(answer == (FACTS, False) for answer in answers)
-        assert executor.facts_of(keys, limit=1000) == (FACTS, False)
+        assert all(answer[:2] == (FACTS, False) for answer in answers)
+        assert executor.facts_of(keys, limit=1000)[:2] == (FACTS, False)
 
 
 def test_wrong_credentials_and_too_little_time(server: ArcadeDB) -> None:

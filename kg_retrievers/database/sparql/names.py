@@ -79,54 +79,71 @@ def read_names(ask: Ask, vocabulary: Vocabulary, iris: Sequence[str]) -> dict[st
 
     A label in another language is taken where none is in a wanted one, as `Names` says.
     """
-    things = list(dict.fromkeys(iris))
-    found = _Found(vocabulary)
-    predicates = [*vocabulary.labels, *vocabulary.aliases, *vocabulary.types]
-    texts = f'isLiteral(?name) && STR(?name) != "" && ({vocabulary.wanted("?name")})'
-    for block in blocks(things, BLOCK):
-        _read(ask, found, block, predicates, f"isIRI(?name) || ({texts})")
-    if ANY not in vocabulary.languages:
-        unnamed = [iri for iri in things if not found.has_label(iri)]
-        for block in blocks(unnamed, BLOCK):
-            _read(ask, found, block, vocabulary.labels, 'isLiteral(?name) && STR(?name) != ""')
+    found = Descriptions(vocabulary)
+    for block in blocks(list(dict.fromkeys(iris)), BLOCK):
+        _read(ask, found, block)
     return found.finish()
 
 
-def _read(ask: Ask, found: _Found, iris: Sequence[str], predicates: Sequence[str], condition: str) -> None:
+def _read(ask: Ask, found: Descriptions, iris: Sequence[str]) -> None:
     """Read descriptions; in smaller parts where the endpoint cuts the answer off."""
-    if not predicates or not iris:
+    if not (where := describing(found.vocabulary, iris)):
         return
-    by = values("?by", [Iri(iri) for iri in predicates])
-    solutions = ask(
-        f"SELECT ?thing ?by ?name WHERE {{ {values('?thing', [Iri(iri) for iri in iris])} {by} ?thing ?by ?name . "
-        f"FILTER({condition}) }}"
-    )
+    solutions = ask(f"SELECT ?thing ?by ?name WHERE {{ {where} }}")
     if solutions.is_cut and len(iris) > 1:
         half = len(iris) // 2
-        _read(ask, found, iris[:half], predicates, condition)
-        _read(ask, found, iris[half:], predicates, condition)
+        _read(ask, found, iris[:half])
+        _read(ask, found, iris[half:])
         return
-    columns = zip(*(solutions.column(name) for name in ("thing", "by", "name")), strict=True)
-    for thing, predicate, name in columns:
-        if isinstance(thing, Iri) and isinstance(predicate, Iri) and name is not None:
-            found.take(thing.value, predicate.value, name)
+    found.take_all(solutions)
 
 
-class _Found:
+def describing(vocabulary: Vocabulary, iris: Sequence[str]) -> str:
+    """Return what finds `?thing`, `?by` and `?name`: names in wanted languages, else all labels, and types; or ""."""
+    predicates = [*vocabulary.labels, *vocabulary.aliases, *vocabulary.types]
+    if not predicates or not iris:
+        return ""
+    things = values("?thing", [Iri(iri) for iri in iris])
+    is_text = 'isLiteral(?name) && STR(?name) != ""'
+    wanted = vocabulary.wanted("?name")
+    own = f"{_by(predicates)} ?thing ?by ?name . FILTER(isIRI(?name) || ({is_text} && ({wanted})))"
+    if ANY in vocabulary.languages or not vocabulary.labels:
+        return f"{things} {own}"
+    label = f"{_by(vocabulary.labels)} ?thing ?by ?name . FILTER({is_text})"
+    is_wanted = f'isLiteral(?own) && STR(?own) != "" && ({vocabulary.wanted("?own")})'
+    has_none = " ".join(
+        f"FILTER NOT EXISTS {{ ?thing {written_term(Iri(iri))} ?own . FILTER({is_wanted}) }}"
+        for iri in vocabulary.labels
+    )
+    return f"{{ {things} {own} }} UNION {{ {things} {label} {has_none} }}"
+
+
+def _by(predicates: Sequence[str]) -> str:
+    return values("?by", [Iri(iri) for iri in predicates])
+
+
+class Descriptions:
     """Collects descriptions."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
+        """Begin with none."""
+        self.vocabulary = vocabulary
         self._rank = {iri: rank for rank, iri in reversed([*enumerate(vocabulary.labels)])}
         self._names = Names(vocabulary.ranks)
         self._ids: dict[str, int] = {}
         self._types: dict[str, set[str]] = {}
 
-    def take(self, thing: str, predicate: str, name: Term) -> None:
-        """Take a description."""
-        if isinstance(name, Iri) and predicate in self._vocabulary.types:
+    def take_all(self, solutions: Solutions) -> None:
+        """Take the descriptions of an answer with the columns of `describing`; rows of others are left out."""
+        columns = zip(*(solutions.column(name) for name in ("thing", "by", "name")), strict=True)
+        for thing, predicate, name in columns:
+            if isinstance(thing, Iri) and isinstance(predicate, Iri) and name is not None:
+                self._take(thing.value, predicate.value, name)
+
+    def _take(self, thing: str, predicate: str, name: Term) -> None:
+        if isinstance(name, Iri) and predicate in self.vocabulary.types:
             self._types.setdefault(thing, set()).add(name.value)
-        if not isinstance(name, Text) or predicate not in (*self._rank, *self._vocabulary.aliases):
+        if not isinstance(name, Text) or predicate not in (*self._rank, *self.vocabulary.aliases):
             return
         id = self._ids.setdefault(thing, len(self._ids))
         language = name.language or None
@@ -134,10 +151,6 @@ class _Found:
             self._names.add_label(id, name.value, language, self._rank[predicate])
         else:
             self._names.add_alias(id, name.value, language)
-
-    def has_label(self, thing: str) -> bool:
-        """Return whether a thing has a label in a wanted language."""
-        return thing in self._ids and self._names.label(self._ids[thing]) is not None
 
     def finish(self) -> dict[str, Called]:
         """Return what was collected."""

@@ -7,9 +7,21 @@ from itertools import product
 
 from kg_retrievers.database.fetching import EntityPage, Facts, StoredEntity
 from kg_retrievers.database.sparql.keys import Keys
-from kg_retrievers.database.sparql.names import BLOCK, Ask, Called, Solutions, blocks, read_names, value, values
+from kg_retrievers.database.sparql.names import (
+    BLOCK,
+    Ask,
+    Called,
+    Descriptions,
+    Solutions,
+    blocks,
+    describing,
+    read_names,
+    value,
+    values,
+)
 from kg_retrievers.database.sparql.schema import SparqlSchema, relation_labels, type_labels
 from kg_retrievers.database.sparql.terms import STRING, Iri, Term, Text
+from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.errors import InvalidArgumentError
 from kg_retrievers.graph import Triple
 from kg_retrievers.graph.iris import local_words
@@ -26,6 +38,31 @@ _RANGE = 1 << 32
 
 #: A fact as terms.
 _Row = Sequence[Term | None]
+
+
+class _Read:
+    """What some queries read: facts, and what things are called.
+
+    Attributes:
+        rows: The heads, relations and tails.
+        things: The IRIs of which all names were read.
+        names: These.
+        held: The IRIs of things that are in facts, perhaps in others.
+        is_cut: Whether there are more facts.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.rows, self.things, self.is_cut = list[_Row](), list[str](), False
+        self.names, self.held = Descriptions(vocabulary), set[str]()
+
+    def take_names(self, found: Solutions, things: Sequence[Iri]) -> None:
+        """Take the names of things, unless the endpoint cut the answer off."""
+        if not found.is_cut:
+            self.things += [iri.value for iri in things]
+        if not found.is_cut and "thing" in found.columns:
+            self.names.take_all(found)
+            named = zip(found.column("thing"), found.column("by"), strict=True)
+            self.held |= {thing.value for thing, by in named if isinstance(thing, Iri) and by is None}
 
 
 class Parts:
@@ -50,39 +87,65 @@ class Parts:
     # --- facts -------------------------------------------------------------------------------------------------------
 
     def facts_of(self, keys: Sequence[str], relations: Sequence[str] | None, limit: int) -> Facts:
-        """Read the facts of some entities."""
+        """Read the facts of some entities, and what these are called."""
         wanted = set(keys)
         only = self._only(relations)
-        found, is_cut = list[_Row](), False
+        read = _Read(self._schema().vocabulary)
         for block in blocks(sorted(wanted) if only is not None else [], BLOCK):
             heads, tails = self._ends(block)
             branches = [f"{{ {values('?head', heads)} {only} ?head ?relation ?tail . {self._facts} }}"]
             if tails:
                 branches.append(f"{{ {values('?tail', tails)} {only} ?head ?relation ?tail . {self._facts} }}")
-            rows = self._facts_in(" UNION ".join(branches), limit)
-            found += rows.rows
-            is_cut = rows.is_cut or len(found) > limit
-            if is_cut:
+            if self._read_facts(read, " UNION ".join(branches), heads, limit):
                 break
-        triples = [fact for fact in self.triples(found) if fact.head in wanted or fact.tail in wanted]
-        return Facts(triples[:limit], is_cut or len(triples) > limit)
+        triples = [fact for fact in self.triples(read.rows) if fact.head in wanted or fact.tail in wanted]
+        return self._described_facts(read, triples, limit)
 
     def facts_between(self, keys: Sequence[str], limit: int) -> Facts:
-        """Read the facts between some entities."""
-        wanted, found, is_cut = sorted(set(keys)), list[_Row](), False
+        """Read the facts between some entities, and what these are called."""
+        ends, wanted = set(keys), sorted(set(keys))
+        read, described = _Read(self._schema().vocabulary), set[Iri]()
         for block, other in product(blocks(wanted, BLOCK), blocks(wanted, TAILS)):
             heads, tails = self._ends(block)[0], self._ends(other)[1]
             of_heads = f"{values('?head', heads)} ?head ?relation ?tail . {self._facts}"
             # In a part of their own, so that an engine joins all at once, and does not try each pair.
             of_tails = f"{{ SELECT ?tail WHERE {{ {values('?tail', tails)} }} }}"
-            rows = self._facts_in(f"{{ SELECT ?head ?relation ?tail WHERE {{ {of_heads} }} }} {of_tails}", limit)
-            found += rows.rows
-            is_cut = rows.is_cut or len(found) > limit
-            if is_cut:
+            where = f"{{ SELECT ?head ?relation ?tail WHERE {{ {of_heads} }} }} {of_tails}"
+            new = [iri for iri in heads if iri not in described]
+            described.update(new)
+            if self._read_facts(read, where, new, limit, self._are_in_facts(new)):
                 break
-        ends = set(wanted)
-        triples = [fact for fact in self.triples(found) if fact.head in ends and fact.tail in ends]
-        return Facts(triples[:limit], is_cut or len(triples) > limit)
+        triples = [fact for fact in self.triples(read.rows) if fact.head in ends and fact.tail in ends]
+        return self._described_facts(read, triples, limit)
+
+    def _read_facts(self, read: _Read, where: str, things: Sequence[Iri], limit: int, further: str = "") -> bool:
+        """Read facts, at most one more than `limit`, and by the same query descriptions; tell whether there are more.
+
+        The facts are the first that the endpoint finds. `further` finds, as `?thing`, which of the things are in facts.
+        """
+        facts = f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} LIMIT {limit + 1}"
+        schema = self._schema()
+        names = describing(schema.vocabulary, [iri.value for iri in things]) if schema.described else ""
+        if others := " UNION ".join(f"{{ {other} }}" for other in (names, further) if other):
+            found = self._ask(f"SELECT ?head ?relation ?tail ?thing ?by ?name WHERE {{ {{ {facts} }} UNION {others} }}")
+        else:
+            found = self._ask(facts)
+        read.take_names(found, things)
+        read.rows += [row[:3] for row in found.rows if row[0] is not None]
+        read.is_cut = found.is_cut or len(read.rows) > limit
+        return read.is_cut
+
+    def _described_facts(self, read: _Read, triples: list[Triple], limit: int) -> Facts:
+        """Return facts with the descriptions that came with them: those of things with a name or a fact."""
+        called = read.names.finish()
+        in_facts = {term.value for row in read.rows for term in (row[0], row[2]) if isinstance(term, Iri)} | read.held
+        held = [iri for iri in read.things if iri in called or iri in in_facts]
+        known = {iri: called.get(iri, Called(None, [], [])) for iri in held}
+        texts = self._keys.of_terms(tail for _, _, tail in read.rows if isinstance(tail, Text))
+        found = {key: StoredEntity(key, term.value, [], []) for term, key in texts.items() if isinstance(term, Text)}
+        found |= {entity.key: entity for entity in self._entities(known)}
+        is_cut = read.is_cut or len(triples) > limit
+        return Facts(triples[:limit], is_cut, [found[key] for key in sorted(found)])
 
     def sample_facts(self, relations: Sequence[str], count: int) -> Facts:
         """Read some facts of relations."""
@@ -103,10 +166,6 @@ class Parts:
     @property
     def _facts(self) -> str:
         return self._schema().vocabulary.facts("?head", "?relation", "?tail")
-
-    def _facts_in(self, where: str, limit: int) -> Solutions:
-        """Return heads, relations and tails, one more than `limit`: the first that the endpoint finds."""
-        return self._ask(f"SELECT DISTINCT ?head ?relation ?tail WHERE {{ {where} }} LIMIT {limit + 1}")
 
     def _ends(self, keys: Iterable[str]) -> tuple[list[Iri], list[Iri | Text]]:
         """Return the terms that heads, and that tails with some keys may be."""
@@ -325,14 +384,20 @@ class Parts:
 
     def _in_facts(self, iris: Sequence[str]) -> set[str]:
         """Return which of some IRIs are ends of facts."""
-        vocabulary, found = self._schema().vocabulary, set[str]()
-        as_head = f"EXISTS {{ ?thing ?relation ?tail . {vocabulary.facts('?thing', '?relation', '?tail')} }}"
-        as_tail = f"EXISTS {{ ?head ?by ?thing . {vocabulary.facts('?head', '?by', '?thing')} }}"
+        found = set[str]()
         for block in blocks(iris, TAILS):
-            named = values("?thing", [Iri(iri) for iri in block])
-            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {named} FILTER({as_head} || {as_tail}) }}")
+            rows = self._ask(f"SELECT DISTINCT ?thing WHERE {{ {self._are_in_facts([Iri(iri) for iri in block])} }}")
             found |= {term.value for term in rows.column("thing") if isinstance(term, Iri)}
         return found
+
+    def _are_in_facts(self, things: Sequence[Iri]) -> str:
+        """Return what finds, as `?thing`, those of some things that are ends of facts; "" for none."""
+        if not things:
+            return ""
+        vocabulary = self._schema().vocabulary
+        as_head = f"EXISTS {{ ?thing ?relation ?tail . {vocabulary.facts('?thing', '?relation', '?tail')} }}"
+        as_tail = f"EXISTS {{ ?head ?by ?thing . {vocabulary.facts('?head', '?by', '?thing')} }}"
+        return f"{values('?thing', things)} FILTER({as_head} || {as_tail})"
 
 
 def _range(position: str) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from kg_retrievers.index import GraphIndex
 from kg_retrievers.methods.sg_rag.llm_writer import LLMCypherWriter
 from kg_retrievers.methods.sg_rag.writers import PatternCypherWriter, Queries, TemplateCypherWriter
 from kg_retrievers.patterns.cascade import CascadePatternGenerator, is_sure
+from kg_retrievers.patterns.reaches import WALKED_HOPS
 
 
 class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
@@ -55,6 +56,7 @@ class CascadeCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.model = None if llm is None else LLMCypherWriter(index, llm, examples=examples or ())
         self.calls_model = llm is not None
         self.prompts = self.model.prompts if self.model else {}
+        self.hops = WALKED_HOPS if self.model else self.patterns.hops
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:
         """Ask the language model where the others are not sure."""

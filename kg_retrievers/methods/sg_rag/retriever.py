@@ -249,7 +249,8 @@ class CypherRetriever(BaseKGRetriever):
     def reach(self, stage: str, state: Mapping[str, Any]) -> Reach:
         """Return the part of a connected graph that a stage looks at; what queries return is added as it comes."""
         if stage == "write_cypher":
-            return reach_of_question(self.index, state["question"], state.get("seed_entities") or ())
+            given = state.get("seed_entities") or ()
+            return reach_of_question(self.index, state["question"], given, self.writer)
         return Reach()
 
     def _run_cypher(self, state: CypherState) -> dict[str, Any]:

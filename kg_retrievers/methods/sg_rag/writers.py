@@ -30,7 +30,7 @@ from kg_retrievers.patterns.carried_out import carried_out
 from kg_retrievers.patterns.directions import Edge, directions_of
 from kg_retrievers.patterns.examples import ExamplePatternGenerator, FilledExample
 from kg_retrievers.patterns.operation_parts import part_of
-from kg_retrievers.patterns.reaches import INDEX_GRAPH, cut_short, reach_of_pattern
+from kg_retrievers.patterns.reaches import INDEX_GRAPH, WALKED_HOPS, cut_short, reach_of_pattern
 
 #: The most queries for one question, each for other entities that a name may mean, or by another template. Of 400 of
 #: PathQuestion's 3-hop examples, by the templates of other ones, the first 1, 2, 3, 5, 10 and 20 queries answer 54, 68,
@@ -80,6 +80,7 @@ class PatternCypherWriter(GeneratorRunnable[Mapping[str, Any], Queries]):
         self.index, self.generator, self.distinct = index, generator, distinct
         self.prompts = getattr(generator, "prompts", {})
         self.calls_model = getattr(generator, "calls_model", True)
+        self.hops = getattr(generator, "hops", WALKED_HOPS)
         self._directions = directions_of(index)
 
     def body(self, input: Mapping[str, Any]) -> Body[Queries]:

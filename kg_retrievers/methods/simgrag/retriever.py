@@ -199,7 +199,8 @@ class SimGRAGRetriever(BaseKGRetriever):
         its known nodes, which the stage fetches itself.
         """
         if stage == "generate_pattern":
-            return reach_of_question(self.index, state["question"], state.get("seed_entities") or ())
+            given = state.get("seed_entities") or ()
+            return reach_of_question(self.index, state["question"], given, self.pattern_generator)
         return Reach()
 
     @property

@@ -27,7 +27,7 @@ from kg_retrievers.patterns.question_forms.quantities import has_quantity
 from kg_retrievers.patterns.question_forms.reading import FormReader
 from kg_retrievers.patterns.question_forms.tokens import MAX_TOKENS, Token, tokens_of
 from kg_retrievers.patterns.question_forms.values import ValueFinder
-from kg_retrievers.patterns.reaches import names_nothing
+from kg_retrievers.patterns.reaches import WALKED_HOPS, names_nothing
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
 
 #: Endings by which the people or things of a place are named, and what the name of the place may end with instead.
@@ -103,6 +103,7 @@ class QuestionFormGenerator(LinkingGenerator):
         """
         if len(question.split()) > MAX_TOKENS:
             return None
+        self.index.look_as_far_as(WALKED_HOPS)
         pattern = self._read(question, entities)
         return None if pattern is None else replace(pattern, truncated=self.index.is_cut)
 

@@ -119,6 +119,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             EntityLinkingError: If no entity has facts.
         """
         max_hops = min(max_hops, MAX_HOPS)
+        self.index.look_as_far_as(max_hops)
         used = list(slots[:MAX_SLOTS])
         words = question_words(token_table(), masked_text(question, used))
         found = list(self._understandings(question, used, words, max_hops, max_walks))
@@ -146,6 +147,7 @@ class ZeroShotPatternGenerator(LinkingGenerator):
             max_hops: The most steps of a walk.
             starts: The ids of the entities that are meant; None for those of the topic.
         """
+        self.index.look_as_far_as(max_hops)
         words = question_words(token_table(), masked_text(question, slots))
         around = self._around(topic) if starts is None else Surroundings(self.index.graph.adjacency, starts)
         arm = self._arm(question, slots, topic, words, max_hops, around)
