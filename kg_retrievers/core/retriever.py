@@ -331,14 +331,18 @@ class BaseKGRetriever(BaseRetriever):
         unplaced: Sequence[str] = (),
         nearest: Sequence[str] = (),
         lacking: Sequence[str] = (),
+        truncated: bool = False,
     ) -> None:
         """Check that the question of a state was understood surely enough; see `kg_retrievers.core.confidence`.
 
         Raises:
             LowConfidenceError: If not.
+            SearchBudgetError: If not, and what seems to be lacking may be among facts that were not fetched.
         """
         wanted = state.get("min_confidence", self.min_confidence)
         who, question = type(self).__name__, state["question"]
+        if lacking and truncated and confidence is not None and confidence < min(wanted, MIN_CONFIDENCE):
+            raise nothing_fetched(who, lacking)
         check_confidence(who, question, confidence, wanted, unplaced=unplaced, nearest=nearest, lacking=lacking)
 
     def _body(self, question: str, inputs: dict[str, Any]) -> Body[list[Document]]:
@@ -433,11 +437,12 @@ def _texts_in(value: object) -> Iterator[str]:
             yield from _texts_in(item)
 
 
-def nothing_fetched(who: str) -> SearchBudgetError:
+def nothing_fetched(
+    who: str, why: Sequence[str] = ("nothing fits among the facts that were fetched",)
+) -> SearchBudgetError:
     """Return the error where nothing fits among the facts that were fetched of a connected graph, which has more."""
     return SearchBudgetError(
-        f"{who}: nothing fits among the facts that were fetched; there are more around the entities of the question.",
-        **RAISE_FACTS,
+        f"{who}: {'; '.join(why)}; there are more facts around the entities of the question.", **RAISE_FACTS
     )
 
 

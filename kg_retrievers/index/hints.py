@@ -26,8 +26,13 @@ REPHRASE: Hints = {
     "hint_shell": "Rephrase it with a relation of the graph, lower --min-confidence, or give --examples or --llm.",
 }
 
-#: For a question around whose entities more facts are than are fetched of a connected graph.
-RAISE_FACTS: Hints = {"hint_python": "Raise max_facts of GraphIndex.connect.", "hint_shell": "Raise --max-facts N."}
+#: For a question around whose entities more facts are than are fetched of a connected graph. Facts of relations that it
+#: did not have when the index was connected are not fetched either; on the shell, each command connects.
+RAISE_FACTS: Hints = {
+    "hint_python": "Raise max_facts of GraphIndex.connect; if a warning names relations that are new in the database, "
+    "connect again.",
+    "hint_shell": "Raise --max-facts N.",
+}
 
 _NAME_AN_ENTITY = "Ask about an entity of the graph by its name; questions that the graph answers are written by"
 

@@ -258,7 +258,7 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
         best: Mapping[str, Any] = next(iter(state["relation_paths"]), {})
         confidence = best.get("confidence")
         why = [best.get(name, ()) for name in ("unplaced", "nearest", "lacking")]
-        self.check_confidence(state, confidence, *why)
+        self.check_confidence(state, confidence, *why, truncated=self.index.is_cut)
         found = follow_relation_paths(
             self.graph,
             state["relation_paths"],

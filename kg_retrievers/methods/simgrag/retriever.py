@@ -224,7 +224,8 @@ class SimGRAGRetriever(BaseKGRetriever):
         Near names are matched there where the exact ones give fewer than k Documents, or where near means nearest.
         """
         pattern, seeds = Pattern.from_dict(state["pattern"]), state.get("seed_entities") or []
-        self.check_confidence(state, pattern.confidence, pattern.unplaced, pattern.nearest, pattern.lacking)
+        why = pattern.unplaced, pattern.nearest, pattern.lacking, pattern.truncated
+        self.check_confidence(state, pattern.confidence, *why)
         if not self.index.is_connected:
             return self._matched(state, pattern)
         if not _means_nearest(pattern):

@@ -15,9 +15,10 @@ from kg_retrievers import (
     default_embeddings,
 )
 from kg_retrievers.core.retriever import BaseKGRetriever
-from kg_retrievers.errors import LowConfidenceError
+from kg_retrievers.errors import LowConfidenceError, SearchBudgetError
 from kg_retrievers.graph import Pattern
 from kg_retrievers.patterns.zero_shot import ZeroShotPatternGenerator
+from tests.graph_reader import GraphReader
 
 FACTS = [
     ("Ida Brandt", "born in", "Velmark"),
@@ -115,3 +116,34 @@ def test_patterns_keep_what_is_lacking(index: GraphIndex) -> None:
     pattern = ZeroShotPatternGenerator(index).invoke({"question": "When was Jon Aske born?"})
     assert pattern.lacking == ("'Jon Aske' has no 'birth date' in this graph; it has 'born in'",)
     assert Pattern.from_dict(pattern.to_dict()).lacking == pattern.lacking
+
+
+@pytest.mark.parametrize("retriever", [SimGRAGRetriever, RelationPathRetriever])
+def test_what_was_not_fetched_is_not_said_to_be_lacking(retriever: type[BaseKGRetriever]) -> None:
+    small, large = (
+        GraphIndex.connect(GraphReader(KnowledgeGraph.from_triples(FACTS)), default_embeddings(), max_facts=most)
+        for most in (3, 100)
+    )
+    question = "Who founded Norrlicht?"
+    with pytest.raises(SearchBudgetError, match="'Norrlicht' has no 'founder' among the facts that were") as refused:
+        retriever.from_index(small).invoke(question, on_refusal="raise")
+    assert "in this graph" not in str(refused.value)
+    assert "there are more facts around" in str(refused.value)
+    assert "Raise max_facts" in refused.value.hint_python
+    (found,) = retriever.from_index(large).invoke(question, k=1, on_refusal="raise")
+    assert found.metadata["answers"] == ["Ida Brandt"]
+    assert retriever.from_index(small, min_confidence=0.0).invoke(question, k=1)[0].metadata["truncated"]
+    with pytest.raises(LowConfidenceError, match="'Pelagor' has no 'founder' in this graph"):
+        retriever.from_index(large).invoke("Who founded Pelagor?", on_refusal="raise")
+
+
+def test_facts_of_a_new_relation_may_be_what_is_lacking() -> None:
+    class OfBefore(GraphReader):
+        def relations(self, *, refresh: bool = False, timeout: float = 1.0) -> list[str]:
+            return sorted({relation for _, relation, _ in FACTS})
+
+    graph = KnowledgeGraph.from_triples([*FACTS, ("Jon Aske", "studied at", "Ostria University")])
+    retriever = SimGRAGRetriever.from_index(GraphIndex.connect(OfBefore(graph), default_embeddings()))
+    with pytest.raises(SearchBudgetError, match="'Jon Aske' has no 'birth date' among the facts") as refused:
+        retriever.invoke("When was Jon Aske born?", on_refusal="raise")
+    assert "new in the database, connect again" in refused.value.hint_python
