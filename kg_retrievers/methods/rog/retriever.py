@@ -257,8 +257,8 @@ class RelationPathRetriever(BaseNeighborhoodRetriever):
             raise EntityLinkingError("RelationPathRetriever: no entity is given from which to follow relation paths.")
         best: Mapping[str, Any] = next(iter(state["relation_paths"]), {})
         confidence = best.get("confidence")
-        why = [best.get(name, ()) for name in ("unplaced", "nearest", "lacking")]
-        self.check_confidence(state, confidence, *why, truncated=self.index.is_cut)
+        why = {name: best.get(name, ()) for name in ("unplaced", "nearest", "lacking")}
+        self.check_confidence(state, confidence, **why, truncated=self.index.is_cut)
         found = follow_relation_paths(
             self.graph,
             state["relation_paths"],

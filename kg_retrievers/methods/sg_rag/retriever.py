@@ -281,8 +281,8 @@ class CypherRetriever(BaseKGRetriever):
         return []
 
     def _rows(self, state: CypherState, written: Mapping[str, Any], most: int) -> Rows:
-        why = [written.get(name, ()) for name in ("unplaced", "nearest", "lacking")]
-        self.check_confidence(state, written.get("confidence"), *why, truncated=written.get("truncated", False))
+        why = {name: written.get(name, ()) for name in ("unplaced", "nearest", "lacking")}
+        self.check_confidence(state, written.get("confidence"), **why, truncated=written.get("truncated", False))
         return self.database.run(written["query"], written["parameters"], limit=most, timeout=self.timeout)
 
     def _details(self, state: CypherState, written: Mapping[str, Any]) -> dict[str, Any]:
