@@ -100,7 +100,7 @@ def read_address(address: str) -> StoreAddress:
         parts = urlsplit(address)
         port = parts.port
     except ValueError:
-        raise _unreadable(address) from None
+        raise _unreadable(address, " with a host and a port from 0 to 65535") from None
     beside_host = f"{parts.path}{parts.query}{parts.fragment}" if parts.netloc else ""
     has_password = parts.password is not None or "@" in beside_host  # which "/", "?" and "#" in a password move there
     if parts.password == "" and "@" not in beside_host and not names_secret(parts.query):
@@ -153,14 +153,14 @@ def next_collection(address: str) -> str:
     return urlunsplit(parts._replace(path=f"/{name}"))
 
 
-def _unreadable(address: str) -> InvalidArgumentError:
+def _unreadable(address: str, wanted: str = "") -> InvalidArgumentError:
     scheme, got = address.partition("://")[0], ""
     if "@" not in address:  # before which there may be a password of any signs
         got = f", but got {address!r}"
     elif _SCHEME.fullmatch(scheme) and scheme not in ("postgresql", *_OVER_HTTP):
         got = f", but got one that begins with {scheme}://"
     return InvalidArgumentError(
-        f"open_store: wanted the address of a vector store{got}.",
+        f"open_store: wanted the address of a vector store{wanted}{got}.",
         hint_python="Give one as postgresql://host/database (with a user: user@host), chroma://host:8000/collection, "
         "milvus://host:19530/collection or a folder that ends in .db.",
     )
