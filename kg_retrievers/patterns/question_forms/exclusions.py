@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from kg_retrievers.patterns.question_forms.forms import AUXILIARY, Reading
+from kg_retrievers.patterns.question_forms.tokens import Token
+from kg_retrievers.patterns.self_questions.verbs import verb_of
 
 NEGATIVE = frozenset(
     ["not", "no", "never", "without", "neither", "none", "cannot", "nobody", "lacking", "lack", "lacks", "missing"]
@@ -16,6 +18,8 @@ _EXCEPT = re.compile(
     r"|save for|not counting|not including|leaving out|leaving aside|outside of)\b"
 )
 _STARTS_CLAUSE = frozenset(["but", "that", "who", "which", "whose", "and"])
+_RELATIVE = frozenset(["who", "that", "which"])
+_TAKES_BASE = AUXILIARY - frozenset(["am", "is", "are", "was", "were", "has", "have", "had"])
 _DROPPED = {
     *NEGATIVE, *_STARTS_CLAUSE, "nor", "any", "ever", "do", "does", "did", "there", "we", "know", "those", "ones",
     "one", "of", "are", "is", "was", "were", "it", "a", "an", "the",
@@ -66,14 +70,46 @@ def _cut(reading: Reading, start: int, at: int) -> None:
         and (
             tokens[i].word == "but"
             or (tokens[i].word == "," and start == 0)
-            or (start == at and tokens[i].word in AUXILIARY and tokens[i - 1].slot)
+            or (tokens[i].word in (",", "and") and _begins_other(tokens, start, i + 1))
+            or (start == at and _goes_on(tokens, i))
         )
     )  # fmt: skip
     end = next(ends, len(tokens))
     kept = tuple(token for token in tokens[start:end] if token.slot or not _is_dropped(token.word, start == at))
     reading.negative = kept or tuple(tokens[at:end])
-    rest = tokens[end + (end < len(tokens) and tokens[end].word in (",", "but")) :]
+    rest = tokens[end + (end < len(tokens) and tokens[end].word in (",", "but", "and")) :]
     reading.tokens = [*tokens[:start], *rest]
+
+
+def _goes_on(tokens: list[Token], at: int) -> bool:
+    """Tell whether the clause around the negative one goes on with its verb, as in "not born in Graz work in"."""
+    before = tokens[at - 1]
+    if tokens[at].word in AUXILIARY:
+        return bool(before.slot or before.telling)
+    return before.slot is not None and _is_present(tokens[at].word)
+
+
+def _is_present(word: str) -> bool:
+    """Tell whether a word is a form of a verb that no auxiliary verb but "do" and its like takes."""
+    verb = verb_of(word)
+    return verb is not None and word in (verb.base, verb.third) and word != verb.participle
+
+
+def _begins_other(tokens: list[Token], start: int, at: int) -> bool:
+    """Tell whether a clause begins at a position that the negative word before it does not reach.
+
+    It reaches forms that its own auxiliary verb takes, too, as in "do not live in Graz and work in Linz".
+    """
+    at += tokens[at].word == "and"
+    first, rest = tokens[min(at, len(tokens) - 1)], tokens[at + 1 :]
+    if not any(token.slot or token.telling for token in rest) or any(token.word in NEGATIVE for token in rest[:2]):
+        return False
+    if first.word in AUXILIARY or first.word in _RELATIVE:
+        return True
+    verb = verb_of(first.word)
+    if verb is None or not tokens[start].word:
+        return False
+    return first.word != verb.base if tokens[start].word in _TAKES_BASE else _is_present(first.word)
 
 
 def _is_dropped(word: str, excepted: bool) -> bool:

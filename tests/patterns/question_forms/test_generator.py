@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -172,3 +173,52 @@ def test_kinds_of_things_are_nouns_for_these(question: str, value: object, answe
     retriever = SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()), min_confidence=0.0)
     metadata = retriever.invoke(question, on_refusal="raise")[0].metadata
     assert (metadata["value"], {*metadata["answers"]}) == (value, answers)
+
+
+#: A name, a place of birth, an employer and an occupation.
+PEOPLE = [
+    ("Ida Brandt", "Velmark", "Norrlicht", "painter"),
+    ("Jon Aske", "Tessen", "Orvid", "engineer"),
+    ("Kaja Lund", "Velmark", "Orvid", "painter"),
+    ("Milo Rask", "Tessen", "Norrlicht", "engineer"),
+    ("Nora Vik", "Halden", "Pelagor", "painter"),
+    ("Per Sund", "Halden", "Norrlicht", "engineer"),
+]
+
+
+@pytest.fixture(scope="module")
+def people() -> SimGRAGRetriever:
+    """A retriever over them."""
+    names = ("born in", "works at", "occupation")
+    facts = [(who, name, value) for who, *values in PEOPLE for name, value in zip(names, values, strict=True)]
+    facts += [(who, "instance of", "person") for who, *_ in PEOPLE]
+    graph = KnowledgeGraph.from_triples(facts)
+    return SimGRAGRetriever.from_index(GraphIndex.build(graph, default_embeddings()))
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("Which people were not born in Velmark and work at Norrlicht?", lambda b, w, o: b != "V" and w == "N"),
+        ("Which people work at Norrlicht and were not born in Velmark?", lambda b, w, o: b != "V" and w == "N"),
+        ("Who was not born in Halden and works at Norrlicht?", lambda b, w, o: b != "H" and w == "N"),
+        ("Which people were never born in Velmark and work at Orvid?", lambda b, w, o: b != "V" and w == "O"),
+        ("Which engineers were not born in Tessen and work at Norrlicht?", lambda b, w, o: b + w + o == "HNe"),
+        ("Which people do not work at Norrlicht and were born in Velmark?", lambda b, w, o: b == "V" and w != "N"),
+        ("Which people not born in Velmark work at Norrlicht?", lambda b, w, o: b != "V" and w == "N"),
+        ("Which people were not born in Velmark and are painters?", lambda b, w, o: b != "V" and o == "p"),
+        ("Which people were not born in Velmark, work at Norrlicht and are engineers?",
+         lambda b, w, o: b != "V" and (w, o) == ("N", "e")),
+        ("Which people were not born in Velmark and who work at Pelagor?", lambda b, w, o: b != "V" and w == "P"),
+        # What the negative word reaches stays what must not hold.
+        ("Which people were not born in Velmark and do not work at Norrlicht?", lambda b, w, o: b != "V" and w != "N"),
+        ("Which people were not born in Velmark and Halden?", lambda b, w, o: b not in "VH"),
+        ("Which people were not born in Velmark or in Halden?", lambda b, w, o: b not in "VH"),
+    ],
+)  # fmt: skip
+def test_what_follows_a_negative_clause_is_a_condition(
+    people: SimGRAGRetriever, question: str, wanted: Callable[[str, str, str], bool]
+) -> None:
+    (document,) = people.invoke(question, on_refusal="raise")
+    found = {who for who, born, works, job in PEOPLE if wanted(born[0], works[0], job[0])}
+    assert {*document.metadata["answers"]} == found != set()
