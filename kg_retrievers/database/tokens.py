@@ -87,10 +87,14 @@ def line_and_column(query: str, position: int) -> tuple[int, int]:
 
 def refusal(query: str, token: Token, reason: str) -> CypherSafetyError:
     """Return the error that says where `token` stands, and goes on with `reason`."""
-    line, column = line_and_column(query, token.position)
-    got = f"{token.text[:80]!r}" if token.kind != "end" else "the end of the query"
-    message = f"check_read_only: got {got} at line {line}, column {column}{reason}."
-    return CypherSafetyError(message, token.text, token.position)
+    return CypherSafetyError(refused(query, token.text, token.position, reason), token.text, token.position)
+
+
+def refused(query: str, text: str, position: int, reason: str) -> str:
+    """Return what is told of a text at a position of a query, and of the end of the query where it is empty."""
+    line, column = line_and_column(query, position)
+    got = f"{text[:80]!r}" if text else "the end of the query"
+    return f"check_read_only: got {got} at line {line}, column {column}{reason}."
 
 
 def tokenize(query: str) -> list[Token]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, cast
 
+from kg_retrievers.database.tokens import refused
 from kg_retrievers.errors import SparqlSafetyError
 
 Kind = Literal[
@@ -72,11 +73,7 @@ class Token(NamedTuple):
 
 def refusal(query: str, token: Token, reason: str) -> SparqlSafetyError:
     """Return the error that says where `token` stands, and goes on with `reason`."""
-    line = query.count("\n", 0, token.position) + 1
-    column = token.position - query.rfind("\n", 0, token.position)
-    got = f"{token.text[:80]!r}" if token.kind != "end" else "the end of the query"
-    message = f"check_read_only: got {got} at line {line}, column {column}{reason}."
-    return SparqlSafetyError(message, token.text, token.position)
+    return SparqlSafetyError(refused(query, token.text, token.position, reason), token.text, token.position)
 
 
 def tokenize(query: str) -> list[Token]:

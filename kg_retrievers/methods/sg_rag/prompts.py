@@ -35,6 +35,8 @@ variable of its own. What is not returned is not shown as evidence; so do not co
 6. Reply with the query and nothing else."""
 
 _EXAMPLES = """\
+Examples
+
 These are of another database, with (:River)-[:FLOWS_THROUGH]->(:City) and the key `name`.
 
 Question: Which cities lie on the Danube?
@@ -61,24 +63,34 @@ Parameters: {parameters}
 """
 
 
+def writing_prompt(language: str, rules: str, examples: str) -> ChatPromptTemplate:
+    """Return the prompt that asks for a query of a language."""
+    return _prompt(
+        f"Write a {language} query that finds in a graph database the facts that answer a question.\n\nRules\n"
+        f"{rules}\n\n{examples}\n\nNow the question\n\n{_QUESTION}{language}:\n"
+    )
+
+
+def repairing_prompt(language: str, rules: str) -> ChatPromptTemplate:
+    """Return the prompt that asks once more after a query of a language that cannot be run."""
+    return _prompt(
+        f"A {language} query was to be written that finds in a graph database the facts that answer a question, but "
+        f"the reply cannot be used.\n\nRules\n{rules}\n\n{_QUESTION}\n"
+        "The reply:\n{reply}\n\nWhat is wrong with it: {error}\n\n"
+        f"Write the query again, correctly, and nothing else.\n{language}:\n"
+    )
+
+
 def _prompt(text: str) -> ChatPromptTemplate:
     return ChatPromptTemplate.from_messages([("human", text)])
 
 
 #: Asks for a query. Placeholders: `question`, `parameters`, `schema`, `examples`. The reply is read by `parse_cypher`.
-CYPHER_PROMPT: ChatPromptTemplate = _prompt(
-    "Write a Cypher query that finds in a graph database the facts that answer a question.\n\nRules\n"
-    f"{_RULES}\n\nExamples\n\n{_EXAMPLES}\n\nNow the question\n\n{_QUESTION}Cypher:\n"
-)
+CYPHER_PROMPT: ChatPromptTemplate = writing_prompt("Cypher", _RULES, _EXAMPLES)
 
 #: Asks once more after a query that cannot be run. Placeholders: those of `CYPHER_PROMPT`, but for `examples`; `reply`
 #: and `error`.
-REPAIR_PROMPT: ChatPromptTemplate = _prompt(
-    "A Cypher query was to be written that finds in a graph database the facts that answer a question, but the reply "
-    f"cannot be used.\n\nRules\n{_RULES}\n\n{_QUESTION}\n"
-    "The reply:\n{reply}\n\nWhat is wrong with it: {error}\n\n"
-    "Write the query again, correctly, and nothing else.\nCypher:\n"
-)
+REPAIR_PROMPT: ChatPromptTemplate = repairing_prompt("Cypher", _RULES)
 
 #: Asks for the answer from retrieved subgraphs. Placeholders: `question`, `evidence`.
 ANSWER_PROMPT: ChatPromptTemplate = _prompt("""\

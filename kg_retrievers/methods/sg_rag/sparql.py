@@ -14,7 +14,7 @@ from kg_retrievers.database.sparql.schema import SparqlSchema
 from kg_retrievers.database.sparql.tokens import Token, refusal, tokenize
 from kg_retrievers.graph.iris import WELL_KNOWN, Prefixes
 from kg_retrievers.graph.shown_text import as_data
-from kg_retrievers.methods.sg_rag.prompts import QueryForm, find_query
+from kg_retrievers.methods.sg_rag.prompts import QueryForm, find_query, repairing_prompt, writing_prompt
 
 _RULES = """\
 1. Write one query that only reads, of the form SELECT DISTINCT ... WHERE {{ ... }}, with VALUES, FILTER, OPTIONAL, \
@@ -29,6 +29,8 @@ name into the query.
 6. Reply with the query and nothing else."""
 
 _EXAMPLES = """\
+Example
+
 These are of another database, with the relation ex:flowsThrough from a river to a city.
 
 Question: Which cities lie on the Danube?
@@ -41,32 +43,11 @@ WHERE {{
 }}
 {examples}"""
 
-_QUESTION = """\
-Schema:
-{schema}
-
-Question: {question}
-Parameters: {parameters}
-"""
-
-
-def _prompt(text: str) -> ChatPromptTemplate:
-    return ChatPromptTemplate.from_messages([("human", text)])
-
-
 #: Asks for a query, with the placeholders of `CYPHER_PROMPT`. The reply is read by `parse_sparql`.
-SPARQL_PROMPT: ChatPromptTemplate = _prompt(
-    "Write a SPARQL query that finds in a graph database the facts that answer a question.\n\nRules\n"
-    f"{_RULES}\n\nExample\n\n{_EXAMPLES}\n\nNow the question\n\n{_QUESTION}SPARQL:\n"
-)
+SPARQL_PROMPT: ChatPromptTemplate = writing_prompt("SPARQL", _RULES, _EXAMPLES)
 
 #: Asks once more after a query that cannot be run, with the placeholders of `REPAIR_PROMPT`.
-SPARQL_REPAIR_PROMPT: ChatPromptTemplate = _prompt(
-    "A SPARQL query was to be written that finds in a graph database the facts that answer a question, but the reply "
-    f"cannot be used.\n\nRules\n{_RULES}\n\n{_QUESTION}\n"
-    "The reply:\n{reply}\n\nWhat is wrong with it: {error}\n\n"
-    "Write the query again, correctly, and nothing else.\nSPARQL:\n"
-)
+SPARQL_REPAIR_PROMPT: ChatPromptTemplate = repairing_prompt("SPARQL", _RULES)
 
 _FORM = QueryForm(
     "parse_sparql",
