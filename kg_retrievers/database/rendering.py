@@ -174,6 +174,21 @@ def _limits(pattern: Pattern, allowed: Mapping[str, Sequence[str]]) -> Mapping[s
     return allowed
 
 
+def must_differ(
+    pattern: Pattern,
+    keys: Mapping[Term, Sequence[str]],
+    one: Term,
+    other: Term,
+    distinct: Literal["known", "nodes", "none"],
+) -> bool:
+    """Return whether two nodes of a pattern must be different entities, and their keys leave it open."""
+    if one in keys and other in keys and set(keys[one]).isdisjoint(keys[other]):
+        return False
+    if (one, other) in pattern.different or (other, one) in pattern.different:
+        return True
+    return distinct == "nodes" or (distinct == "known" and (one in keys or other in keys))
+
+
 @dataclass
 class _Rendering:
     """Writes a pattern, part by part.
@@ -206,7 +221,7 @@ class _Rendering:
             if node.type is not None:
                 found[self._has_type(name, node.type)] = {node}
         for one, other in combinations(self.names, 2):
-            if self._must_differ(one, other, distinct):
+            if must_differ(self.pattern, self.keys, one, other, distinct):
                 found[_DIFFERENT[self.dialect].format(self.names[one], self.names[other])] = {one, other}
         return found
 
@@ -241,15 +256,6 @@ class _Rendering:
         if isinstance(node, Known):
             found.append(self._has_key(name, [node.text if node.entity is None else node.entity]))
         return found if node.type is None else [*found, self._has_type(name, node.type)]
-
-    def _must_differ(self, one: Term, other: Term, distinct: Literal["known", "nodes", "none"]) -> bool:
-        """Tell whether two nodes must be different entities and their keys leave it open."""
-        keys, different = self.keys, self.pattern.different
-        if one in keys and other in keys and set(keys[one]).isdisjoint(keys[other]):
-            return False
-        if (one, other) in different or (other, one) in different:
-            return True
-        return distinct == "nodes" or (distinct == "known" and (one in keys or other in keys))
 
     def matches(self, conditions: Mapping[str, set[Term]], direction: Literal["ignore", "respect"]) -> Iterator[str]:
         """Yield a MATCH for each triple, with the conditions that can be stated from there on."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
+from kg_retrievers.database.rendering import must_differ
 from kg_retrievers.database.schema import DatabaseSchema
 from kg_retrievers.database.sparql.vocabulary import Vocabulary
 from kg_retrievers.errors import InvalidArgumentError, PatternError
@@ -108,7 +109,7 @@ class _Rendering:
             if node.type is not None:
                 yield self._has_type(name, node.type)
         for one, other in combinations(self.names, 2):
-            if self._must_differ(one, other, distinct):
+            if must_differ(self.pattern, self.keys, one, other, distinct):
                 yield f"FILTER(!sameTerm({self.names[one]}, {self.names[other]}))"
         for group in self.pattern.absent_groups():
             yield self._absent(group)
@@ -161,14 +162,6 @@ class _Rendering:
             )
         by = "|".join(f"<{predicate}>" for predicate in self.vocabulary.types)
         return f"{name} ({by}) <{iri}> ."
-
-    def _must_differ(self, one: Term, other: Term, distinct: Literal["known", "nodes", "none"]) -> bool:
-        keys, different = self.keys, self.pattern.different
-        if one in keys and other in keys and set(keys[one]).isdisjoint(keys[other]):
-            return False
-        if (one, other) in different or (other, one) in different:
-            return True
-        return distinct == "nodes" or (distinct == "known" and (one in keys or other in keys))
 
     def _absent(self, group: Sequence[PatternTriple]) -> str:
         """Return the condition that a group of triples is not there, all of them.
