@@ -71,7 +71,7 @@ def _cut(reading: Reading, start: int, at: int) -> None:
             tokens[i].word == "but"
             or (tokens[i].word == "," and start == 0)
             or (tokens[i].word in (",", "and") and _begins_other(tokens, start, i + 1))
-            or (start == at and _goes_on(tokens, i))
+            or (start == at and _goes_on(tokens, start, i))
         )
     )  # fmt: skip
     end = next(ends, len(tokens))
@@ -81,11 +81,11 @@ def _cut(reading: Reading, start: int, at: int) -> None:
     reading.tokens = [*tokens[:start], *rest]
 
 
-def _goes_on(tokens: list[Token], at: int) -> bool:
+def _goes_on(tokens: list[Token], start: int, at: int) -> bool:
     """Tell whether the clause around the negative one goes on with its verb, as in "not born in Graz work in"."""
     before = tokens[at - 1]
     if tokens[at].word in AUXILIARY:
-        return bool(before.slot or before.telling)
+        return before.slot is not None or (before.telling and tokens[start].word in _OWN_VERB)
     return before.slot is not None and _is_present(tokens[at].word)
 
 
@@ -100,6 +100,8 @@ def _begins_other(tokens: list[Token], start: int, at: int) -> bool:
 
     It reaches forms that its own auxiliary verb takes, too, as in "do not live in Graz and work in Linz".
     """
+    if tokens[at - 1].word != "and" and tokens[at].word in _RELATIVE:  # "not born in Graz, which is in Austria"
+        return False
     at += tokens[at].word == "and"
     first, rest = tokens[min(at, len(tokens) - 1)], tokens[at + 1 :]
     if not any(token.slot or token.telling for token in rest) or any(token.word in NEGATIVE for token in rest[:2]):

@@ -197,6 +197,22 @@ def people() -> SimGRAGRetriever:
 
 
 @pytest.mark.parametrize(
+    ("question", "negative"),
+    [
+        ("Which people were not born in Velmark, which is a town?", "were born in Velmark is a town"),
+        ("Name the players by whom no cup has been won twice.", "cup has been won twice"),
+        ("Which people without a job were born in Velmark?", "job"),
+        ("Which towns do not have a mayor and lie in Ostria?", "have a mayor lie in Ostria"),
+        ("Which towns do not have a mayor and are in Ostria?", "have a mayor"),
+    ],
+)
+def test_how_far_a_negative_word_reaches(question: str, negative: str) -> None:
+    form = read_form(tokens_of(question, []), lambda word: 0.0, ())
+    assert form is not None
+    assert " ".join(token.text for token in form.negative) == negative
+
+
+@pytest.mark.parametrize(
     ("question", "wanted"),
     [
         ("Which people were not born in Velmark and work at Norrlicht?", lambda b, w, o: b != "V" and w == "N"),
