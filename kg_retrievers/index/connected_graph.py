@@ -50,10 +50,14 @@ class GraphPart(NamedTuple):
 
 
 class _Around(NamedTuple):
-    """Facts around entities, the entities that were met, and whether there are more facts, or facts left out."""
+    """Facts around entities, the entities that were met, and whether there are more facts, or facts left out.
+
+    All facts were asked for of the first `asked` of the entities.
+    """
 
     facts: list[Triple]
     met: list[str]
+    asked: int
     truncated: bool
     left_out: bool
 
@@ -131,8 +135,8 @@ class ConnectedGraph(Immutable):
         further = self._of_known(reach.facts)
         facts = dict.fromkeys((*found.facts, *further))
         ends = {end for triple in further for end in (triple.head, triple.tail)}
-        called = [*found.met, *reach.also, *sorted(ends)] if reach.names_ends else [*starts, *reach.also]
-        graph = self.graph_of(facts, called)
+        called = [*found.met, *sorted(ends)] if reach.names_ends else found.met[: found.asked]
+        graph = self.graph_of(facts, [*called, *reach.also])
         left_out = found.left_out or len(further) < len(reach.facts)
         if reach.relations:
             return GraphPart(graph, found.truncated, narrowed or left_out)
@@ -142,11 +146,12 @@ class ConnectedGraph(Immutable):
         """Return the facts within reach of entities, of some relations if given, and the entities that were met."""
         met = dict.fromkeys(starts)
         facts: dict[Triple, None] = {}
-        frontier, truncated, left_out = list(starts), False, False
+        frontier, truncated, left_out, asked = list(starts), False, False, len(starts)
         most = self.max_facts if reach.max_facts is None else reach.max_facts
         for hop in range(MOST_HOPS if reach.hops is None else reach.hops):
             if not frontier or truncated:
                 break
+            asked = len(met)
             step = reach.steps[hop] if hop < len(reach.steps) else only
             read, truncated = self._facts_of(frontier, most - len(facts), step)
             found = self._of_known(read)
@@ -163,7 +168,7 @@ class ConnectedGraph(Immutable):
             left_out = left_out or len(between) < len(rest.triples)
             facts |= dict.fromkeys(between)
             truncated = rest.truncated
-        return _Around(list(facts), list(met), truncated, left_out)
+        return _Around(list(facts), list(met), asked, truncated, left_out)
 
     def _of_known(self, facts: Sequence[Triple]) -> list[Triple]:
         """Return the facts whose relation was there when the index was connected; warn once of each other relation."""

@@ -118,6 +118,5 @@ class AtPart(Attempt):
         self.lacked = frozenset(self._part.missing) - self._keys
         facts = self._part.facts.difference(reach.facts)
         hops = reach.hops if reach.hops is None else max(reach.hops, *self._part.hops, 0)
-        names_ends = reach.names_ends or hops != reach.hops
-        self.reach = reach._replace(facts=(*reach.facts, *sorted(facts)), hops=hops, names_ends=names_ends)
+        self.reach = reach._replace(facts=(*reach.facts, *sorted(facts)), hops=hops)
         self.is_done = not self.lacked and self.reach == reach

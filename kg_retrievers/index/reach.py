@@ -22,7 +22,7 @@ class Reach(NamedTuple):
         also: Further entities, without the facts around them.
         facts: Facts that were read already.
         max_facts: The most facts of the part; None for those that the index says.
-        names_ends: Whether the part knows what all of its entities are called; if not, only those it begins from.
+        names_ends: Whether the part knows what all of its entities are called; if not, all but the outermost.
     """
 
     keys: tuple[str, ...] = ()

@@ -46,8 +46,7 @@ def reach_of_question(index: GraphIndex, question: str, given: Sequence[str], ge
     if not given:
         with suppress(EntityLinkingError):
             keys.update(key for entity in question_entities(linker_of(index), question) for key in entity.entities)
-    hops: int = getattr(generator, "hops", WALKED_HOPS)
-    return Reach(tuple(sorted(keys)), hops, names_ends=hops > 1)
+    return Reach(tuple(sorted(keys)), getattr(generator, "hops", WALKED_HOPS), names_ends=False)
 
 
 def reach_of_pattern(
